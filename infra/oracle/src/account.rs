@@ -1,11 +1,14 @@
-//! An AWS account, reached with the usual chain of credentials: environment, profiles of the shared files, web
-//! identity, container, instance. Only this command line has the chain; functions get their keys from Lambda.
+//! An AWS account, accessed with the usual chain of credentials: environment, profiles of the shared files, web
+//! identity, container, instance. Only this command line uses the chain; functions get their keys from Lambda.
 
-use crate::signed_call::SignedCalls;
+use crate::{
+    caller::{Identifies, NoAnswer},
+    signed_call::SignedCalls,
+};
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 
-/// Why an account cannot be reached.
+/// The reason why an account cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
     #[error("no region: give --region, set AWS_REGION, or name one in the profile {0:?}, if there is such a profile")]
@@ -19,16 +22,16 @@ pub(crate) enum AccountError {
     Stack { name: String, region: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
-/// Which account, and where.
+/// The requested account and region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) profile: Option<String>,
     pub(crate) region: Option<String>,
-    /// An emulator, which takes its own keys and nobody's real ones.
+    /// The URL of an emulator, which gets test keys and never real ones.
     pub(crate) emulator: Option<String>,
 }
 
-/// Region, endpoint and credentials, as found.
+/// The region, endpoint and credentials that were found.
 pub(crate) struct Account {
     config: SdkConfig,
     credentials: Credentials,
@@ -36,8 +39,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Looks for region and credentials, in the usual places and in their usual order. They are looked for once: a
-    /// command takes minutes, credentials last longer.
+    /// Finds the region and the credentials in the usual places and in the usual order. Loads them once per command: a
+    /// command takes minutes, and credentials last longer.
     pub(crate) async fn find(wanted: &Wanted) -> Result<Self, AccountError> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(aws::https());
         if let Some(profile) = &wanted.profile {
@@ -61,7 +64,7 @@ impl Account {
         Ok(Self { config, credentials, region })
     }
 
-    /// What stands for one of Lambda's own variables.
+    /// The account's value for a variable that Lambda sets in a function's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         match name {
             "AWS_ACCESS_KEY_ID" => Some(self.credentials.access_key_id().to_owned()),
@@ -84,13 +87,20 @@ impl Account {
         Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
     }
 
-    /// Services of which only one call is made.
+    /// Signed calls of services without a client here.
     pub(crate) fn signed_calls(&self) -> SignedCalls<'_> {
         SignedCalls { config: &self.config, credentials: &self.credentials, region: &self.region }
     }
 
-    /// Alarms and measurements.
+    /// The client of CloudWatch, for alarms and metrics.
     pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         aws_sdk_cloudwatch::Client::new(&self.config)
+    }
+}
+
+impl Identifies for Account {
+    async fn caller_arn(&self) -> Result<String, NoAnswer> {
+        let answer = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await?;
+        answer.arn.ok_or_else(|| "STS answers without an ARN".into())
     }
 }

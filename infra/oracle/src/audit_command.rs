@@ -73,7 +73,7 @@ pub(crate) struct ReportArguments {
 #[derive(Args)]
 pub(crate) struct VerifyArguments {
     #[command(flatten)]
-    since: Since,
+    pub(crate) since: Since,
     #[command(flatten)]
     trust: Trust,
     /// A digest's number and hash as an alert named them; may be given more than once. Shows what was set back
@@ -84,11 +84,11 @@ pub(crate) struct VerifyArguments {
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    pub(crate) target: Target,
 }
 
 #[derive(Args)]
-struct Since {
+pub(crate) struct Since {
     /// Only the sales whose log was opened on that day (UTC) or later: 2026-11-20, or 30d.
     #[arg(long, value_name = "DAY")]
     since: Option<String>,
@@ -96,7 +96,7 @@ struct Since {
 
 impl Since {
     /// The day; empty for all days.
-    fn day(&self) -> Result<String, CommandError> {
+    pub(crate) fn day(&self) -> Result<String, CommandError> {
         let Some(text) = &self.since else { return Ok(String::new()) };
         Ok(when::parse(text, System.now())?.to_date())
     }
@@ -110,7 +110,8 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Ended, CommandError> {
     }
 }
 
-fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
+/// The verification that `verify` prints.
+pub(crate) fn verified(arguments: &VerifyArguments) -> Result<Outcome, CommandError> {
     let since = arguments.since.day()?;
     let known = known_findings::read(arguments.known.as_deref())?;
     let deployed = arguments.target.open()?;
@@ -123,6 +124,11 @@ fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
         known_findings::tell_apart(ports.objects.as_ref(), found, &known).await
     })?;
     progress.end();
+    Ok(found)
+}
+
+fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
+    let found = verified(arguments)?;
     if arguments.target.json {
         output::print_json(&found)?;
     } else {
@@ -168,7 +174,7 @@ impl ReportArguments {
     }
 }
 
-/// The time of a report, where it is not all of it.
+/// The period of a report; `None` if it covers all of the log.
 fn for_the_title(period: &Period) -> Option<String> {
     let moment = |at: Option<Timestamp>| at.map(|at| output::minute(&at.to_iso()));
     match (moment(period.since()), moment(period.until())) {

@@ -88,7 +88,7 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
     text
 }
 
-/// What the figures leave out.
+/// Warnings about facts that the figures leave out.
 pub(crate) fn warnings(report: &Report) -> Vec<String> {
     let mut warnings = Vec::new();
     if report.unreadable > 0 {
@@ -125,22 +125,22 @@ pub(crate) fn net(report: &Report) -> i64 {
     report.revenue.iter().map(|row| row.net_cents).sum()
 }
 
-/// What agents paid, in millionths of a dollar.
+/// The sum of agents' payments in millionths of a dollar.
 pub(crate) fn toll_revenue(report: &Report) -> u64 {
     report.toll.revenue.iter().map(|row| row.usdc_millionths).sum()
 }
 
-/// How agents' payments ended.
+/// The outcomes of agents' payments, with their counts.
 pub(crate) fn outcomes(report: &Report) -> Vec<(&'static str, u64)> {
     report.toll.outcomes.iter().map(|outcome| (outcome.status, outcome.count)).collect()
 }
 
-/// An amount of USDC with its cents; what is below them is never sold.
+/// An amount of USDC with its cents. No price has fractions of a cent.
 pub(crate) fn usdc(millionths: u64) -> String {
     format!("{}.{:02}", millionths / 1_000_000, millionths % 1_000_000 / 10_000)
 }
 
-/// Where verdicts on the page came from, with names for people.
+/// The sources of the verdicts on the page, with readable names.
 pub(crate) const fn pages(retrievals: &Retrievals) -> [(&'static str, u64); 3] {
     [("cache", retrievals.cache), ("archive", retrievals.archive), ("regeneration", retrievals.regenerated)]
 }
@@ -151,7 +151,7 @@ fn shares(parts: &[(&str, u64)]) -> Vec<Vec<String>> {
     if all == 0 { Vec::new() } else { parts.iter().map(row).collect() }
 }
 
-/// A share in per cent with one digit, rounded down: what is not all is never shown as 100.
+/// A share in per cent with one decimal, rounded down, so that an incomplete share is never shown as 100.
 pub(crate) fn share(part: u64, all: u64) -> String {
     let thousandths = part.saturating_mul(1000).checked_div(all).unwrap_or(0);
     format!("{}.{} %", thousandths / 10, thousandths % 10)
@@ -165,7 +165,7 @@ pub(crate) fn seconds(millis: u64) -> String {
     }
 }
 
-/// A report with something in every part.
+/// A report with data in every part.
 #[cfg(test)]
 pub(crate) fn sample() -> Report {
     use audit_verify::report::{

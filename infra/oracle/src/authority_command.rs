@@ -143,7 +143,7 @@ fn evaluate_lines(input: impl BufRead, output: impl Write) -> Result<(), LinesEr
     })
 }
 
-/// Rules by name and place, each once.
+/// The rules by name and place, without duplicates.
 fn named(rules: &[DecidingRule]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in rules.iter().map(|rule| format!("{} ({})", rule.rule, rule.place)) {

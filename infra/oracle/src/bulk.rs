@@ -1,4 +1,4 @@
-//! One decision about many sales: which, what it would do, how far it is, and what came of each.
+//! Applies one decision to many sales: selects them, confirms, shows progress, and prints each outcome.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,10 @@ use crate::{
     when,
 };
 
-/// Between two looks at sales that are waited for.
+/// The interval between two checks of the sales.
 const STEP: Duration = Duration::from_secs(2);
 
-/// So long is waited for: the time that the verdict function and its queue need, tries included.
+/// The longest wait: the time that the verdict function and its queue need, including retries.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 /// The sales that a command is about.
@@ -49,12 +49,12 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether one sale was named: its answer is the command's own.
+    /// Whether exactly one sale was named. Its outcome is then the command's outcome.
     pub(crate) fn is_one(&self) -> bool {
         self.sales.len() == 1
     }
 
-    /// The named sales, or those on the lists of `works` that the filters let through, oldest first.
+    /// The named sales, or those on the lists of `works` that match the filters, oldest first.
     pub(crate) fn sessions(&self, deployed: &Deployed, works: &[Work]) -> Result<Vec<SessionId>, CommandError> {
         if !self.sales.is_empty() {
             let mut sessions: Vec<SessionId> = Vec::new();
@@ -76,13 +76,13 @@ impl Selection {
     }
 }
 
-/// What came of one sale.
+/// The outcome for one sale.
 pub(crate) struct Answer {
     /// For machines.
     pub(crate) word: &'static str,
     /// For people, after the sale's name.
     pub(crate) text: String,
-    /// Whether anything was done.
+    /// Whether the command did anything.
     pub(crate) done: bool,
 }
 
@@ -92,15 +92,15 @@ pub(crate) struct Bulk<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) signature: &'a Signature,
     pub(crate) json: bool,
-    /// The field of the JSON answer that holds the word.
+    /// The field of the JSON output that contains the word.
     pub(crate) field: &'static str,
     /// The command's name, for the audit log.
     pub(crate) action: &'static str,
 }
 
 impl Bulk<'_> {
-    /// Asks with `question`, does `act` for each sale in turn and tells what came of it. A sale that is refused or fails
-    /// does not keep the others from their turn.
+    /// Asks `question`, runs `act` for one sale after the other, and prints the outcomes. A refusal or failure of one
+    /// sale does not stop the others.
     pub(crate) fn run(
         &self,
         sessions: &[SessionId],
@@ -112,7 +112,7 @@ impl Bulk<'_> {
             return Ok(Ended::Nothing);
         }
         if !self.selection.dry_run {
-            let operator = self.signature.operator()?;
+            let operator = self.signature.operator(self.deployed)?;
             let observed = wait(self.observe(sessions))?;
             if !self.signature.confirm(question)? {
                 return Ok(Ended::Nothing);
@@ -131,7 +131,7 @@ impl Bulk<'_> {
         self.tell(sessions, answers, &stood)
     }
 
-    /// The sales as they stand before anything is proposed.
+    /// The sales' state before the change is proposed.
     async fn observe(&self, sessions: &[SessionId]) -> Result<Observed<'static>, CommandError> {
         let mut items = Vec::new();
         for session in sessions {
@@ -146,8 +146,8 @@ impl Bulk<'_> {
         }
     }
 
-    /// Looks at the sales until the pipeline is through with all of them. Says how each stands; nothing for one that is
-    /// still at work when nobody waits any longer.
+    /// Checks the sales until the pipeline has finished all of them, at most for [`PATIENCE`]. Returns the state of
+    /// each; `None` for a sale that is unfinished by then.
     fn waited(&self, sessions: &[SessionId]) -> Result<Vec<Option<String>>, CommandError> {
         let store: &dyn SaleStore = &self.deployed.sales;
         let begun = Instant::now();
@@ -169,8 +169,8 @@ impl Bulk<'_> {
         })
     }
 
-    /// Says what came of each. The first failure that is no refusal is the command's own, after all are printed; of one
-    /// named sale so is a refusal.
+    /// Prints the outcome of each sale, then returns the first failure that is not a refusal. For one named sale it
+    /// returns any error, including a refusal.
     fn tell(
         &self,
         sessions: &[SessionId],
@@ -218,7 +218,7 @@ impl Bulk<'_> {
     }
 }
 
-/// How a sale stands with which machines are through; nothing while they work on it.
+/// The state of a sale that the pipeline has finished; `None` while the pipeline works on it.
 fn stands(sale: &Sale) -> Option<String> {
     match sale.open_work().map(|open| open.work) {
         None => Some("done".to_owned()),

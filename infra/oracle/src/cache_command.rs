@@ -1,4 +1,4 @@
-//! `oracle cache`: how the cached verdicts are, and taking one out.
+//! `oracle cache`: shows the state of the cached verdicts, and removes one.
 
 use audit::Notebook;
 use clap::{Args, Subcommand};
@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, Target, wait},
     output::{self, minute},
-    sale_name::{self, SaleName},
-    stack::Deployed,
+    signed_sale::SignedSale,
 };
 
 /// The cached verdicts.
@@ -30,7 +29,7 @@ pub(crate) enum CacheCommand {
     #[command(
         after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
     )]
-    Remove(RemoveArguments),
+    Remove(SignedSale),
 }
 
 #[derive(Args)]
@@ -39,18 +38,7 @@ pub(crate) struct StatusArguments {
     target: Target,
 }
 
-#[derive(Args)]
-pub(crate) struct RemoveArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
-    #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
-}
-
-/// As much of what cache-health remembers as is shown here.
+/// The part of cache-health's saved state that is shown here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Remembered {
     last: Option<HealthRecord>,
@@ -76,7 +64,7 @@ fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     let line = last.as_ref().map(HealthRecord::line);
     if arguments.target.json {
         let now = json!({ "entries": totals.entries, "bytes": totals.bytes });
-        // The block of Cache Health, outputs 2, which the public health page does not show.
+        // The block of Cache Health, outputs 2. The public health page does not show it.
         let block = last.as_ref().map_or_else(unknown_block, |record| record.block(System.now()));
         output::print_json(&json!({ "last": line, "stale": stale, "now": now, "cache": block }))?;
     } else {
@@ -104,16 +92,14 @@ fn text(line: Option<&Value>, stale: bool) -> String {
     rows.iter().map(|(name, value)| format!("{name:<10} {}\n", output::printable(value))).collect()
 }
 
-fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
-    let deployed: Deployed = arguments.target.open()?;
-    let session = &arguments.sale.find(&deployed)?;
-    if !arguments.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
+fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = one.open()?;
+    if !one.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     let removed =
-        wait(async { cache::remove(deployed.journal(), &deployed.sales, &operator, session).await.map_err(failed) })?;
-    if arguments.target.json {
+        wait(async { cache::remove(deployed.journal(), &deployed.sales, &operator, &session).await.map_err(failed) })?;
+    if one.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
         let outcome = if removed { "is out of the cache" } else { "was not in the cache" };

@@ -1,4 +1,4 @@
-//! What the commands about sales share: their arguments, their ends, and asking before anything is changed.
+//! Shared by the commands: their arguments, their exit codes, and the confirmation before a change.
 
 use std::{
     future::Future,
@@ -14,12 +14,12 @@ use runtime::Environment;
 pub(crate) use crate::command_error::CommandError;
 use crate::{account::Wanted, stack::Deployed};
 
-/// How a command ended, apart from failing.
+/// The end of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// Exit code 0.
     Done,
-    /// Nothing was done, it was refused, or something is wrong: exit code 1.
+    /// Nothing was done, the change was refused, or something is wrong: exit code 1.
     Nothing,
     /// The smoke test's environment check failed: exit code 2.
     Misconfigured,
@@ -72,20 +72,26 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    pub(crate) fn operator(&self) -> Result<Operator, CommandError> {
+    /// The operator, with the caller's AWS identity in the stack's account.
+    pub(crate) fn operator(&self, deployed: &Deployed) -> Result<Operator, CommandError> {
+        let operator = self.named()?;
+        wait(async { Ok(operator.known_as(deployed.caller_identity().await)) })
+    }
+
+    fn named(&self) -> Result<Operator, CommandError> {
         let user = || Environment::of_process().optional("USER");
         let by = self.by.clone().or_else(user).ok_or(CommandError::NoName)?;
         Operator::parse(&by, None).map_err(CommandError::Name)?;
         Operator::parse(&by, self.reason.as_deref()).map_err(CommandError::Reason)
     }
 
-    /// As [`confirm`], unless `--yes` was given.
+    /// As [`confirm`]; `--yes` skips the question.
     pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
         confirm(self.yes, question)
     }
 }
 
-/// Asks, unless there is no need to. Where nobody can answer, that is an error.
+/// Asks for a confirmation, unless it is given `already`. Returns an error if standard input is not a terminal.
 pub(crate) fn confirm(already: bool, question: &str) -> Result<bool, CommandError> {
     if already {
         return Ok(true);
@@ -136,13 +142,13 @@ mod tests {
 
     #[test]
     fn operators_name_themselves_and_no_address() {
-        assert_eq!(signature("dana", Some("ok")).operator().unwrap().name(), "dana");
+        assert_eq!(signature("dana", Some("ok")).named().unwrap().name(), "dana");
         assert!(matches!(
-            signature("d@x.example", None).operator(),
+            signature("d@x.example", None).named(),
             Err(CommandError::Name(operations::InvalidWords::Address))
         ));
         assert!(matches!(
-            signature("dana", Some("")).operator(),
+            signature("dana", Some("")).named(),
             Err(CommandError::Reason(operations::InvalidWords::Empty))
         ));
     }

@@ -1,4 +1,4 @@
-//! Why a command failed.
+//! The errors of commands.
 
 use std::{error::Error, io};
 
@@ -7,7 +7,7 @@ use operations::InvalidWords;
 
 use crate::stack::StackError;
 
-/// Why a command failed: exit code 2, except for a refusal.
+/// The reason why a command failed: exit code 2, except for a refusal.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error("refused: {0}")]

@@ -1,4 +1,4 @@
-//! What somebody has written, as text that can neither move the terminal's cursor nor be clicked.
+//! Formats received mails as text that can neither move the terminal's cursor nor be clicked.
 
 use std::fmt::Write as _;
 

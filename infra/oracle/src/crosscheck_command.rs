@@ -23,8 +23,7 @@ struct Reply {
     crosscheck: Crosscheck,
 }
 
-/// Crosschecks every `{"id","tier","verdict"}` line; the verdict is an object, or the model's raw reply as a
-/// string.
+/// Crosschecks every `{"id","tier","verdict"}` line. The verdict is an object or the model's raw reply as a string.
 pub(crate) fn run(input: impl BufRead, output: impl Write) -> Result<(), LinesError> {
     answer_lines(
         input,

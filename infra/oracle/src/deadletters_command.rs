@@ -14,6 +14,7 @@ use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
     sale_name::{self, SaleName},
+    signed_sale::SignedSale,
     stack::Deployed,
     when,
 };
@@ -57,9 +58,6 @@ pub(crate) enum DeadLettersCommand {
 
 #[derive(Args)]
 pub(crate) struct SettleArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
     /// The mail has gone.
     #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
     sent: bool,
@@ -67,9 +65,7 @@ pub(crate) struct SettleArguments {
     #[arg(long)]
     not_sent: bool,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    one: SignedSale,
 }
 
 #[derive(Args)]
@@ -108,15 +104,13 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator()?;
-    let session = arguments.sale.find(&deployed)?;
+    let (deployed, operator, session) = arguments.one.open()?;
     let (found, question) = if arguments.not_sent {
         (Found::NotSent, "Send the mail again?")
     } else {
         (Found::Sent, "Note that the mail has gone?")
     };
-    if !arguments.signature.confirm(question)? {
+    if !arguments.one.signature.confirm(question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.queue("EmailRetryQueueUrl")?;
@@ -127,7 +121,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         false => CommandError::failed("the mail was not settled", error),
     })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
-    if arguments.target.json {
+    if arguments.one.target.json {
         output::print_json(&names)?;
     } else if names.is_empty() {
         output::print("the sale has no mail of which nobody knows whether it went\n")?;
@@ -185,7 +179,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     if arguments.dry_run {
         return dry_run(&deployed, &sessions, arguments.target.json);
     }
-    let operator = arguments.signature.operator()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
     if sessions.is_empty() || !arguments.signature.confirm(&question)? {
         output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
@@ -231,11 +225,11 @@ type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
 #[derive(Clone, Copy)]
 struct Format {
     json: bool,
-    /// Whether they say what would be done: a dry run has done nothing.
+    /// Whether the answers describe a dry run, which changes nothing.
     is_plan: bool,
 }
 
-/// Says what became of each sale. The first failure that is no refusal is the command's own, after all are printed.
+/// Prints the outcome of each sale, then returns the first failure that is not a refusal.
 fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ended, CommandError> {
     let has_answers = !answers.is_empty();
     let done = has_answers && answers.iter().all(|(_, answer)| is_done(answer));

@@ -1,4 +1,4 @@
-//! Reads the signed digests, many at a time.
+//! Reads the signed digests in parallel and verifies them.
 
 use std::{num::NonZeroU64, str::FromStr, sync::Arc};
 
@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 
 use crate::{command_error::CommandError, public_key::PublicKey};
 
-/// Digests that are fetched at once.
+/// The number of digests that are fetched in parallel.
 const AT_ONCE: u64 = 16;
 
-/// How often digests that look bad are read again while the function goes on.
+/// The most times that the digests are read if they look damaged, because the function may add one meanwhile.
 const ROUNDS: u32 = 3;
 
-/// Where digests are, and what is trusted.
+/// The stored digests and the trusted keys and heads.
 pub(crate) struct Digests {
     pub(crate) store: Arc<dyn DigestStore>,
     pub(crate) notes: Arc<dyn Notes>,
@@ -53,7 +53,7 @@ impl FromStr for Announced {
     }
 }
 
-/// One digest as it is stored.
+/// One stored digest.
 pub(crate) struct Stored {
     pub(crate) sequence: u64,
     pub(crate) document: Vec<u8>,
@@ -61,12 +61,12 @@ pub(crate) struct Stored {
 }
 
 impl Digests {
-    /// Whether a signature is one of a trusted key's.
+    /// Whether one of the trusted keys made the signature.
     pub(crate) fn is_signed(&self, document: &[u8], signature: &str) -> bool {
         self.keys.iter().any(|key| key.verifies(document, signature))
     }
 
-    /// The head, as the function's note has it.
+    /// The head in the function's note.
     pub(crate) async fn head(&self) -> Result<Option<Head>, CommandError> {
         let note = self.notes.load(FUNCTION).await.map_err(CommandError::unreadable_log)?;
         let Some(document) = note.value else { return Ok(None) };
@@ -74,7 +74,7 @@ impl Digests {
             .map_err(|error| CommandError::failed("the digest function's note cannot be read", error))
     }
 
-    /// Hands over the digests from this number on, in order, until one is not there.
+    /// Passes the digests from `first` on to `take`, in order, until one is missing or `take` returns `false`.
     pub(crate) async fn each(&self, first: u64, mut take: impl FnMut(Stored) -> bool) -> Result<(), CommandError> {
         let mut from = first;
         loop {
@@ -105,7 +105,7 @@ async fn stored(store: &dyn DigestStore, sequence: u64) -> Result<Option<Stored>
     Ok(Some(Stored { sequence, document, signature }))
 }
 
-/// Verifies the digests: all of them, or those that were made on the day `since` or later. Answers what they say of
+/// Verifies the digests: all of them, or those that were made on the day `since` or later. Returns their entries of
 /// objects whose keys are of that day or later.
 pub(crate) async fn read(
     digests: &Digests,
@@ -115,7 +115,7 @@ pub(crate) async fn read(
     let mut rounds = 0;
     loop {
         let read = read_once(digests, since, now).await?;
-        // While it is read the function may store, sign and note the next one.
+        // The function may store, sign and note the next digest during the reading.
         let may_go_on = |damage| matches!(damage, Damage::Truncated | Damage::Unnoted | Damage::Unsigned);
         let again = read.0.findings.iter().any(|finding| may_go_on(finding.damage));
         rounds += 1;
@@ -141,8 +141,9 @@ async fn read_once(digests: &Digests, since: &str, now: Timestamp) -> Result<(Di
     Ok(chain.end(later.iter().find_map(|key| sequence_of(key))))
 }
 
-/// The number of the digest to begin with: the last one that was made before that day, so that what the halving went by
-/// is verified too, or an earlier one that an alert has named. They are made one after the other.
+/// The number of the first digest to verify. A binary search over the times in the digests finds it, because digests
+/// are made one after the other. It is the last digest before that day, so that the boundary is verified too, or an
+/// earlier one that an alert has named.
 async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Result<u64, CommandError> {
     let (mut first, mut beyond) = (1, head.map_or(0, |head| head.sequence) + 1);
     if since.is_empty() {
@@ -150,7 +151,7 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
     }
     while first < beyond {
         let middle = first + (beyond - first) / 2;
-        // One that is not there or cannot be read is for the verification of all of them to tell.
+        // The verification of all digests reports a missing or unreadable one.
         let Some(made_at) = made_at(digests, middle).await? else { return Ok(1) };
         if made_at.as_str() < since {
             first = middle + 1;
@@ -159,7 +160,7 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
         }
     }
     let before = (first - 1).max(1);
-    // A tampered link on the way there may have led too far; this one is verified, those before it are trusted.
+    // A tampered digest may have led the search too far. This digest is verified; those before it are trusted.
     if before > 1 && made_at(digests, before).await?.is_none_or(|made_at| made_at.as_str() >= since) {
         return Ok(1);
     }
@@ -167,7 +168,7 @@ async fn first_since(digests: &Digests, head: Option<&Head>, since: &str) -> Res
     Ok(announced.chain([before]).min().unwrap_or(1))
 }
 
-/// When a digest says that it was made.
+/// The time at which a digest was made, by its own statement.
 async fn made_at(digests: &Digests, sequence: u64) -> Result<Option<String>, CommandError> {
     let document = digests.store.find(&document_key(sequence)).await.map_err(CommandError::unreadable_log)?;
     Ok(document.and_then(|document| Document::parse(&document).ok()).map(|document| document.made_at))

@@ -22,7 +22,7 @@ use crate::{
     trust::Trust,
 };
 
-/// Keys that one message of the queue speaks of.
+/// The number of keys in one message of the queue.
 const A_MESSAGE: usize = 200;
 
 #[derive(Subcommand)]
@@ -61,7 +61,7 @@ pub(crate) struct CatchUpArguments {
     target: Target,
 }
 
-/// One digest, for the list.
+/// One digest of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Line {
     sequence: u64,
@@ -160,13 +160,14 @@ fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-/// What is to be digested, and why other streams are left out.
+/// The objects to digest, and the reasons why other streams are left out.
 struct Plan {
     keys: Vec<String>,
     left_out: Vec<Finding>,
 }
 
-/// Everything that is late, but for streams in which something else is wrong: a digest would vouch for that.
+/// Selects all undigested objects, except those of streams with other damage, because a digest would vouch for the
+/// damage.
 fn plan(found: Verification) -> Result<Plan, CommandError> {
     if let Some(first) = found.digests.iter().flat_map(|report| &report.findings).next() {
         let what = format!("{} {}: see `oracle audit verify`", first.key, first.damage.words());
@@ -174,7 +175,7 @@ fn plan(found: Verification) -> Result<Plan, CommandError> {
     }
     let left_out: Vec<Finding> =
         found.findings.into_iter().filter(|finding| finding.damage != Damage::Undigested).collect();
-    // A function's days are one chain.
+    // All days of a function form one chain.
     let chain = |key: &str| {
         let stream = stream_of(key);
         function_of_stream(stream).unwrap_or(stream).to_owned()

@@ -1,4 +1,4 @@
-//! `oracle doctor`: are the accounts set up as the stack needs?
+//! `oracle doctor`: checks whether the accounts are set up as the stack needs.
 
 use clap::Args;
 use doctor::{Finding, Vendors, account, examine};

@@ -27,11 +27,11 @@ pub(crate) struct EraseArguments {
 }
 
 pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
-    let operator = if arguments.dry_run { None } else { Some(arguments.signature.operator()?) };
+    let deployed = arguments.target.open()?;
+    let operator = if arguments.dry_run { None } else { Some(arguments.signature.operator(&deployed)?) };
     if operator.as_ref().is_some_and(|operator| operator.reason().is_none()) {
         return Err(CommandError::Usage(EraseError::NoReason.to_string()));
     }
-    let deployed = arguments.target.open()?;
     let (data, mailbox) = (deployed.sale_data()?, deployed.mailbox()?);
     let ports = erasure::Ports { journal: deployed.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
@@ -68,7 +68,7 @@ fn failed(error: EraseError) -> CommandError {
     }
 }
 
-/// What a human sees to elsewhere.
+/// The steps that a human must do elsewhere.
 fn hands() -> Vec<String> {
     by_hand().map(|(place, how)| format!("{place}: {how}")).collect()
 }

@@ -1,5 +1,6 @@
-//! What a command that corrects data looked at before it proposed the change (003, evidence binding): fingerprints of
-//! the form of the items, of the rules that a change keeps to, and of the items. On record before anything is done.
+//! The evidence of a command that corrects data (003, evidence binding): fingerprints of the form of the items, of the
+//! rules for a change, and of the items as they were before the command proposed the change. It is recorded before the
+//! change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +14,13 @@ use crate::{command::CommandError, stack::Deployed};
 pub(crate) struct Observed<'a> {
     /// The store.
     pub(crate) store: &'a str,
-    /// What keeps a change from breaking them.
+    /// The rules that protect the items during a change.
     pub(crate) rules: &'a [&'a str],
-    /// As they were read: objects, of which only fingerprints are kept.
+    /// The items as JSON objects. Only their fingerprints are recorded.
     pub(crate) items: Vec<Value>,
 }
 
-/// A sale as it is stored, with its version; `null` in the place of one that is not there.
+/// A stored sale with its version; both are `null` if there is no such sale.
 pub(crate) async fn of_sale(deployed: &Deployed, session: &SessionId) -> Result<Value, CommandError> {
     let store: &dyn SaleStore = &deployed.sales;
     let found = store.load(session).await.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
@@ -29,14 +30,14 @@ pub(crate) async fn of_sale(deployed: &Deployed, session: &SessionId) -> Result<
     })
 }
 
-/// What every change of a sale keeps to.
+/// The rules for every change of a sale.
 pub(crate) const RULES_OF_SALES: &[&str] = &["saved on condition of its version", "only transitions of its state"];
 
 impl Observed<'_> {
     /// The evidence that a correction needs.
     ///
     /// # Errors
-    /// [`BindingError`] where nothing was observed to bind to.
+    /// [`BindingError`] if there are no observations to bind to.
     pub(crate) fn bind(&self) -> Result<EvidenceBinding, BindingError> {
         let fields = || self.items.iter().filter_map(Value::as_object).flatten();
         let columns: BTreeSet<&String> = fields().map(|(name, _)| name).collect();
@@ -59,7 +60,7 @@ impl Observed<'_> {
         EvidenceBinding::new(EvidenceOperation::Correct, evidence)
     }
 
-    /// Puts the operator's decision on record with what it is bound to. Nothing may be done where that fails.
+    /// Records the operator's decision with its evidence. If that fails, the command must change nothing.
     pub(crate) async fn record(
         &self,
         deployed: &Deployed,

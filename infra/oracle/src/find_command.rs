@@ -1,4 +1,4 @@
-//! `oracle find`: the sales of a customer who knows no reference.
+//! `oracle find`: finds the sales of a customer who has no reference.
 
 use clap::Args;
 use domain::{
@@ -43,7 +43,7 @@ fn digits(text: &str) -> Result<LastDigits, String> {
     LastDigits::parse(text).ok_or_else(|| "four digits".to_owned())
 }
 
-/// Every price here has hundredths.
+/// Parses an amount into hundredths, which every currency here has.
 fn cents(text: &str) -> Result<i64, String> {
     let (whole, hundredths) = text.split_once('.').unwrap_or((text, "00"));
     let parts = (whole.parse::<i64>(), hundredths.parse::<i64>());
@@ -53,7 +53,7 @@ fn cents(text: &str) -> Result<i64, String> {
     }
 }
 
-/// A purchase, and what became of it here.
+/// A paid session at Stripe and the state of its sale here.
 #[derive(Debug, Serialize)]
 struct Row {
     session_id: SessionId,
@@ -64,7 +64,7 @@ struct Row {
     currency: Option<String>,
     /// In words.
     state: String,
-    /// What is left to do about it.
+    /// The open work on the sale.
     open: Option<Work>,
 }
 
@@ -122,7 +122,7 @@ fn row(session: &CheckoutSession, sale: Option<&Sale>) -> Row {
     }
 }
 
-/// What a customer wants to hear of a sale, in a line.
+/// One line on the state of a sale, for an answer to the customer.
 fn state(sale: &Sale) -> String {
     match sale.money() {
         Money::Refunded { at } => return format!("refunded {}", minute(&at.to_iso())),

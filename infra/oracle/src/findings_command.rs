@@ -12,10 +12,11 @@ use runtime::System;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, Target, wait},
     list_command, output,
     quarantine_command::read,
     sale_name::{self, SaleName},
+    signed_sale::SignedSale,
 };
 
 #[derive(Subcommand)]
@@ -41,7 +42,7 @@ pub(crate) enum FindingsCommand {
     #[command(
         after_help = "Example:\n  oracle findings dismiss cs_live_abc123 --by dana --reason 'a company of that name'\n\nExit code 1: nothing waits for a decision."
     )]
-    Dismiss(DismissArguments),
+    Dismiss(SignedSale),
     /// Put a cleaned verdict on the page, if it passes the crosscheck and the content filter. Nothing is mailed.
     #[command(
         after_help = "Example:\n  oracle findings replace cs_live_abc123 --file cleaned.json --by dana --reason 'a term of ours'\n\nExit code 1: refused; the page stays as it is."
@@ -50,28 +51,12 @@ pub(crate) enum FindingsCommand {
 }
 
 #[derive(Args)]
-pub(crate) struct DismissArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
-    #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
-}
-
-#[derive(Args)]
 pub(crate) struct ReplaceArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
     /// The cleaned verdict: JSON in the form of the one that `oracle findings show` prints.
     #[arg(long, value_name = "VERDICT.json")]
     file: PathBuf,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    one: SignedSale,
 }
 
 pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
@@ -85,7 +70,7 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
             list_command::print(&rows, target.json)
         }
         FindingsCommand::Show { sale, target } => show(sale, target),
-        FindingsCommand::Dismiss(arguments) => dismiss(arguments),
+        FindingsCommand::Dismiss(one) => dismiss(one),
         FindingsCommand::Replace(arguments) => replace(arguments),
     }
 }
@@ -112,29 +97,24 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-fn dismiss(arguments: &DismissArguments) -> Result<Ended, CommandError> {
-    let DismissArguments { sale, signature, target } = arguments;
-    let operator = signature.operator()?;
-    let deployed = target.open()?;
-    let session = sale.find(&deployed)?;
-    if !signature.confirm(&format!("Let the verdict of {} stand?", session.as_str()))? {
+fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = one.open()?;
+    if !one.signature.confirm(&format!("Let the verdict of {} stand?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     wait(async { findings::dismiss(deployed.journal(), &operator, &session).await.map_err(failed) })?;
-    told(session.as_str(), target, "dismissed", "stays as it was delivered")
+    told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
 }
 
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
-    let ReplaceArguments { sale, file, signature, target } = arguments;
+    let ReplaceArguments { file, one } = arguments;
     let verdict = read(file)?;
-    let operator = signature.operator()?;
-    let deployed = target.open()?;
-    let session = sale.find(&deployed)?;
-    if !signature.confirm(&format!("Replace what the page of {} shows?", session.as_str()))? {
+    let (deployed, operator, session) = one.open()?;
+    if !one.signature.confirm(&format!("Replace what the page of {} shows?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     wait(async { findings::replace(deployed.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
-    told(session.as_str(), target, "replaced", "has the new text on its page")
+    told(session.as_str(), &one.target, "replaced", "has the new text on its page")
 }
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {

@@ -8,7 +8,6 @@ use domain::{
     sale::{Authority, AuthorityDecision},
 };
 use operations::{
-    Operator,
     authority_gate::{self, DecideError},
     list,
 };
@@ -16,17 +15,14 @@ use runtime::System;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, Target, wait},
     list_command, output,
-    sale_name::{self, SaleName},
+    signed_sale::SignedSale,
     stack::Deployed,
 };
 
 #[derive(Args)]
 pub(crate) struct DecisionArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
     /// Your role, as the domain's approval matrix names it: physician, pharmacist, licensed_attorney, ...
     #[arg(long, value_name = "ROLE")]
     role: String,
@@ -34,12 +30,10 @@ pub(crate) struct DecisionArguments {
     #[arg(long, value_name = "REGISTER:NUMBER")]
     credential: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    one: SignedSale,
 }
 
-/// Lists the declined sales that people could still decide about, and those whose refund is due.
+/// Lists the declined sales that people can still decide about, and those whose refund is due.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let rows = wait(async {
@@ -77,16 +71,14 @@ fn decide(
     what: &str,
     act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
-    let operator: Operator = arguments.signature.operator()?;
-    let deployed = arguments.target.open()?;
-    let session = arguments.sale.find(&deployed)?;
+    let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    if !arguments.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
+    if !arguments.one.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     let by = Authority { operator: &operator, role, credential };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
-    if arguments.target.json {
+    if arguments.one.target.json {
         output::print_json(&json!({ "session_id": session, "decision": word }))?;
     } else {
         output::print(&format!("{} {text}\n", session.as_str()))?;

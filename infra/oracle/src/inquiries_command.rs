@@ -71,7 +71,7 @@ pub(crate) fn run(command: &InquiriesCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// The inquiries that wait, with the open sales of their addresses; these are read where they are not given.
+/// The waiting inquiries with the open sales of their addresses. Reads the open sales if `open` is `None`.
 pub(crate) async fn waiting(deployed: &Deployed, open: Option<&[Row]>) -> Result<Vec<Waiting>, CommandError> {
     let unreadable = |error| CommandError::failed("the lists cannot be read", error);
     let now = System.now();
@@ -121,8 +121,8 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let name = &arguments.inquiry;
     if !arguments.signature.confirm(&format!("Is the inquiry {name} answered?"))? {
         return Ok(Ended::Nothing);

@@ -1,11 +1,11 @@
-//! One JSON object a line in, one a line out.
+//! Reads one JSON object per line and writes one per line.
 
 use std::io::{self, BufRead, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why a command over lines stopped. The lines before the faulty one are answered by then.
+/// The reason why a command over lines stopped. The lines before the faulty one are already answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinesError {
     #[error("line {line} of standard input cannot be read")]
@@ -16,8 +16,8 @@ pub(crate) enum LinesError {
     Write(#[from] io::Error),
 }
 
-/// Answers every line of `input` with one line on `output`, as soon as it is read; blank lines are passed
-/// over. `expected` says in the error what a line should have been; `answer` may refuse one with a reason.
+/// Answers every line of `input` with one line on `output`, as soon as it is read, and skips blank lines. An error
+/// names the `expected` form of a line; `answer` may refuse a line with a reason.
 pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
     input: impl BufRead,
     mut output: impl Write,
@@ -31,7 +31,7 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
             continue;
         }
         let reply = serde_json::from_slice(&bytes)
-            // serde_json counts lines too, and each of ours is its first.
+            // serde_json counts lines too, and each of our lines is line 1 for it.
             .map_err(|error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column "))
             .and_then(&mut answer)
             .and_then(|reply| serde_json::to_string(&reply).map_err(|error| error.to_string()));
@@ -47,7 +47,7 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
     Ok(())
 }
 
-/// What a command over lines answers, for its tests.
+/// The answers of a command over lines, for its tests.
 #[cfg(test)]
 pub(crate) fn answers(command: impl FnOnce(&mut Vec<u8>) -> Result<(), LinesError>) -> Vec<serde_json::Value> {
     let mut output = Vec::new();

@@ -1,4 +1,4 @@
-//! Findings that operators have looked into: a file lists them, and they are reported apart from new ones.
+//! Findings that operators have investigated. A file lists them, and they are reported separately from new ones.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::CommandError;
 
-/// A finding with what its stream was when it was found.
+/// A finding with the hash of its stream at that time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct ListedFinding {
     pub(crate) key: String,
     pub(crate) damage: Damage,
-    /// SHA-256 over all objects of its stream. Only the first bad record of a stream is named: whatever else happens to
-    /// the stream later makes another finding of this one.
+    /// SHA-256 over all objects of its stream. A verification names only the first bad record of a stream, so any later
+    /// change of the stream must make this finding a new one.
     hash: String,
 }
 
-/// What a verification found, with what is known of it apart.
+/// The result of a verification, with known findings listed separately.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     #[serde(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
     pub(crate) known: Vec<ListedFinding>,
 }
 
-/// Reads the file: one finding a line, as `verify --json` tells them.
+/// Reads the file: one finding per line, as `verify --json` prints them.
 pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<ListedFinding>, CommandError> {
     let Some(file) = file else { return Ok(BTreeSet::new()) };
     let failed =
@@ -44,7 +44,8 @@ pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<ListedFinding>, Comma
     parsed.collect()
 }
 
-/// Tells what is known from what is not. What is wrong with a digest cannot be known: nothing after it is verified.
+/// Separates known findings from new ones. A damaged digest never counts as known, because no digest after it is
+/// verified.
 pub(crate) async fn tell_apart(
     objects: &dyn AuditObjects,
     mut verification: Verification,
@@ -97,7 +98,7 @@ mod tests {
         let findings = || vec![edited.clone(), stray.clone()];
         let first = outcome(&world, findings(), Vec::new(), &[]);
         assert_eq!((first.findings.len(), first.known.len()), (2, 0));
-        // What is printed can be read back.
+        // Printed findings can be read back.
         let lines: Vec<String> = first.findings.iter().map(|finding| serde_json::to_string(finding).unwrap()).collect();
         let file = std::env::temp_dir().join(format!("known-findings-{}", std::process::id()));
         std::fs::write(&file, format!("{}\n\n{}\n", lines[0], lines[1])).unwrap();

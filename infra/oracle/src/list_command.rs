@@ -6,6 +6,7 @@ use operations::list::{self, Row};
 use runtime::System;
 
 use crate::{
+    bridge_command, bridge_report,
     command::{CommandError, Ended, Target, wait},
     inquiries_command,
     output::{self, minute},
@@ -19,22 +20,27 @@ pub(crate) struct ListArguments {
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let (rows, inquiries) = wait(async {
+    let (rows, inquiries, bridges) = wait(async {
         let rows = list::everything(deployed.lists(), System.now()).await;
         let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
         let inquiries = inquiries_command::waiting(&deployed, Some(&rows)).await?;
-        Ok((rows, inquiries))
+        let bridges = bridge_command::waiting(&deployed).await?;
+        Ok((rows, inquiries, bridges))
     })?;
     if arguments.target.json {
         let rows = rows.iter().map(serde_json::to_value).chain(inquiries.iter().map(serde_json::to_value));
+        let rows = rows.chain(bridges.iter().map(serde_json::to_value));
         output::print_json(&rows.collect::<Result<Vec<_>, _>>()?)?;
         return Ok(Ended::Done);
     }
-    if !rows.is_empty() || inquiries.is_empty() {
+    if !rows.is_empty() || (inquiries.is_empty() && bridges.is_empty()) {
         print(&rows, false)?;
     }
     if !inquiries.is_empty() {
         output::print(&inquiries_command::table(&inquiries, output::width()))?;
+    }
+    if !bridges.is_empty() {
+        output::print(&bridge_report::table(&bridges, output::width()))?;
     }
     Ok(Ended::Done)
 }

@@ -1,4 +1,4 @@
-//! A copy of the log in a directory, as `aws s3 sync` makes it.
+//! A copy of the log in a directory, made by `aws s3 sync`.
 
 use std::{
     fs, io,
@@ -24,7 +24,7 @@ fn failed(error: io::Error) -> StorageError {
     StorageError { operation: "log directory read", source: Box::new(error) }
 }
 
-/// The names in a directory, in the order that keys have: a directory's name ends with its slash.
+/// The names in a directory in the order of keys, for which a directory's name ends with a slash.
 fn names(directory: &Path) -> io::Result<Vec<(String, bool)>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -37,10 +37,10 @@ fn names(directory: &Path) -> io::Result<Vec<(String, bool)>> {
     Ok(names)
 }
 
-/// Keys in one page.
+/// The number of keys in one page.
 const PAGE: usize = 5_000;
 
-/// Takes keys in that come after `after`, in order, until the page is full.
+/// Adds the keys after `after` in order, until the page is full.
 fn take(directory: &Path, key: &str, after: &str, page: &mut Vec<ListedObject>) -> io::Result<()> {
     for (name, is_directory) in names(directory)? {
         let key = format!("{key}{name}");
@@ -48,12 +48,12 @@ fn take(directory: &Path, key: &str, after: &str, page: &mut Vec<ListedObject>) 
             return Ok(());
         }
         if is_directory {
-            // Nothing below comes after it unless the directory itself does or holds it.
+            // A directory contains keys after `after` only if it comes after it itself or contains it.
             if key.as_str() > after || after.starts_with(&key) {
                 take(&directory.join(&name), &key, after, page)?;
             }
         } else if key.as_str() > after {
-            // A copy does not say when the original was written: it may always be the time that is asked for.
+            // A copy does not show when the original was written, so that no period may exclude it.
             page.push(ListedObject { key, written_at: Timestamp::from_millis(i64::MAX) });
         }
     }
@@ -78,15 +78,15 @@ impl AuditObjects for LocalLog {
         Ok(self.objects(vec![key.to_owned()]).await?.pop().map(|(_, bytes)| bytes))
     }
 
-    /// A whole stream on one thread of its own: several streams are waited for at once, and a million small files do
-    /// not cost a million changes of thread.
+    /// Reads a whole stream on one blocking thread. Several streams are read in parallel, and a million small files do
+    /// not cost a million switches of threads.
     async fn objects(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, StorageError> {
         let directory = self.0.clone();
         blocking(move || read_all(&directory, keys)).await
     }
 }
 
-/// Waits for the disk on a thread of its own.
+/// Runs disk access on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, StorageError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| failed(io::Error::other(error)))?.map_err(failed)

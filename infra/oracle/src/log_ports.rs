@@ -1,8 +1,8 @@
-//! What the readers of the audit log read: its objects, the sales, the notes of the functions.
+//! The ports of the readers of the audit log: its objects, the sales, the notes of the functions.
 
 use std::sync::Arc;
 
-use domain::ports::{AllSales, AuditObjects, ChatAccounts, Notes, Purchases, SaleStore, Subscribers};
+use domain::ports::{AllSales, AuditObjects, Bridges, ChatAccounts, Notes, Purchases, SaleStore, Subscribers};
 
 /// The log and the table.
 #[derive(Clone)]
@@ -14,4 +14,5 @@ pub(crate) struct Ports {
     pub(crate) purchases: Arc<dyn Purchases>,
     pub(crate) accounts: Arc<dyn ChatAccounts>,
     pub(crate) subscribers: Arc<dyn Subscribers>,
+    pub(crate) bridges: Arc<dyn Bridges>,
 }

@@ -1,4 +1,4 @@
-//! Reads the whole audit log, many streams at a time.
+//! Reads the whole audit log, many streams in parallel.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,8 +15,9 @@ use audit_verify::{
 };
 use domain::{
     SessionId, Timestamp,
-    chat::{CHAT_PREFIX, STREAM_PREFIX, SubscriberId},
-    ports::{AuditObjects, ListedObject, StorageError, Versioned},
+    audit_trail::{Audited, StateId},
+    chat::{BRIDGE_PREFIX, CHAT_PREFIX, STREAM_PREFIX},
+    ports::{AuditObjects, ListedObject, StorageError, Store, Versioned},
     toll,
 };
 use tokio::task::JoinSet;
@@ -27,14 +28,14 @@ use crate::{
     log_ports::Ports,
 };
 
-/// Streams that are read at once: the time goes into waiting for replies.
+/// The number of streams that are read in parallel, because most of the time is spent on waiting for replies.
 const AT_ONCE: usize = 32;
 
-/// How often a stream that looks bad is read again while its sale goes on.
+/// The most times that a stream which looks damaged is read again while its sale changes.
 const ROUNDS: u32 = 5;
 
-/// Does `work` for each stream that was opened on `since` or later (all of them where it is empty): the stream's
-/// name and its objects as listed. `done` takes the results, in any order.
+/// Runs `work` with the name and the listed objects of each stream that was opened on `since` or later (of all streams
+/// if `since` is empty). `done` gets the results in any order.
 pub(crate) async fn each_stream<T, Doing>(
     objects: &dyn AuditObjects,
     since: &str,
@@ -72,7 +73,7 @@ where
     Ok(())
 }
 
-/// Starts a piece of work once there is room for it.
+/// Starts a task, after a running one has ended if too many run.
 async fn start<T: Send + 'static>(
     running: &mut JoinSet<Result<T, StorageError>>,
     work: impl Future<Output = Result<T, StorageError>> + Send + 'static,
@@ -92,15 +93,15 @@ fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) 
     read.map_err(CommandError::unreadable_log)
 }
 
-/// What one stream turned out to be.
+/// The result of reading one stream.
 enum Seen {
     Judged(Verification),
-    /// A day of a function's stream, which is judged with its other days, and what the digests say of it.
+    /// One day of a function's stream with its comparison with the digests. It is judged together with the other days.
     Day(Vec<Object>, ByDigests),
 }
 
-/// Verifies the log, that no sale has lost its whole stream, and what the digests say. `progress` hears of every
-/// stream.
+/// Verifies the log, compares it with the digests, and finds sales whose whole stream is missing. Calls `progress`
+/// after each stream.
 pub(crate) async fn verify(
     ports: &Ports,
     digests: Option<&Digests>,
@@ -108,7 +109,7 @@ pub(crate) async fn verify(
     now: Timestamp,
     mut progress: impl FnMut(&Verification),
 ) -> Result<Verification, CommandError> {
-    // Before the log: what is digested by now must be in the log from now on.
+    // Reads the digests before the log, because objects that are digested by now must be in the log from now on.
     let read = match digests {
         Some(digests) => Some(digest_reader::read(digests, since, now).await?),
         None => None,
@@ -168,7 +169,7 @@ pub(crate) async fn verify(
             break;
         }
     }
-    // Streams that neither the log nor the table has any more.
+    // Streams that are in the digests, but neither in the log nor in the table.
     for stream in digested.streams() {
         all.findings.extend(digested.take(&stream).compare(&[], |_| false));
     }
@@ -178,23 +179,23 @@ pub(crate) async fn verify(
     Ok(all)
 }
 
-/// What was written before this moment must be digested; nothing where there are no digests.
+/// Objects that were written before this time must be digested; `None` without digests.
 fn is_late_from(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
     let within = i64::try_from(DIGESTED_WITHIN.as_millis()).unwrap_or(i64::MAX);
     there_are_digests.then(|| Timestamp::from_millis(now.as_millis().saturating_sub(within)))
 }
 
-/// What the digests say of a stream.
+/// The digests' entries of a stream.
 struct Said {
     digested: DigestedStream,
-    /// What was written before must be digested.
+    /// Objects that were written before this time must be digested.
     limit: Option<Timestamp>,
 }
 
-/// What the digests show of a stream.
+/// The result of comparing a stream with the digests.
 struct ByDigests {
     finding: Option<Finding>,
-    /// What is in none and ought to be.
+    /// Objects that are in no digest and should be in one.
     undigested: Vec<String>,
 }
 
@@ -213,7 +214,7 @@ impl Said {
     }
 }
 
-/// Sums up what the log says of a time. `progress` hears of every sale: how many there were, and how many records.
+/// Aggregates the log over a period. Calls `progress` after each stream with the number of sales and of records so far.
 pub(crate) async fn report(
     objects: &Arc<dyn AuditObjects>,
     period: &Period,
@@ -222,8 +223,8 @@ pub(crate) async fn report(
     let mut aggregate = Aggregate::over(period.clone());
     let work = |stream: String, listed: Vec<ListedObject>| {
         let objects = objects.clone();
-        // Every stream is listed, since a sale of any day may be refunded in this time. What was not written to since
-        // is not read.
+        // Lists every stream, since a sale of any day may be refunded in this period. Reads only streams that may have
+        // records of the period.
         let opened = stream.get(..10).unwrap_or_default();
         let written = listed.iter().map(|object| object.written_at).max();
         let is_read = written.is_some_and(|written| period.may_hold(opened, written));
@@ -233,16 +234,16 @@ pub(crate) async fn report(
         }
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
-        // Functions have streams of their own, which say nothing of sales. Payments in USDC are in their purchases' streams,
-        // and in the toll function's where they bought nothing.
-        // Accounts of the chat and subscribers are no sales of a tier either.
+        // Functions' own streams have no records of sales. Payments in USDC are in their purchases' streams; those that
+        // bought nothing are in the toll function's stream. The streams of chat accounts, subscribers and Bridges are
+        // not sales of a tier either.
         let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
         match function_of_stream(&stream) {
             Some("toll") => aggregate.add_payments(lines),
             Some(_) => {}
             None if begins(toll::PREFIX) => aggregate.add_payments(lines),
-            None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) => {}
+            None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) || begins(BRIDGE_PREFIX) => {}
             None => aggregate.add_sale(lines),
         }
         progress(aggregate.sales(), aggregate.records());
@@ -255,8 +256,8 @@ fn keys(listed: &[ListedObject]) -> Vec<String> {
     listed.iter().map(|object| object.key.clone()).collect()
 }
 
-/// Verifies one stream. A sale that goes on while its stream is read looks like damage: what looks bad is read
-/// again, until the sale has stood still meanwhile.
+/// Verifies one stream. A sale that changes while its stream is read can look like damage, so a stream that looks
+/// damaged is read again until the sale does not change during the reading.
 async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &Said) -> Result<Seen, StorageError> {
     let objects = ports.objects.objects(keys(&listed)).await?;
     if stream.is_empty() && listed.is_empty() {
@@ -296,7 +297,7 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     verification
 }
 
-/// Verifies a function's stream over all its days. One that looks bad is read again, as a sale's is.
+/// Verifies a function's stream over all its days. Reads it again if it looks damaged, as [`examine`] does.
 async fn examine_function(
     ports: &Ports,
     name: &str,
@@ -333,25 +334,29 @@ async fn examine_function(
     }
 }
 
-/// What the table says of a stream: its sale, its purchase in USDC, its account of the chat, or its subscriber.
+async fn known_by_trail<S: Audited>(store: &dyn Store<S>, id: &str) -> Result<Option<Versioned<Known>>, StorageError> {
+    let Some(id) = S::Id::read(id) else { return Ok(None) };
+    let found = store.load(&id).await?;
+    Ok(found.map(|it| Versioned { value: Known::of_trail(it.value.trail()), version: it.version }))
+}
+
+/// The table's row of a stream: a sale, a purchase in USDC, a chat account, a subscriber or a Bridge.
 async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
     let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
         return Ok(None);
     };
-    if session.as_str().starts_with(toll::PREFIX) {
-        let purchase = ports.purchases.load(&session).await?;
-        return Ok(purchase.map(|it| Versioned { value: Known::of_purchase(&it.value), version: it.version }));
+    let text = session.as_str();
+    if text.starts_with(toll::PREFIX) {
+        return known_by_trail(&*ports.purchases, text).await;
     }
-    if let Some(subscriber) = session.as_str().strip_prefix(CHAT_PREFIX) {
-        let Ok(subscriber) = SubscriberId::parse(subscriber) else { return Ok(None) };
-        let account = ports.accounts.load(&subscriber).await?;
-        return Ok(account.map(|it| Versioned { value: Known::of_account(&it.value), version: it.version }));
+    if let Some(id) = text.strip_prefix(CHAT_PREFIX) {
+        return known_by_trail(&*ports.accounts, id).await;
     }
-    if let Some(id) = session.as_str().strip_prefix(STREAM_PREFIX)
-        && let Ok(id) = SubscriberId::parse(id)
-    {
-        let subscriber = ports.subscribers.load(&id).await?;
-        return Ok(subscriber.map(|it| Versioned { value: Known::of_subscriber(&it.value), version: it.version }));
+    if let Some(id) = text.strip_prefix(STREAM_PREFIX) {
+        return known_by_trail(&*ports.subscribers, id).await;
+    }
+    if let Some(id) = text.strip_prefix(BRIDGE_PREFIX) {
+        return known_by_trail(&*ports.bridges, id).await;
     }
     let sale = ports.store.load(&session).await?;
     Ok(sale.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))

@@ -35,8 +35,8 @@ pub(crate) struct SendAgainArguments {
 
 pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let MailCommand::SendAgain(SendAgainArguments { sale, signature, target }) = command;
-    let operator = signature.operator()?;
     let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
     let session = sale.find(&deployed)?;
     if !signature.confirm(&format!("Send the mail of {} once more?", session.as_str()))? {
         return Ok(Ended::Nothing);

@@ -3,17 +3,24 @@
 mod account;
 mod anvil_command;
 mod anvil_corpus;
+mod anvil_deployment;
 mod anvil_endpoint;
 mod anvil_evidence;
 mod anvil_override;
 mod anvil_report;
+mod anvil_specification;
 mod audit_command;
 mod audit_report;
 mod authority_command;
+mod bridge_command;
+mod bridge_report;
 mod bulk;
 mod cache_command;
+mod caller;
 mod command;
 mod command_error;
+mod corpus_command;
+mod corpus_files;
 mod correspondence;
 mod crosscheck_command;
 mod deadletters_command;
@@ -36,6 +43,7 @@ mod log_reader;
 mod mail_command;
 mod measurements;
 mod memory_command;
+mod memory_erase;
 mod output;
 mod pages_command;
 mod progress;
@@ -51,6 +59,7 @@ mod secret_documents;
 mod secrets_command;
 mod show_command;
 mod signed_call;
+mod signed_sale;
 mod smoke_command;
 mod stack;
 mod status_command;
@@ -174,9 +183,15 @@ enum Command {
     /// Purchases in USDC that wait for a human: list, settle.
     #[command(subcommand, after_help = "Example:\n  oracle toll list")]
     Toll(toll_command::TollCommand),
+    /// The texts that answers sold to agents draw on: build, show, activate.
+    #[command(subcommand, after_help = "Example:\n  oracle corpus build texts/")]
+    Corpus(corpus_command::CorpusCommand),
     /// Subscribers of the chat: list, show.
     #[command(subcommand, after_help = "Example:\n  oracle subscriptions list")]
     Subscriptions(subscriptions_command::SubscriptionsCommand),
+    /// The Bridge: who accepted the agreement and who has access; list, show, grant, revoke, reply.
+    #[command(subcommand, after_help = "Example:\n  oracle bridge list")]
+    Bridge(bridge_command::BridgeCommand),
     /// The audit log: verify it, report from it.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
@@ -260,7 +275,7 @@ fn main() -> ExitCode {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
-        // The reader has closed the pipe: `oracle man | head`.
+        // The reader closed the pipe, as in `oracle man | head`.
         Err(error) if output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
@@ -289,7 +304,9 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Replies(command) => return Ok(replies_command::run(&command)?),
         Command::Inquiries(command) => return Ok(inquiries_command::run(&command)?),
         Command::Toll(command) => return Ok(toll_command::run(&command)?),
+        Command::Corpus(command) => return Ok(corpus_command::run(&command)?),
         Command::Subscriptions(command) => return Ok(subscriptions_command::run(&command)?),
+        Command::Bridge(command) => return Ok(bridge_command::run(&command)?),
         Command::Audit(command) => return Ok(audit_command::run(&command)?),
         Command::Cache(command) => return Ok(cache_command::run(&command)?),
         Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),
@@ -329,7 +346,7 @@ fn report(error: &dyn Error) {
 mod tests {
     use super::*;
 
-    /// Every command says what it does with an example, and answers in JSON where there is something to answer.
+    /// Every command has a description with an example, and a JSON output if it has any output.
     #[test]
     fn every_command_has_an_example() {
         fn check(command: &clap::Command) {

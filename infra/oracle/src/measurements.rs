@@ -1,4 +1,4 @@
-//! What CloudWatch knows. Nothing here is needed for anything else: what cannot be asked is not known.
+//! Reads metrics and alarms from CloudWatch. Every value is optional: a value that cannot be read is `None`.
 
 use aws_sdk_cloudwatch::{
     Client,
@@ -8,15 +8,15 @@ use aws_sdk_cloudwatch::{
 use domain::Timestamp;
 use std::time::Duration;
 
-use crate::stack::Deployed;
+use crate::account::Account;
 
-/// Age is measured every minute; a quarter of an hour has some measurement.
+/// The window for the age of messages. It is measured every minute, so a quarter of an hour has measurements.
 const AGE_WINDOW: Duration = Duration::from_secs(15 * 60);
 
-/// A day, and what a daily function may be late.
+/// The window for runs: a day, and the possible delay of a daily function.
 const RUNS_WINDOW: Duration = Duration::from_secs(26 * 3600);
 
-/// Seconds of one figure; what CloudWatch allows for a window of a day and more.
+/// The period of one figure in seconds, which CloudWatch allows for a window of a day and more.
 const RUNS_PERIOD: i32 = 300;
 
 /// CloudWatch of one stack's account.
@@ -35,38 +35,54 @@ pub(crate) struct Runs {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alarms {
     pub(crate) count: usize,
-    /// What those in ALARM say.
+    /// The descriptions of the alarms in the state ALARM.
     pub(crate) alarming: Vec<String>,
-    /// What those say that CloudWatch cannot judge: INSUFFICIENT_DATA.
+    /// The descriptions of the alarms in the state INSUFFICIENT_DATA.
     pub(crate) unevaluated: Vec<String>,
 }
 
 impl Measurements {
-    pub(crate) fn of(deployed: &Deployed) -> Self {
-        Self(deployed.account.cloudwatch())
+    pub(crate) fn of(account: &Account) -> Self {
+        Self(account.cloudwatch())
     }
 
-    /// How long the oldest message of a queue waits, in seconds.
+    /// The age of a queue's oldest message in seconds.
     pub(crate) async fn oldest_message(&self, url: &str, now: Timestamp) -> Option<u64> {
         let name = url.rsplit('/').next()?;
-        let points = self.points(("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", name), AGE_WINDOW, 60, now);
-        let latest = points.await?.into_iter().max_by_key(at)?;
+        let metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage");
+        let points = self.points(metric, &[("QueueName", name)], AGE_WINDOW, 60, now).await?;
+        let latest = points.into_iter().max_by_key(at)?;
         latest.maximum.map(whole)
     }
 
-    /// When a function ran last, and how often it failed lately.
+    /// The last run of a function, and its recent failures.
     pub(crate) async fn runs(&self, function: &str, now: Timestamp) -> Option<Runs> {
-        let metric = |name| ("AWS/Lambda", name, "FunctionName", function);
+        let of = [("FunctionName", function)];
         let hour = Duration::from_secs(3600);
-        let invocations = self.points(metric("Invocations"), RUNS_WINDOW, RUNS_PERIOD, now).await?;
-        let errors = self.points(metric("Errors"), hour, RUNS_PERIOD, now).await?;
+        let invocations = self.points(("AWS/Lambda", "Invocations"), &of, RUNS_WINDOW, RUNS_PERIOD, now).await?;
+        let errors = self.points(("AWS/Lambda", "Errors"), &of, hour, RUNS_PERIOD, now).await?;
         let ran = invocations.iter().filter(|point| point.sum.is_some_and(|sum| sum > 0.0));
         let period = Duration::from_secs(RUNS_PERIOD.unsigned_abs().into());
         let last = ran.filter_map(at).max().map(|start| Timestamp::from_seconds(start).plus(period).min(now));
         Some(Runs { last, failed: errors.iter().filter_map(|point| point.sum).map(whole).sum() })
     }
 
-    /// The stack's alarms; nothing where they cannot be asked.
+    /// The number of calls of one version behind an alias within the window, and of the failed ones.
+    pub(crate) async fn version_calls(
+        &self,
+        (function, alias, version): (&str, &str, &str),
+        window: Duration,
+        now: Timestamp,
+    ) -> Option<(u64, u64)> {
+        let resource = format!("{function}:{alias}");
+        let of = [("FunctionName", function), ("Resource", &resource), ("ExecutedVersion", version)];
+        let sum = |points: Vec<Datapoint>| points.iter().filter_map(|point| point.sum).map(whole).sum();
+        let calls = self.points(("AWS/Lambda", "Invocations"), &of, window, 60, now).await?;
+        let errors = self.points(("AWS/Lambda", "Errors"), &of, window, 60, now).await?;
+        Some((sum(calls), sum(errors)))
+    }
+
+    /// The stack's alarms; `None` if they cannot be read.
     pub(crate) async fn alarms(&self, stack: &str) -> Option<Alarms> {
         let mut found = Alarms::default();
         let mut pages = self.0.describe_alarms().alarm_name_prefix(format!("{stack}-")).into_paginator().send();
@@ -86,14 +102,16 @@ impl Measurements {
 
     async fn points(
         &self,
-        (namespace, metric, dimension, value): (&str, &str, &str, &str),
+        (namespace, metric): (&str, &str),
+        of: &[(&str, &str)],
         window: Duration,
         period: i32,
         now: Timestamp,
     ) -> Option<Vec<Datapoint>> {
         let start = now.as_seconds() - i64::try_from(window.as_secs()).unwrap_or_default();
         let ask = self.0.get_metric_statistics().namespace(namespace).metric_name(metric).period(period);
-        let ask = ask.dimensions(Dimension::builder().name(dimension).value(value).build());
+        let dimensions = of.iter().map(|(name, value)| Dimension::builder().name(*name).value(*value).build());
+        let ask = ask.set_dimensions(Some(dimensions.collect()));
         let ask = ask.start_time(DateTime::from_secs(start)).end_time(DateTime::from_secs(now.as_seconds() + 1));
         let answer = ask.statistics(Statistic::Sum).statistics(Statistic::Maximum).send().await.ok()?;
         Some(answer.datapoints.unwrap_or_default())
@@ -104,7 +122,7 @@ fn at(point: &Datapoint) -> Option<i64> {
     point.timestamp.map(|at| at.secs())
 }
 
-/// A figure that is a count or seconds.
+/// Converts a figure that is a count or a number of seconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, and is never negative.
 fn whole(figure: f64) -> u64 {
     figure as u64

@@ -1,8 +1,10 @@
-//! `oracle memory`: replays a history without a network, and prints the schema of its events.
+//! `oracle memory`: replays, exports, imports, shows and checks a history without a network, and erases a customer's
+//! memory.
 
 use crate::{
     command::{CommandError, Ended},
     json_lines::LinesError,
+    memory_erase::{self, EraseArguments},
 };
 use clap::{Args, Subcommand};
 use memory::{
@@ -49,6 +51,14 @@ pub(crate) enum MemoryCommand {
     /// Check an export: its form, every event, and the state that it says it folds to.
     #[command(after_help = "Example:\n  oracle memory verify < memory.json\n\nExit code 1: the export was changed.")]
     Verify(DocumentArguments),
+    /// Erase a customer's memory of the chat, as they can do on its page.
+    ///
+    /// Removes every text at once. The schedule ends the log and destroys the memory's key within ten minutes; free
+    /// exchanges that are used stay used.
+    #[command(
+        after_help = "Example:\n  oracle memory erase customer@example.com --by dana --reason 'asked for by letter'\n\nExit code 1: there is no such customer."
+    )]
+    Erase(EraseArguments),
     /// Print the JSON schema of the events, with an example of each.
     #[command(after_help = "Example:\n  oracle memory schema | jq -r '.oneOf[].title'")]
     Schema {
@@ -111,6 +121,7 @@ fn handle(text: &str) -> Result<Handle, String> {
 pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl Write) -> Result<Ended, CommandError> {
     match command {
         MemoryCommand::Schema { .. } => output.write_all(EVENTS_SCHEMA.as_bytes())?,
+        MemoryCommand::Erase(arguments) => return memory_erase::run(arguments, &mut output),
         MemoryCommand::Replay(arguments) => replay(arguments, input, &mut output)?,
         MemoryCommand::Export(arguments) => {
             let log = read_events(input)?.into_log(arguments.campaign.as_ref());
@@ -191,7 +202,7 @@ fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
     log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
 }
 
-/// What a log holds. Shows a locked detail as its gist; the export holds the detail itself.
+/// The content of a log. Shows a locked detail as its gist; the export contains the detail itself.
 fn shown(log: &EventLog) -> Result<Value, CommandError> {
     let state = log.state();
     let fact = |(id, fact): (&Digest, &Fact)| {
@@ -276,6 +287,40 @@ mod tests {
         let changed = exported.replace("4471", "4472");
         let error = answer(MemoryCommand::Verify(document()), changed.as_bytes()).unwrap_err();
         assert!(matches!(error, CommandError::Refused(_)));
+    }
+
+    /// The events of a chat's memory, as its page exports them: the mode, and each exchange as an open fact.
+    const CHAT: [&str; 2] = [
+        r#"{"at":0,"campaign_id":"chat-c-0","event":"EV-030","key":"mode","payload":{"mode":"COMPANION"}}"#,
+        r#"{"at":1,"campaign_id":"chat-c-0","event":"EV-ORC-004","key":"00000000-0000-4000-8000-000000000001","payload":{"kind":"EXCHANGE","payload":{"asked":"Should we open a second bakery?","replies":[{"text":"Count first.","voice":"AETHER"}]},"precision_tag":"UNLOCKED","provenance":{"source":"chat"},"stable_key":"exchange-00000000-0000-4000-8000-000000000001","visibility_mask":["COMPANION"]}}"#,
+    ];
+
+    #[test]
+    fn a_chats_memory_is_exported_imported_shown_and_verified_and_so_is_an_erased_one() {
+        let answer = |command: MemoryCommand, input: &str| {
+            let mut output = Vec::new();
+            run(&command, input.as_bytes(), &mut output).map(|_| String::from_utf8(output).unwrap())
+        };
+        let document = || DocumentArguments { json: true };
+        let export = |lines: &str| {
+            answer(MemoryCommand::Export(CampaignArguments { campaign: None, json: true }), lines).unwrap()
+        };
+        let exported = export(&CHAT.join("\n"));
+        let shown: Value = serde_json::from_str(&answer(MemoryCommand::Show(document()), &exported).unwrap()).unwrap();
+        assert_eq!(shown["facts"][0]["payload"]["asked"], "Should we open a second bakery?");
+        assert_eq!((&shown["facts"][0]["locked"], &shown["erased"]), (&json!(false), &json!(false)));
+        let imported = answer(MemoryCommand::Import(document()), &exported).unwrap();
+        assert_eq!(export(&imported), exported);
+        let verify = |text: &str| answer(MemoryCommand::Verify(document()), text);
+        let verified: Value = serde_json::from_str(&verify(&exported).unwrap()).unwrap();
+        assert_eq!((&verified["events"], &verified["state_hash"]), (&json!(2), &shown["state_hash"]));
+        assert!(verify(&exported.replace("second", "third")).is_err());
+
+        let erasure = r#"{"at":2,"campaign_id":"chat-c-0","event":"EV-ORC-012","payload":{"reason":"asked for on the page","requested_by":"subscriber","subject":"chat-c-0"}}"#;
+        let erased = export(erasure);
+        let shown: Value = serde_json::from_str(&answer(MemoryCommand::Show(document()), &erased).unwrap()).unwrap();
+        assert_eq!((&shown["erased"], &shown["facts"]), (&json!(true), &json!([])));
+        verify(&erased).unwrap();
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Text for people: tables that fit a terminal, times, amounts.
+//! Formats text output: tables that fit a terminal, times, amounts.
 
 use std::{
     error::Error,
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::{command::CommandError, style};
 
-/// The width of a terminal that does not say how wide it is.
+/// The assumed width of a terminal that does not report its width.
 const WIDTH: usize = 80;
 
-/// A row of a table, with a line of its own below it for what must never be cut, unless that is empty.
+/// A row of a table. `below` is a line under the row that is never cut; an empty one is left out.
 pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     pub(crate) below: String,
@@ -24,7 +24,7 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     Ok(io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// What came of writing, where the exit code says more than the text: a closed pipe is no failure then.
+/// Ignores a closed pipe, for commands whose exit code matters more than their text.
 pub(crate) fn unless_nobody_reads(written: Result<(), CommandError>) -> Result<(), CommandError> {
     written.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
 }
@@ -46,13 +46,13 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), CommandError> 
     print(&format!("{}\n", serde_json::to_string(document)?))
 }
 
-/// How many columns a line may have: what COLUMNS says, or the terminal.
+/// The number of columns of a line, from COLUMNS or the terminal.
 pub(crate) fn width() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     Environment::of_process().bounded("COLUMNS", terminal.unwrap_or(WIDTH).max(40), 40, 1000).unwrap_or(WIDTH)
 }
 
-/// A table. Columns are as wide as their widest cell; lines are cut where they would be too long.
+/// Formats a table. Columns are as wide as their widest cell, and lines are cut at `width`.
 pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
     let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
     let widths: Vec<usize> = head
@@ -72,7 +72,7 @@ pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
     text
 }
 
-/// One line of a table. Colour has no width, so every cell is cut before it is painted.
+/// One line of a table. Colour codes have no width, so every cell is cut before it is coloured.
 fn line(cells: &[String], widths: &[usize], width: usize, style: fn(&str) -> anstyle::Style) -> String {
     let (mut text, mut column, mut start) = (String::new(), 0, 0);
     for (index, cell) in cells.iter().enumerate() {
@@ -88,7 +88,7 @@ fn line(cells: &[String], widths: &[usize], width: usize, style: fn(&str) -> ans
     text
 }
 
-/// The text in lines of at most so many characters, each indented; a longer word has a line of its own.
+/// Wraps the text at `width` characters and indents each line. A longer word gets a line of its own.
 pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -103,7 +103,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }
 
-/// The text in at most so many characters.
+/// The text, cut to `width` characters.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if characters(text) <= width {
         return text.to_owned();
@@ -111,7 +111,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The text without what could move a terminal's cursor.
+/// The text without characters that could move a terminal's cursor.
 pub(crate) fn printable(text: &str) -> String {
     domain::customer_text::one_line(text)
 }
@@ -121,7 +121,7 @@ pub(crate) fn minute(iso: &str) -> String {
     iso.get(..16).unwrap_or(iso).replace('T', " ")
 }
 
-/// A time span in its greatest unit: `45s`, `12m`, `5h`, `3d`.
+/// A duration in its largest unit: `45s`, `12m`, `5h`, `3d`.
 pub(crate) fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -131,7 +131,7 @@ pub(crate) fn age(seconds: u64) -> String {
     }
 }
 
-/// An amount in the currency's smallest unit, which for every price here is a hundredth.
+/// Formats an amount in the currency's smallest unit, which for every price here is a hundredth.
 pub(crate) fn amount(amount: Option<&(i64, String)>) -> String {
     amount.map_or_else(
         || "unknown".to_owned(),

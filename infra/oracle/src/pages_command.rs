@@ -1,5 +1,4 @@
-//! `oracle completions` and `oracle man`: what a shell and a manual know of the commands, made from the commands
-//! themselves.
+//! `oracle completions` and `oracle man`: generates shell completions and manual pages from the commands.
 
 use std::{io, path::PathBuf};
 

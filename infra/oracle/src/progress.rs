@@ -1,18 +1,18 @@
-//! How far a long reading is, on a terminal.
+//! Shows the progress of a long operation on a terminal.
 
 use std::{
     io::{self, IsTerminal, Write},
     time::{Duration, Instant},
 };
 
-/// Between two looks of the line.
+/// The interval between two updates of the line.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The moving part of the bar.
+/// The width of the bar in characters.
 const WIDE: u64 = 24;
 
-/// A line on standard error that says how far the reading is. How much there is nobody knows before it is read, so the
-/// bar moves to and fro and does not fill.
+/// A line on standard error with the progress of the reading. The total is unknown before the end, so the bar moves
+/// back and forth and does not fill.
 pub(crate) struct Progress {
     what: &'static str,
     begun: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `what` is counted beside the records.
+    /// A line that counts records and `what`.
     pub(crate) fn new(what: &'static str) -> Self {
         Self { what, begun: Instant::now(), shown: None, is_terminal: io::stderr().is_terminal() }
     }
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// Says that so many of so many are done, on one line that is written over and over, where somebody watches.
+/// Shows on a terminal that `done` of `of` are done, on one line that is overwritten each time.
 pub(crate) fn counted(done: u64, of: u64, what: &str) {
     let mut error = io::stderr().lock();
     if error.is_terminal() {

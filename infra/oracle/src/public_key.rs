@@ -1,9 +1,9 @@
-//! Public keys of digests, and signatures checked with them on this machine.
+//! Public keys of digests. Signatures are checked with them on this machine.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 
-/// What stands before the point of every SubjectPublicKeyInfo of a P-256 key, in DER (RFC 5480).
+/// The bytes before the point in every SubjectPublicKeyInfo of a P-256 key, in DER (RFC 5480).
 const BEFORE_POINT: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -12,7 +12,7 @@ const BEFORE_POINT: [u8; 26] = [
 /// The length of an uncompressed point.
 const POINT: usize = 65;
 
-/// Something that is no public key on P-256.
+/// The bytes are not a public key on P-256.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("not a public key on P-256 (SubjectPublicKeyInfo, as PEM or DER)")]
 pub(crate) struct InvalidPublicKey;

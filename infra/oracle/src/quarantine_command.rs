@@ -25,6 +25,7 @@ use crate::{
     output::{self, minute},
     refunds_command::{self, IssueArguments},
     sale_name::{self, SaleName},
+    signed_sale::SignedSale,
     stack::Deployed,
 };
 
@@ -73,16 +74,11 @@ pub(crate) enum QuarantineCommand {
 
 #[derive(Args)]
 pub(crate) struct ReplaceArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
     /// The cleaned verdict: JSON in the form of the held one.
     #[arg(long, value_name = "VERDICT.json")]
     file: PathBuf,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    one: SignedSale,
 }
 
 pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
@@ -113,7 +109,7 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
         Ok((held, sale.map(|sale| sale.value)))
     })?;
     for payload in &held {
-        // A payload that is no JSON is printed as it stands.
+        // A payload that is not JSON is printed unchanged.
         let payload: Value = serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into());
         if target.json {
             output::print_json(&payload)?;
@@ -129,7 +125,7 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
 }
 
-/// What a kept payload is, and what can be done about it: the quarantine keeps payloads of holds that have ended, too.
+/// A line on a stored payload and the possible decisions. The quarantine also stores payloads of holds that have ended.
 fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
     let (gate, held_at) = (payload["gate"].as_u64(), payload["held_at"].as_str().unwrap_or("-"));
     let where_held = match gate {
@@ -189,8 +185,8 @@ impl Parts {
 }
 
 fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Result<Ended, CommandError> {
-    let operator = signature.operator()?;
     let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
     let sessions = selection.sessions(&deployed, &[Work::Review])?;
     let parts = Parts::of(&deployed)?;
     let submissions = DynamoSubmissions(&deployed.sales);
@@ -226,14 +222,13 @@ fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Res
 }
 
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
-    let verdict = read(&arguments.file)?;
-    let operator = arguments.signature.operator()?;
-    let deployed = arguments.target.open()?;
-    let session = arguments.sale.find(&deployed)?;
+    let ReplaceArguments { file, one } = arguments;
+    let verdict = read(file)?;
+    let (deployed, operator, session) = one.open()?;
     let parts = Parts::of(&deployed)?;
     let submissions = DynamoSubmissions(&deployed.sales);
     let items = vec![wait(evidence::of_sale(&deployed, &session))?];
-    if !arguments.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
+    if !one.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
@@ -241,7 +236,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);
-    if arguments.target.json {
+    if one.target.json {
         output::print_json(&json!({ "session_id": session, "decided": word }))?;
     } else {
         output::print(&format!("{} {text}\n", session.as_str()))?;

@@ -22,8 +22,8 @@ use crate::{
     stack::Deployed,
 };
 
-/// Every queue: its name here, and the outputs that hold its address and that of its dead letters. Alerts that the
-/// webhook did not take come from the topics, not from a queue.
+/// Every queue: its name here, and the outputs with the URLs of the queue and of its dead letters. `alerts` has no
+/// queue: its dead letters are alerts that the topics could not deliver to the webhook.
 const QUEUES: [(&str, Option<&str>, &str); 7] = [
     ("orders", Some("OrdersQueueUrl"), "OrdersDeadLettersUrl"),
     ("email", Some("EmailQueueUrl"), "EmailDeadLettersUrl"),
@@ -34,10 +34,10 @@ const QUEUES: [(&str, Option<&str>, &str); 7] = [
     ("alerts", None, "AlertDeadLettersUrl"),
 ];
 
-/// So much of a message is shown to people; --json has all of it.
+/// The number of a message's characters in text output; --json has the whole message.
 const MOST_SHOWN: usize = 600;
 
-/// How long nothing may move before a redrive is abandoned, in looks one second apart.
+/// The time without progress after which a redrive is no longer followed, in checks one second apart.
 const PATIENCE: u32 = 60;
 
 #[derive(Subcommand)]
@@ -135,11 +135,11 @@ impl Queue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
     pub(crate) queue: &'static str,
-    /// What waits, is worked on, and is not to be delivered yet; nothing for dead letters without a queue.
+    /// The numbers of waiting, in-flight and delayed messages; `None` for dead letters without a queue.
     waiting: Option<u64>,
     in_flight: Option<u64>,
     delayed: Option<u64>,
-    /// Seconds that the oldest message has waited, where that is known.
+    /// The age of the oldest message in seconds, if it is known.
     oldest_s: Option<u64>,
     pub(crate) dead_letters: u64,
     /// Seconds since the oldest of up to ten dead letters was sent.
@@ -172,7 +172,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
 /// Every queue that the stack has.
 pub(crate) async fn rows(deployed: &Deployed, now: Timestamp) -> Result<Vec<Row>, StorageError> {
     let desk = deployed.queues();
-    let measurements = Measurements::of(deployed);
+    let measurements = Measurements::of(&deployed.account);
     let mut rows = Vec::new();
     for (queue, url, dead) in QUEUES {
         let Some(dead) = deployed.output(dead) else { continue };
@@ -265,15 +265,15 @@ fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
         + &output::wrapped(&body, 4, width)
 }
 
-/// Why no function could read a message; nothing where one can, or where the queue holds no messages of ours.
+/// The reason why no function can read a message; `None` if one can, or if the queue has no messages of ours.
 fn unreadable(queue: &str, body: &str) -> Option<String> {
     let is_ours = !["log-notices", "alerts"].contains(&queue);
     is_ours.then(|| serde_json::from_str::<Message>(body).err())?.map(|error| error.to_string())
 }
 
 fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let (queue, id) = (arguments.queue.name, arguments.id.as_str());
     let url = arguments.queue.address(&deployed)?;
     let desk = deployed.queues();
@@ -304,8 +304,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let known = QUEUES.into_iter().find(|(queue, ..)| *queue == arguments.queue);
     let addresses = known.and_then(|(_, url, dead)| Some((deployed.output(url?)?, deployed.output(dead)?)));
     let Some((url, dead)) = addresses else {
@@ -318,7 +318,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let moved = if depth.waiting == 0 {
         0
     } else if arguments.signature.confirm(&question)? {
-        // Messages that are looked at are hidden for two minutes, so the counts are what is observed.
+        // Reading messages hides them for two minutes, so the evidence consists of the counts.
         let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
         let rules = &["a worker claims the message's sale first"];
         let observed = Observed { store: "dead letters", rules, items: vec![counts] };
@@ -338,14 +338,14 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     Ok(if moved == 0 { Ended::Nothing } else { Ended::Done })
 }
 
-/// Moves what is there now: SQS does where it can, and otherwise we do.
+/// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
 async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
     if let Some(arn) = desk.start_move(dead).await.map_err(failed)? {
         return followed(desk, &arn, expected).await;
     }
     let mut moved = 0;
-    // What comes back as a dead letter meanwhile is for the next time.
+    // Messages that become dead letters again meanwhile are left for the next redrive.
     while moved < expected {
         let some = desk.move_some(dead, url).await.map_err(failed)?;
         if some == 0 {

@@ -33,7 +33,6 @@ fn tier(key: &str) -> Result<Tier, String> {
 
 pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError> {
     let ReattemptArguments { selection, signature, target, .. } = arguments;
-    let operator = signature.operator()?;
     let submission = match (arguments.tier, &arguments.query_file) {
         (Some(_), Some(_)) if !selection.is_one() => {
             return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
@@ -42,7 +41,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         _ => None,
     };
     let deployed = target.open()?;
-    // An unusable sale needs its customer's question, so it is never one of many.
+    let operator = signature.operator(&deployed)?;
+    // An unusable sale needs its customer's question, so the filters select failed sales only.
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
     let orders = deployed.queue("OrdersQueueUrl")?;
     let submissions = aws::DynamoSubmissions(&deployed.sales);
@@ -106,7 +106,7 @@ fn text(file: &Path) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// The question in a file. Editors end a file with a line break; the customer did not write it.
+/// Parses the question in a file without the line break at the end, which editors add.
 fn query(text: &str) -> Result<Query, CommandError> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_suffix('\r').unwrap_or(text);

@@ -71,7 +71,7 @@ pub(crate) struct IssueArguments {
     target: Target,
 }
 
-/// A sale with what was charged for it.
+/// A sale with its charged amount.
 #[derive(Serialize)]
 struct Charged {
     #[serde(flatten)]
@@ -89,11 +89,11 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// Records that the money of a sale went back by hand.
+/// Records that the money of a sale was given back by hand.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signature, target } = arguments;
-    let operator = signature.operator()?;
     let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
     if !signature.confirm(&format!("Record that the money of {} went back by hand?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
@@ -113,14 +113,14 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-/// Gives the money of sales back: of those that are named, or of those on the lists of `works`.
+/// Refunds the named sales, or those on the lists of `works`.
 pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
     let IssueArguments { selection, signature, target } = arguments;
-    let operator = signature.operator()?;
+    let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
     if operator.reason().is_none() && !selection.dry_run {
         return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
     }
-    let deployed = target.open()?;
     let payments = deployed.refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let charged = wait(charges(&payments, &sessions))?;
@@ -151,7 +151,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
 
 type Charges = BTreeMap<SessionId, (i64, String)>;
 
-/// What was charged for each sale, as Stripe says: nobody confirms a refund without its amount.
+/// Each sale's charged amount, from Stripe. A refund is confirmed only with its amount shown.
 async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
     let mut charges = Charges::new();
     for session in sessions {

@@ -118,7 +118,7 @@ fn for_people(shown: &[Shown]) -> String {
     text
 }
 
-/// What came of a reply as a follow-up.
+/// The outcome of a reply as a follow-up.
 const fn meant(followup: FollowupReply) -> &'static str {
     match followup {
         FollowupReply::Ordered => "it has ordered the follow-up",
@@ -128,8 +128,8 @@ const fn meant(followup: FollowupReply) -> &'static str {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let operator = arguments.signature.operator()?;
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let session = &arguments.sale.find(&deployed)?;
     if !arguments.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);

@@ -1,4 +1,4 @@
-//! A report of the log as one page that needs nothing else: styles and charts are in it, and no script.
+//! A report of the log as one self-contained page with styles and charts and without scripts.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ use crate::{
 
 const STYLE: &str = include_str!("report_page.css");
 
-/// The widest a bar is, and the highest a column is, in units of the chart.
+/// The greatest width of a bar and height of a column, in units of the chart.
 const WIDE: u64 = 420;
 const HIGH: u64 = 180;
 
-/// How wide the columns' chart is, and what stands to the left of its columns.
+/// The width of the column chart, and that of the axis to the left of its columns.
 const WHOLE: u64 = 900;
 const AXIS: u64 = 60;
 
@@ -30,7 +30,7 @@ pub(crate) fn head(title: &str, heading: &str, about: &str) -> String {
     )
 }
 
-/// The page. `made_at` is a moment in ISO 8601, `time` what it is about, unless that is everything.
+/// The page. `made_at` is in ISO 8601. `time` is the period of the report; `None` if it covers all of the log.
 pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String {
     let span = time.map_or_else(|| "all sales".to_owned(), |time| format!("sales {}", escaped(time)));
     let mut html = head("Oracle: audit report", "Audit report", &format!("{span} · made {}", escaped(made_at)));
@@ -60,7 +60,7 @@ pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String
     section(&mut html, "Verdicts on the page", &bars(counted(&shown)));
     let mails = [("sent", report.mails.sent), ("failed", report.mails.failed)];
     section(&mut html, "Mail, every attempt", &bars(counted(&mails)));
-    // Each gate by itself: every verdict passes both.
+    // Counts each gate separately, because every verdict passes through both.
     let filter = report
         .filter
         .chunk_by(|one, other| one.gate == other.gate)
@@ -95,12 +95,12 @@ fn section(html: &mut String, title: &str, content: &str) {
     let _ = writeln!(html, "<section><h2>{title}</h2>{content}</section>");
 }
 
-/// An amount with its thousands apart.
+/// An amount with separated thousands.
 fn money(cents: i64, report: &Report) -> String {
     grouped(&amount(Some(&(cents, report.currency.to_owned()))))
 }
 
-/// The number at the beginning of a text with its thousands apart.
+/// Separates the thousands of the number at the beginning of a text.
 fn grouped(text: &str) -> String {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -115,7 +115,7 @@ fn grouped(text: &str) -> String {
     grouped + rest
 }
 
-/// A column a day, its parts the tiers; below it the tiers' sums, and the days folded away.
+/// A column per day, divided by tier. Below the chart are the tiers' sums and a collapsed table of the days.
 fn revenue(report: &Report) -> String {
     let mut days: Vec<&[Revenue]> = report.revenue.chunk_by(|one, other| one.day == other.day).collect();
     if days.is_empty() {
@@ -185,7 +185,7 @@ fn sums_row(name: &str, sold: u64, [gross, net]: [i64; 2], refunds: u64, report:
     format!("<tr><td>{name}<td>{}<td>{gross}<td>{refunds}<td>{net}", grouped(&sold.to_string()))
 }
 
-/// The next number of cents that four equal parts of look well: 1, 2, 4 or 8 and zeros, in whole dollars.
+/// Rounds cents up to an axis whose four equal parts are readable: 1, 2, 4 or 8 and zeros, in whole dollars.
 fn round_up(cents: u64) -> u64 {
     let mut step = 400;
     loop {
@@ -206,7 +206,7 @@ fn cents(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
-/// A row for each tier and step: three bars in one, on a scale of the step's own.
+/// A row for each tier and step: three bars in one, on a separate scale for each step.
 fn latency(report: &Report) -> String {
     if report.latency.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! How an operator names a sale: by its Stripe session, or by the reference that alerts, mails and pages show.
+//! Names of sales in commands: a Stripe session, or the reference that alerts, mails and pages show.
 
 use domain::{
     SessionId,
@@ -11,14 +11,15 @@ use crate::{
     stack::Deployed,
 };
 
-/// The name as it was given.
+/// A parsed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SaleName {
     Session(SessionId),
     Reference(String),
 }
 
-/// Reads a session, or a reference: the last 8 characters of one, and `-followup` where its follow-up is meant.
+/// Parses a session or a reference. A reference is the last 8 characters of a session, with `-followup` for its
+/// follow-up.
 pub(crate) fn parse(text: &str) -> Result<SaleName, String> {
     let paid = text.strip_suffix("-followup").unwrap_or(text);
     let is_reference = paid.len() == 8 && paid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
@@ -41,8 +42,8 @@ impl SaleName {
     }
 }
 
-/// References have no index. What is open is looked through first: a sale that an operator names mostly is, and the
-/// whole table may hold millions.
+/// Finds the sales with a reference. References have no index. Open sales are searched first, because operators mostly
+/// name open sales and the whole table may have millions.
 async fn by_reference(
     open: &dyn OpenSales,
     all: &dyn AllSales,

@@ -1,7 +1,7 @@
-//! The documents that the stack's secrets hold, made from what an operator hands in.
+//! Makes the documents of the stack's secrets from operators' input.
 //!
-//! A secret is one JSON object that functions read. Operators hand in the value itself where that is one value; what
-//! belongs beside it (a version, a made-up signing secret, the fields that stay) is added here.
+//! A secret is one JSON object that functions read. If it has one value, operators enter only that value. This file
+//! adds the rest: a version, a generated signing secret, the fields that stay.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -21,9 +21,11 @@ pub(crate) enum Name {
     StripeSmoke,
     /// The API key of the Gemini API.
     Gemini,
-    /// A JSON object with `tenant_id`, `client_id`, `refresh_token` and, for a confidential client, `client_secret`;
-    /// fields that are left out stay as they are.
+    /// The mailbox's application: a JSON object with `tenant_id`, `client_id` and, for a confidential client,
+    /// `client_secret`; fields that are left out stay as they are, and an empty one is removed.
     Graph,
+    /// The refresh token of a person's consent to use the mailbox. Functions replace it, so it is set after a consent only.
+    GraphToken,
     /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key becomes
     /// the current one; the earlier ones stay, as records name theirs.
     Audit,
@@ -32,7 +34,7 @@ pub(crate) enum Name {
     Chat,
 }
 
-/// What is wrong with a value. No message repeats it.
+/// The reason why a value is invalid. No message repeats the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidValue {
     #[error("the value is empty")]
@@ -49,12 +51,16 @@ pub(crate) enum InvalidValue {
     Fields(&'static str),
     #[error("{0} is missing, and the secret does not have it yet")]
     Missing(&'static str),
+    #[error("refresh_token has a secret of its own: `oracle secrets set graph-token` takes the token itself")]
+    RefreshToken,
 }
 
-const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", "refresh_token"];
+/// A field of `graph` in stacks deployed before the token had a secret of its own. It can be removed but not set.
+const REFRESH_TOKEN: &str = "refresh_token";
+const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", REFRESH_TOKEN];
 
 impl Name {
-    /// The name after the stack's.
+    /// The name in Secrets Manager after the stack's name.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Stripe => "stripe",
@@ -64,13 +70,14 @@ impl Name {
             Self::StripeSmoke => "stripe-smoke",
             Self::Gemini => "gemini",
             Self::Graph => "graph",
+            Self::GraphToken => "graph-token",
             Self::Audit => "audit",
             Self::Chat => "chat",
         }
     }
 
-    /// The secret's next document, from its current one and the value that an operator hands in. `random` makes up the
-    /// smoke test's signing secret.
+    /// The secret's next document, made from its current one and an operator's input. `random` becomes the smoke test's
+    /// signing secret.
     pub(crate) fn document(self, current: &Value, value: &str, random: &str) -> Result<Value, InvalidValue> {
         let value = value.trim();
         if value.is_empty() {
@@ -93,6 +100,7 @@ impl Name {
             }
             Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
             Self::Graph => graph(current, value),
+            Self::GraphToken => Ok(json!({ "refresh_token": prefixed(value, &[""], "")? })),
             Self::Audit => audit(current, value),
             Self::Chat => chat(current, value),
         }
@@ -108,15 +116,18 @@ fn prefixed<'a>(value: &'a str, prefixes: &[&str], wanted: &'static str) -> Resu
 }
 
 fn graph(current: &Value, value: &str) -> Result<Value, InvalidValue> {
-    let refused = || InvalidValue::Fields("tenant_id, client_id, client_secret and refresh_token");
+    let refused = || InvalidValue::Fields("tenant_id, client_id and client_secret");
     let given: Map<String, Value> = serde_json::from_str(value).map_err(|_| refused())?;
     let mut document = current.as_object().cloned().unwrap_or_default();
     for (field, value) in given {
         let text = value.as_str().filter(|_| GRAPH_FIELDS.contains(&field.as_str())).ok_or_else(refused)?;
-        // A public client has no secret: an empty one takes the field out.
+        if field == REFRESH_TOKEN && !text.is_empty() {
+            return Err(InvalidValue::RefreshToken);
+        }
+        // An empty value removes the field, because a public client has no secret.
         if text.is_empty() { drop(document.remove(&field)) } else { drop(document.insert(field, json!(text))) }
     }
-    let required = ["tenant_id", "client_id", "refresh_token"];
+    let required = ["tenant_id", "client_id"];
     match required.into_iter().find(|field| !document.contains_key(*field)) {
         Some(missing) => Err(InvalidValue::Missing(missing)),
         None => Ok(Value::Object(document)),
@@ -127,7 +138,7 @@ fn is_hex(value: &str) -> bool {
     value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Sets the key where there is none; the same key again changes nothing.
+/// Sets the key if no key is set. Setting the same key again changes nothing.
 fn chat(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     match current["subscriber_key"].as_str() {
         _ if !is_hex(value) => Err(InvalidValue::Hex),
@@ -136,7 +147,7 @@ fn chat(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     }
 }
 
-/// Adds a key as the current version; the current key again changes nothing.
+/// Adds a key as the current version. Adding the current key again changes nothing.
 fn audit(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     if !is_hex(value) {
         return Err(InvalidValue::Hex);
@@ -182,17 +193,32 @@ mod tests {
     #[test]
     fn graph_keeps_the_fields_that_are_left_out() {
         let none = json!({});
-        let whole = r#"{"tenant_id":"t","client_id":"c","refresh_token":"r","client_secret":"s"}"#;
+        let whole = r#"{"tenant_id":"t","client_id":"c","client_secret":"s"}"#;
         let document = made(Name::Graph, &none, whole).unwrap();
         let rotated = made(Name::Graph, &document, r#"{"client_secret":"s2"}"#).unwrap();
-        assert_eq!(rotated["refresh_token"], "r");
-        assert_eq!(rotated["client_secret"], "s2");
+        assert_eq!(rotated, json!({ "tenant_id": "t", "client_id": "c", "client_secret": "s2" }));
         let public = made(Name::Graph, &document, r#"{"client_secret":""}"#).unwrap();
         assert!(public.get("client_secret").is_none());
         assert_eq!(made(Name::Graph, &none, r#"{"tenant_id":"t"}"#), Err(InvalidValue::Missing("client_id")));
         for wrong in ["r", r#"{"token":"r"}"#, r#"{"tenant_id":1}"#] {
             assert!(matches!(made(Name::Graph, &none, wrong), Err(InvalidValue::Fields(_))), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_refresh_token_is_set_in_its_own_secret_and_never_with_the_application() {
+        let none = json!({});
+        assert_eq!(made(Name::GraphToken, &none, " r\n"), Ok(json!({ "refresh_token": "r" })));
+        assert_eq!(made(Name::GraphToken, &none, r#"{"refresh_token": "r"}"#), Err(InvalidValue::Spaces));
+        let before = json!({ "tenant_id": "t", "client_id": "c", "refresh_token": "before" });
+        let consent = r#"{"tenant_id":"t","client_id":"c","refresh_token":"old"}"#;
+        for current in [&none, &before] {
+            assert_eq!(made(Name::Graph, current, consent), Err(InvalidValue::RefreshToken));
+        }
+        // A token that an earlier version stored there is used until the new secret has one, and can be removed.
+        assert_eq!(made(Name::Graph, &before, r#"{"client_secret":"s"}"#).unwrap()["refresh_token"], "before");
+        let removed = made(Name::Graph, &before, r#"{"refresh_token":""}"#);
+        assert_eq!(removed, Ok(json!({ "tenant_id": "t", "client_id": "c" })));
     }
 
     #[test]
@@ -206,7 +232,7 @@ mod tests {
         assert_eq!(made(Name::Audit, &json!({}), "xyz"), Err(InvalidValue::Hex));
     }
 
-    /// No production key can be the smoke test's, and no error repeats what was handed in.
+    /// A production key is refused for the smoke test, and no error repeats the input.
     #[test]
     fn what_is_no_such_value_is_refused_without_repeating_it() {
         let none = json!({});

@@ -1,5 +1,5 @@
-//! `oracle secrets`: filling the secrets of a stack. A deployment creates them empty, so that no value is ever a
-//! parameter: CloudFormation shows parameters in processed templates and keeps them with the stack.
+//! `oracle secrets`: fills the secrets of a stack. A deployment creates them empty, so that no value is ever a
+//! parameter: CloudFormation shows parameters in processed templates and stores them with the stack.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ pub(crate) enum SecretsCommand {
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
     /// started. Who set which secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
     #[command(
-        after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  openssl rand -hex 32 | oracle secrets set audit --stack-name oracle\n  oracle secrets set graph --from consent.json\n\nExit code 1: the value was refused, and nothing was changed."
+        after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  openssl rand -hex 32 | oracle secrets set audit --stack-name oracle\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
     )]
     Set(SetArguments),
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
 async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
     let unreadable = |error| CommandError::failed("the secret cannot be read", error);
     let document = deployed.secret(name.text()).document().await.map_err(unreadable)?;
-    // What is no JSON was put there by hand, and is replaced.
+    // A document that is not JSON was written by hand, and is replaced.
     Ok(serde_json::from_str(document.expose()).unwrap_or_else(|_| json!({})))
 }
 
@@ -89,24 +89,34 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
             output::print(&format!("{name:<15} {shown}\n"))?;
         }
     }
-    // Without the smoke test's key there is no smoke test, which is allowed.
-    let is_empty = |(name, document): &(&str, Value)| *name != "stripe-smoke" && fields(document).is_empty();
-    Ok(if documents.iter().any(is_empty) { Ended::Nothing } else { Ended::Done })
+    Ok(if are_complete(&documents) { Ended::Done } else { Ended::Nothing })
+}
+
+/// Whether all secrets that the stack needs are filled. The smoke test's key is optional: without it there is no smoke
+/// test. The mailbox needs no token if `graph` has the client secret of an application that an administrator has
+/// consented to, or still has the token itself; `oracle doctor` tries them.
+fn are_complete(documents: &[(&'static str, Value)]) -> bool {
+    let graph = documents.iter().find(|(name, _)| *name == Name::Graph.text()).map(|(_, document)| fields(document));
+    let needs_token = !graph.is_some_and(|graph| graph.contains(&"client_secret") || graph.contains(&"refresh_token"));
+    documents.iter().all(|(name, document)| {
+        let is_needed = *name != Name::StripeSmoke.text() && (*name != Name::GraphToken.text() || needs_token);
+        !is_needed || !fields(document).is_empty()
+    })
 }
 
 fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     let value = read(arguments)?;
     let name = arguments.name;
-    // The value comes on standard input, where nobody can be asked as well: handing it in is the decision.
-    let operator = arguments.signature.operator()?;
+    // There is no confirmation, because standard input carries the value. Entering the value is the decision.
     let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
     let random = random()?;
     let document = wait(async {
         let current = current(&deployed, name).await?;
         let document = name.document(&current, &value, &random);
         let document = document.map_err(|error| CommandError::Refused(format!("{}: {error}", name.text())))?;
         let failed = |error| CommandError::failed("the secret is not stored", error);
-        // What it is called and which fields it has; of the value nothing, not even a digest.
+        // Records the secret's name and its fields, and nothing of the value, not even a digest.
         let facts = json!({ "name": name.text(), "fields": fields(&document) });
         deployed.record(&operator, "secrets set", &facts).await?;
         deployed.secret(name.text()).store(&document).await.map_err(failed)?;
@@ -141,4 +151,21 @@ fn random() -> Result<String, CommandError> {
     let failed = |_| CommandError::Usage("this machine has no random numbers".to_owned());
     SystemRandom::new().fill(&mut bytes).map_err(failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mailbox_needs_a_token_or_an_applications_secret() {
+        let complete = |graph: Value, token: Value| are_complete(&[("graph", graph), ("graph-token", token)]);
+        let application = json!({ "tenant_id": "t", "client_id": "c" });
+        assert!(complete(application.clone(), json!({ "refresh_token": "r" })));
+        assert!(!complete(application, json!({})));
+        assert!(complete(json!({ "tenant_id": "t", "client_id": "c", "client_secret": "s" }), json!({})));
+        assert!(complete(json!({ "tenant_id": "t", "client_id": "c", "refresh_token": "r" }), json!({})));
+        assert!(!complete(json!({}), json!({ "refresh_token": "r" })));
+        assert!(are_complete(&[("stripe-smoke", json!({}))]) && !are_complete(&[("stripe", json!({}))]));
+    }
 }

@@ -69,7 +69,7 @@ fn for_people(overview: &Overview, width: usize) -> String {
     text
 }
 
-/// The table's word, line by line.
+/// The sale's state in the table, line by line.
 fn state(overview: &Overview) -> Vec<(&'static str, String)> {
     let mut lines = vec![("session", overview.session.as_str().to_owned())];
     let Some(sale) = &overview.sale else {
@@ -147,7 +147,7 @@ fn money(money: &Money) -> String {
     }
 }
 
-/// Fields that say nothing to people, or that every record has.
+/// Fields that do not help readers, or that every record has.
 const LEFT_OUT: [&str; 15] = [
     "timestamp",
     "event",
@@ -166,12 +166,12 @@ const LEFT_OUT: [&str; 15] = [
     "phi",
 ];
 
-/// What people need of a record: when and what, and the fields of its kind.
+/// A record for readers: its time and type, and the fields of its type.
 fn describe(record: &Value) -> (String, String) {
     let Some(object) = record.as_object() else { return ("not a record".to_owned(), record.to_string()) };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
     let is_told = |(name, value): &(&String, &Value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null();
-    // Facts without a field of their own stand among the others.
+    // The facts inside an object are listed with the other fields.
     let (details, fields): (Vec<_>, Vec<_>) = object.iter().filter(is_told).partition(|(_, value)| value.is_object());
     let details = details.into_iter().flat_map(|(_, value)| value.as_object().into_iter().flatten());
     let fields: Vec<String> = fields

@@ -1,5 +1,5 @@
-//! Signed calls of the two AWS services of which one call each is made here: a client of each would be as large as the rest
-//! of this program.
+//! Signed calls of two AWS services without their clients. Only a call or two of each is needed, and a client of each
+//! would be as large as the rest of this program.
 
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::config::Credentials;
@@ -21,13 +21,25 @@ pub(crate) struct SignedCalls<'a> {
 }
 
 impl SignedCalls<'_> {
-    /// How many functions may run at the same time in the account and region.
+    /// The limit of concurrent executions of functions in the account and region.
     pub(crate) async fn concurrency_limit(&self) -> Result<u64, CallError> {
         let settings = self.call(Method::GET, "lambda", "/2016-08-19/account-settings", &[], None).await?;
         settings["AccountLimit"]["ConcurrentExecutions"].as_u64().ok_or_else(|| "the reply names no limit".into())
     }
 
-    /// The log groups whose name begins so, with the days that each is kept, if it has an end.
+    /// The version to which an alias shifts or has shifted its traffic.
+    pub(crate) async fn newest_version(&self, function: &str, alias: &str) -> Result<String, CallError> {
+        let path = format!("/2015-03-31/functions/{function}/aliases/{alias}");
+        let found = self.call(Method::GET, "lambda", &path, &[], None).await?;
+        let shifting = found["RoutingConfig"]["AdditionalVersionWeights"].as_object();
+        let version = match shifting.and_then(|weights| weights.keys().next()) {
+            Some(version) => Some(version.as_str()),
+            None => found["FunctionVersion"].as_str(),
+        };
+        version.map(str::to_owned).ok_or_else(|| "the reply names no version".into())
+    }
+
+    /// The log groups whose names begin with `prefix`, with their retention in days, if it is limited.
     pub(crate) async fn log_groups(&self, prefix: &str) -> Result<Vec<(String, Option<i64>)>, CallError> {
         let headers =
             [("x-amz-target", "Logs_20140328.DescribeLogGroups"), ("content-type", "application/x-amz-json-1.1")];

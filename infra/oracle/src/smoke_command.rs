@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: &SmokeArguments) -> Result<Ended, CommandError> {
         _ => Trigger::Manual,
     };
     let wired = arguments.target.open()?.smoke_test()?;
-    // The report of a run at a terminal is on the terminal.
+    // The report of a manual run is the command's output.
     let log = "the output of `oracle smoke`";
     let report = wait(async { Ok(wired.run(trigger, log).await) })?;
     let printed =
         if arguments.target.json { output::print_json(&report.json()) } else { output::print(&report.text("above")) };
-    // The reader may have closed the pipe, but a failed test stays failed: `oracle smoke | head -3`.
+    // A closed pipe, as in `oracle smoke | head -3`, must not change the exit code of a failed test.
     output::unless_nobody_reads(printed)?;
     Ok(match report.ending() {
         Ending::Passed => Ended::Done,

@@ -1,4 +1,5 @@
-//! Where the stack is: the file that `cargo xtask up` writes, the name of a deployed one, or what the AWS CLI prints of it.
+//! Finds a stack by the file that `cargo xtask up` writes, by the name of a deployed one, or by the AWS CLI's
+//! description of it, and opens its stores.
 
 use std::{
     collections::BTreeMap,
@@ -7,13 +8,13 @@ use std::{
     time::Duration,
 };
 
-use audit::{FunctionJournal, Journal, TollJournal};
+use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, TollJournal};
 use aws::{
-    Connection, DynamoSales, InvalidSetting, KmsKey, QueueDesk, Reach, S3AuditLog, S3Digests, S3Quarantine,
-    SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue,
+    Connection, DynamoSales, InvalidSetting, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog, S3Corpora,
+    S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
 };
 use backend::Backend;
-use domain::{EmailAddress, ports::Notes};
+use domain::{CallerIdentity, EmailAddress, ports::Notes};
 use operations::{Operator, desk};
 use runtime::{Environment, System};
 use serde::Deserialize;
@@ -21,11 +22,12 @@ use serde_json::Value;
 
 use crate::{
     account::{Account, AccountError, Wanted},
+    caller::Caller,
     command_error::CommandError,
     log_ports::Ports,
 };
 
-/// Why a stack cannot be reached.
+/// The reason why a stack cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StackError {
     #[error(
@@ -54,18 +56,18 @@ pub(crate) enum StackError {
 pub(crate) struct Stack {
     name: String,
     region: Option<String>,
-    /// The emulator, of a local stack.
+    /// The URL of a local stack's emulator.
     endpoint: Option<String>,
-    /// Stripe's look-alike, of a local stack that uses it.
+    /// The URL of the sandbox's Stripe, if a local stack uses it.
     stripe: Option<String>,
-    /// The mailbox's look-alike and its login service, likewise.
+    /// The URLs of the sandbox's mailbox and login service, if a local stack uses them.
     graph: Option<(String, String)>,
-    /// Gemini's look-alike, likewise.
+    /// The URL of the sandbox's Gemini, if a local stack uses it.
     gemini: Option<String>,
     outputs: BTreeMap<String, String>,
 }
 
-/// target/local/stack.json, as far as operators need it.
+/// The parts of target/local/stack.json that operators need.
 #[derive(Deserialize)]
 struct LocalFile {
     stack: String,
@@ -77,7 +79,7 @@ struct LocalFile {
     outputs: BTreeMap<String, String>,
 }
 
-/// What `aws cloudformation describe-stacks --stack-name NAME` prints.
+/// The output of `aws cloudformation describe-stacks --stack-name NAME`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Described {
@@ -139,8 +141,8 @@ impl Stack {
         self.outputs.get(name).cloned().ok_or(StackError::NoOutput(name))
     }
 
-    /// What stands for a variable of a function's environment: what the account has, the table that alerts are noted
-    /// in, and for the rest the variable itself.
+    /// The value for a variable of a function's environment: from the account, from the stack's outputs for the table
+    /// of alerts, and otherwise from this process's environment.
     fn variable(&self, name: &'static str, account: &Account, environment: &Environment) -> Option<String> {
         match name {
             "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" | "AWS_SESSION_TOKEN" | "AWS_REGION" | "AWS_ENDPOINT_URL" => {
@@ -161,9 +163,23 @@ pub(crate) struct DigestParts {
     pub(crate) notices: SqsLogNotices,
 }
 
+/// The stores of the Bridges.
+pub(crate) struct BridgeDesk<'a> {
+    journal: BridgeJournal<'a>,
+    accounts: &'a DynamoSales,
+    pub(crate) keys: KmsSubjectKeys<'a>,
+}
+
+impl BridgeDesk<'_> {
+    pub(crate) fn ports(&self) -> bridge::Ports<'_> {
+        bridge::Ports { journal: self.journal, accounts: self.accounts, keys: &self.keys }
+    }
+}
+
 /// A stack's stores, log and topics.
 pub(crate) struct Deployed {
     pub(crate) account: Account,
+    caller: Caller,
     stack: Stack,
     connection: Connection,
     environment: Environment,
@@ -174,7 +190,7 @@ pub(crate) struct Deployed {
 }
 
 impl Deployed {
-    /// Reads the stack's file, and looks for the keys to its account.
+    /// Reads the stack's file and finds the credentials for its account.
     pub(crate) async fn open(path: &Path, wanted: Wanted) -> Result<Self, StackError> {
         let read = |source| StackError::Read { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(read)?;
@@ -184,7 +200,7 @@ impl Deployed {
         Self::of(stack, account)
     }
 
-    /// Asks CloudFormation for a stack.
+    /// Reads a stack's outputs from CloudFormation.
     pub(crate) async fn find(name: &str, wanted: &Wanted) -> Result<Self, StackError> {
         let account = Account::find(wanted).await?;
         let outputs = account.outputs(name).await?.into_iter().collect();
@@ -202,6 +218,7 @@ impl Deployed {
             log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
             alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
             account,
+            caller: Caller::default(),
             connection,
             environment,
             stack,
@@ -213,14 +230,24 @@ impl Deployed {
         &self.stack.name
     }
 
+    /// The AWS identity of the command's caller.
+    pub(crate) async fn caller_identity(&self) -> Option<CallerIdentity> {
+        self.caller.identity(&self.account, &mut std::io::stderr()).await
+    }
+
     /// An output, if the stack has it.
     pub(crate) fn output(&self, name: &str) -> Option<&str> {
         self.stack.outputs.get(name).map(String::as_str)
     }
 
-    /// The queues, as an operator sees them.
+    /// The operators' access to the queues.
     pub(crate) fn queues(&self) -> QueueDesk {
         QueueDesk::new(self.connection.clone())
+    }
+
+    /// The view of CloudFormation and CloudWatch on the stack.
+    pub(crate) fn stack_watch(&self) -> StackWatch {
+        StackWatch::new(self.connection.clone(), self.stack.name.clone())
     }
 
     pub(crate) fn journal(&self) -> Journal<'_> {
@@ -232,12 +259,34 @@ impl Deployed {
         TollJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
-    /// A stream that belongs to no sale.
+    /// The journal of the chat's accounts.
+    pub(crate) const fn chat_journal(&self) -> ChatJournal<'_> {
+        ChatJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The journal of Bridges.
+    pub(crate) const fn bridge_journal(&self) -> BridgeJournal<'_> {
+        BridgeJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// The stores of the Bridges, with their keys.
+    pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
+        let wrapping_key = self.stack.output("MemoryKeyArn")?;
+        let keys = KmsSubjectKeys::new(&self.sales, self.connection.clone(), wrapping_key);
+        Ok(BridgeDesk { journal: self.bridge_journal(), accounts: &self.sales, keys })
+    }
+
+    /// The site's address.
+    pub(crate) fn site(&self) -> Result<String, StackError> {
+        self.stack.output("SiteUrl")
+    }
+
+    /// The journal of a function, whose stream belongs to no sale.
     pub(crate) fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
         FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
     }
 
-    /// Records a decision that belongs to no sale. Nothing is done where that fails.
+    /// Records a decision that belongs to no sale. If that fails, the command must change nothing.
     pub(crate) async fn record(
         &self,
         operator: &Operator,
@@ -252,7 +301,7 @@ impl Deployed {
         operations::list::Ports { open: &self.sales, store: &self.sales }
     }
 
-    /// What is read to look through the whole log.
+    /// The ports for reading the whole log.
     pub(crate) fn log_ports(self) -> Ports {
         let sales = Arc::new(self.sales);
         Ports {
@@ -262,16 +311,17 @@ impl Deployed {
             notes: sales.clone(),
             purchases: sales.clone(),
             accounts: sales.clone(),
-            subscribers: sales,
+            subscribers: sales.clone(),
+            bridges: sales,
         }
     }
 
-    /// What scheduled functions remember.
+    /// The saved state of the functions.
     pub(crate) fn notes(&self) -> Arc<dyn Notes> {
         self.notes.clone()
     }
 
-    /// Where the digests of the log are; nothing for a stack that was deployed before there were any.
+    /// The digests of the log; `None` for a stack whose deployment is older than digests.
     pub(crate) fn digests(&self) -> Result<Option<DigestParts>, StackError> {
         let Ok(bucket) = self.stack.output("DigestsBucket") else { return Ok(None) };
         Ok(Some(DigestParts {
@@ -291,27 +341,33 @@ impl Deployed {
         Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
     }
 
-    /// What the stores keep of a sale.
+    /// The indexes of corpora.
+    pub(crate) fn corpora(&self) -> Result<S3Corpora, StackError> {
+        Ok(S3Corpora::new(self.connection.clone(), self.stack.output("ArchiveBucket")?))
+    }
+
+    /// The data of a sale in all stores.
     pub(crate) fn sale_data(&self) -> Result<aws::StoredSaleData, StackError> {
         let sales = DynamoSales::new(self.connection.clone(), self.stack.output("TableName")?, Arc::new(System));
         let (archive, quarantine) = (self.stack.output("ArchiveBucket")?, self.stack.output("QuarantineBucket")?);
         Ok(aws::StoredSaleData::new(sales, archive, quarantine))
     }
 
-    /// The mailbox, with the consent that the stack's functions use.
+    /// The mailbox, with the same consent as the stack's functions.
     pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
-        let secret = self.secret("graph");
+        let (application, token) = (Arc::new(self.secret("graph")), Arc::new(self.secret("graph-token")));
+        let credentials = graph::Credentials { application, token };
         let (graph_url, login_url) = self.graph_urls()?;
         let sender = self.sender()?;
         let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
-        Ok(graph::LazyClient::new(graph_url, login_url, sender, Arc::new(secret), tokens, clock))
+        Ok(graph::LazyClient::new(graph_url, login_url, sender, credentials, tokens, clock))
     }
 
     fn sender(&self) -> Result<EmailAddress, StackError> {
         EmailAddress::parse(&self.stack.output("GraphSender")?).map_err(|_| StackError::Sender)
     }
 
-    /// Of Graph and of its login.
+    /// The URLs of Graph and of its login service.
     fn graph_urls(&self) -> Result<(String, String), StackError> {
         match &self.stack.graph {
             Some(urls) => Ok(urls.clone()),
@@ -322,7 +378,7 @@ impl Deployed {
         }
     }
 
-    /// The models' service, with the key that the stack's functions use.
+    /// The models' service, with the same key as the stack's functions.
     pub(crate) fn gemini(&self) -> Result<gemini::LazyClient, StackError> {
         let url = match &self.stack.gemini {
             Some(url) => url.clone(),
@@ -331,7 +387,7 @@ impl Deployed {
         Ok(gemini::LazyClient::new(url, Duration::from_secs(10), Arc::new(self.secret("gemini"))))
     }
 
-    /// Looks at topics and the like.
+    /// The checks of topics and similar settings.
     pub(crate) fn reach(&self) -> Reach {
         Reach::new(self.connection.clone())
     }
@@ -343,7 +399,7 @@ impl Deployed {
         }
     }
 
-    /// The smoke test of this stack, with the secrets that its functions use.
+    /// The smoke test of this stack, with the same secrets as its functions.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
         let secret = |name: &str| format!("{}/{name}", self.stack.name);
         let (graph_url, login_url) = self.graph_urls()?;
@@ -356,6 +412,7 @@ impl Deployed {
             ("STRIPE_SMOKE_SECRET_ID", secret("stripe-smoke")),
             ("GEMINI_SECRET_ID", secret("gemini")),
             ("GRAPH_SECRET_ID", secret("graph")),
+            ("GRAPH_TOKEN_SECRET_ID", secret("graph-token")),
             ("TABLE_NAME", self.stack.output("TableName")?),
             ("AUDIT_BUCKET", self.stack.output("AuditBucket")?),
             ("OPS_TOPIC_ARN", self.stack.output("OpsTopicArn")?),
@@ -366,17 +423,17 @@ impl Deployed {
         smoke::Wired::new(&backend).map_err(StackError::Smoke)
     }
 
-    /// One of the stack's secrets, by its name after the stack's.
+    /// One of the stack's secrets. `name` is the part after the stack's name.
     pub(crate) fn secret(&self, name: &str) -> SecretDocument {
         SecretDocument::new(self.connection.clone(), format!("{}/{name}", self.stack.name))
     }
 
-    /// Stripe, with the key that reads.
+    /// Stripe, with the key for reading.
     pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
         self.stripe("stripe")
     }
 
-    /// Stripe, with the key that gives money back.
+    /// Stripe, with the key for refunds.
     pub(crate) fn refunding(&self) -> Result<stripe::LazyClient, StackError> {
         self.stripe("stripe-refund")
     }

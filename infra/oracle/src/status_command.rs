@@ -1,4 +1,5 @@
-//! `oracle status`: is anything wrong now? Thin calls, and a plain judgement of what they found.
+//! `oracle status`: checks whether anything is wrong now. It reads each source with a small call and judges the
+//! results.
 
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ use crate::{
     stack::Deployed,
 };
 
-/// What runs by itself: its name, the output that holds its function's, and how long it may be silent: as long as its
-/// alarm in the template waits, and for what runs daily two hours more, since a day's figures come late.
+/// Scheduled functions: the name, the output with the function's name, and the longest time without a run. That time is
+/// the one of its alarm in the template, and two hours more for daily functions, because a day's figures arrive late.
 const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
     ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
@@ -45,18 +46,18 @@ pub(crate) struct StatusArguments {
     target: Target,
 }
 
-/// How something stands.
+/// The state of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     Ok,
-    /// Nobody has measured it: the stack is new, or its CloudWatch measures no functions, as the local one's.
+    /// There is no measurement: the stack is new, or its CloudWatch, as the local one, does not measure functions.
     Unmeasured,
-    /// A human has something to do, and time for it.
+    /// Work waits for a human and is not urgent.
     Waiting,
-    /// It could not be asked.
+    /// The source could not be read.
     Unknown,
-    /// Somebody must look now.
+    /// An operator must look now.
     Wrong,
 }
 
@@ -72,7 +73,7 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     what: String,
@@ -108,7 +109,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
 }
 
-/// The stack's name, and how everything in it stands, for the quality gate.
+/// The stack's name and the state of all its checks, for the quality gate.
 pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil_rules::evidence::Check>), CommandError> {
     use anvil_rules::evidence::{Check, Standing};
     let deployed = target.open()?;
@@ -152,11 +153,11 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         Ok(found) => log(&found),
         Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
     });
-    let measurements = Measurements::of(deployed);
+    let measurements = Measurements::of(&deployed.account);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
         let Some(function) = deployed.output(output) else { continue };
-        // A schedule that can be switched off has an output that says whether it is.
+        // A schedule that can be disabled has an output with its state.
         let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
         checks.push(if is_off {
             Check::new(format!("runs {name}"), State::Ok, "switched off")
@@ -167,14 +168,14 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     checks
 }
 
-/// One check for each kind of open work; a single one without open work. Of each sale: its work, since when,
-/// and whether that is too long.
+/// One check for each kind of open work, or a single one without open work. A row has a sale's work, its start, and
+/// whether it is overdue.
 fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     let kind = |work: Work| {
         let rows: Vec<_> = rows.iter().filter(|(of, ..)| *of == work).collect();
         let overdue = rows.iter().filter(|(.., overdue)| *overdue).count();
         let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
-        // A customer has paid and has nothing: that does not wait until it is overdue.
+        // A failed sale is wrong even before it is overdue, because its customer has paid and has nothing.
         let is_wrong = overdue > 0 || work == Work::Failed;
         let state = if is_wrong { State::Wrong } else { State::Waiting };
         let next = command(work);
@@ -185,7 +186,7 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     if checks.is_empty() { vec![Check::new("open work", State::Ok, "nothing waits for a human")] } else { checks }
 }
 
-/// The command that looks closer at some work, or does it.
+/// The command that shows details of the work or does it.
 const fn command(work: Work) -> &'static str {
     match work {
         Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
@@ -227,7 +228,7 @@ fn breaker(model: &str, breaker: &Breaker) -> Check {
     }
 }
 
-/// As much of what audit-digest remembers as is shown here.
+/// The part of audit-digest's saved state that is shown here.
 #[derive(Default, Deserialize)]
 struct Remembered {
     head: Option<Head>,
@@ -242,7 +243,7 @@ async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
     Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
 }
 
-/// When the log was last found to be as its digests say.
+/// The check of the last comparison of the log with its digests.
 fn log(Remembered { head, recheck }: &Remembered) -> Check {
     let check = |state, detail: String| Check::new("audit log", state, detail);
     let Some(head) = head else { return check(State::Unmeasured, "no digest was made yet".to_owned()) };
@@ -265,7 +266,8 @@ fn alarms(found: Option<Alarms>) -> Check {
     match (count, alarming.as_slice(), unevaluated.len()) {
         (0, ..) => check(State::Unknown, "CloudWatch knows none of this stack".to_owned()),
         (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
-        // A new alarm has no data for a while, and an emulator's never has any: that is not quiet.
+        // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
+        // alarm.
         (_, [], missing) if missing == count => {
             check(State::Unmeasured, "none has been evaluated: nobody is told of anything by them here".to_owned())
         }
@@ -285,7 +287,7 @@ fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> C
         return check(State::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
-        // A silent schedule is an alarm, which is shown above.
+        // A schedule that does not run raises an alarm, which the check of the alarms shows.
         return check(State::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);

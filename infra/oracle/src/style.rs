@@ -1,4 +1,4 @@
-//! Colour, where a terminal shows it: never in a pipe or a file, unless it is asked for.
+//! Colours text on a terminal. A pipe or a file gets no colour unless it is requested.
 
 use std::{
     io::IsTerminal,
@@ -21,10 +21,10 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// Whether the process uses colour: decided once, before anything is written.
+/// Whether the process uses colour. It is decided once, before any output.
 static COLORED: AtomicBool = AtomicBool::new(false);
 
-/// Decides for the process.
+/// Decides whether the process uses colour.
 pub(crate) fn choose(choice: ColorChoice) {
     let environment = Environment::of_process();
     let refused = environment.optional("NO_COLOR").is_some();
@@ -53,18 +53,18 @@ fn painted(style: Style, text: &str, colored: bool) -> String {
     }
 }
 
-/// Titles of columns and sections.
+/// The style of titles of columns and sections.
 pub(crate) const TITLE: Style = Style::new().bold();
 
-/// What stands below and beside the matter itself.
+/// The style of secondary text.
 pub(crate) const ASIDE: Style = Style::new().dimmed();
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// How a cell of a table looks: verdicts in their colours, severities by their weight, what is overdue in red. Colour
-/// never tells anything that the words do not.
+/// The style of a table's cell: verdicts in their colours, severities by their weight, overdue work in red. Colour adds
+/// no information to the words.
 pub(crate) fn of_cell(cell: &str) -> Style {
     match cell.trim() {
         "GREEN" | "ok" | "OK" | "sound" | "sent" => GOOD,

@@ -1,4 +1,4 @@
-//! The public keys whose signatures of digests count.
+//! The trusted public keys for the digests' signatures.
 
 use std::{path::PathBuf, sync::Arc};
 

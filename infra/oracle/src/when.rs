@@ -1,4 +1,4 @@
-//! Moments as operators write them.
+//! Parses times as operators write them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use domain::Timestamp;
 
 use crate::command::CommandError;
 
-/// Reads a day, a moment, or how long ago: `2026-11-20`, `2026-11-20T10:00:00Z`, `90m`, `24h`, `3d`.
+/// Parses a day, a time, or a duration before now: `2026-11-20`, `2026-11-20T10:00:00Z`, `90m`, `24h`, `3d`.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
     ago(text, now).or_else(|| moment(text)).ok_or_else(|| {
         let what = format!("{text:?} is no moment: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h and 3d are");
@@ -26,7 +26,8 @@ fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
     Some(Timestamp::from_millis(now.as_millis().checked_sub(i64::try_from(ago.as_millis()).ok()?)?))
 }
 
-fn moment(text: &str) -> Option<Timestamp> {
+/// Parses a day or a time: `2026-11-20`, `2026-11-20T10:00:00Z`.
+pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
     Timestamp::parse(&whole)
 }

@@ -1,4 +1,4 @@
-//! Digests signed with a real key, read from a world.
+//! Reads digests from a world that are signed with a real key.
 
 use super::*;
 use crate::public_key::KeyPair;
@@ -8,7 +8,7 @@ use testkit::{Fault, Plan, World};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
-/// So many digests, one an hour, the last one now; each names one record of the day it was made on.
+/// A world with `count` digests, one per hour, the last one now. Each names one record of its own day.
 fn kept(count: u64, pair: &KeyPair) -> Arc<World> {
     let world = World::at(NOW);
     let mut head: Option<Head> = None;
@@ -66,7 +66,7 @@ fn a_later_day_costs_only_its_own_digests() {
     assert!(reads < 2 * 50 + 40, "{reads}");
 }
 
-/// The reading begins with a digest that is verified, whatever somebody wrote into the others.
+/// The reading begins with a verified digest, even if others were tampered with.
 #[test]
 fn a_later_day_is_not_found_by_what_nobody_signed() {
     let pair = KeyPair::new();
@@ -77,7 +77,7 @@ fn a_later_day_is_not_found_by_what_nobody_signed() {
             |sequence: &u64| state.digests[&document_key(*sequence)].contains(&format!("made_at\":\"{today}"));
         (1..=100).find(is_of_today).unwrap()
     };
-    // All of the day but the last digest are said to be of the day before: what they name would be passed over.
+    // All digests of the day except the last are changed to an earlier day, so that their entries would be skipped.
     let world = kept(100, &pair);
     let first = first_of_today(&world);
     for sequence in first..100 {
@@ -87,18 +87,18 @@ fn a_later_day_is_not_found_by_what_nobody_signed() {
     }
     let (report, _) = verified(&digests(&world, vec![pair.public()], &[]), &today);
     assert_eq!(report.findings[0].damage, Damage::Edited);
-    // Those on the way are sent astray and put back: the one before the first is of the day itself.
+    // With unchanged digests, the reading begins with the digest before the first of the day.
     let world = kept(100, &pair);
     let (report, digested) = verified(&digests(&world, vec![pair.public()], &[]), &today);
     assert_eq!((report.findings.len(), report.documents), (0, 100 - first + 2));
     assert_eq!(digested.streams().len() as u64, 100 - first + 1, "only what is of the day");
-    // The one before the first is another than the first one names.
+    // The digest before the first of the day is not the one that the first names.
     world.state().digests.insert(document_key(first - 1), "{}".to_owned());
     let (report, _) = verified(&digests(&world, vec![pair.public()], &[]), &today);
     assert_eq!(report.findings[0].key, document_key(first - 1));
 }
 
-/// A head that an alert has named is compared, however old it is.
+/// A head that an alert has named is compared at any age.
 #[test]
 fn a_reading_from_a_later_day_begins_with_what_operators_were_told_of() {
     let pair = KeyPair::new();
@@ -129,7 +129,7 @@ fn damage_is_found_among_many() {
     assert_eq!(found(&edit), Some((document_key(33), Damage::Edited)));
 }
 
-/// Table, log and digests set back together: only the alerts are left to show it.
+/// If table, log and digests are reset together to an earlier state, only the head from an alert shows it.
 #[test]
 fn a_head_that_operators_were_told_of_shows_what_was_set_back() {
     let pair = KeyPair::new();

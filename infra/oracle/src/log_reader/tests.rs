@@ -1,4 +1,4 @@
-//! Logs in a world, sound and damaged, with digests and without.
+//! Verifies sound and damaged logs in a world, with and without digests.
 
 use super::*;
 use crate::public_key::KeyPair;
@@ -22,6 +22,7 @@ fn ports(world: &Arc<World>) -> Ports {
         purchases: world.clone(),
         accounts: world.clone(),
         subscribers: world.clone(),
+        bridges: world.clone(),
     }
 }
 
@@ -43,7 +44,7 @@ fn world() -> Arc<World> {
     Arc::new(world)
 }
 
-/// With digests, none of which names anything: the last one was made just now.
+/// Verifies with digests that have no entries. The last one was made just now.
 fn verified_with_digests(world: &Arc<World>) -> Verification {
     let pair = KeyPair::new();
     let document = Document::following(None, "log", NOW, Vec::new()).bytes();
@@ -60,7 +61,7 @@ fn verified_with_digests(world: &Arc<World>) -> Verification {
     crate::command::wait(verify(&ports(world), Some(&digests), "", NOW, |_| ())).unwrap()
 }
 
-/// Digests are made hourly: what came within the last two hours may be in none.
+/// Digests are made hourly, so objects of the last two hours need not be in one.
 #[test]
 fn what_is_in_no_digest_is_found_once_it_is_late() {
     let world = world();
@@ -75,12 +76,12 @@ fn what_is_in_no_digest_is_found_once_it_is_late() {
     let found = verified_with_digests(&world);
     assert_eq!(found.findings, [Finding { key: key(2), damage: Damage::Undigested }]);
     assert_eq!(found.undigested, [key(2), key(3)], "all of it is there for the next digest");
-    // Damage behind it is reported instead.
+    // Damage of the same stream is reported instead.
     *world.state().log.get_mut(&key(3)).unwrap() = "{}".into();
     assert_eq!(verified_with_digests(&world).findings, [Finding { key: key(3), damage: Damage::Unreadable }]);
 }
 
-/// A stream that nobody in the table knows: forged, or its sale was removed.
+/// A stream without a row in the table is forged, or its sale was removed.
 #[test]
 fn streams_that_the_table_knows_nothing_of_are_found() {
     let world = world();

@@ -1,0 +1,106 @@
+//! `oracle memory erase`: begins the erasure of a customer's memory. The deadlines function ends it.
+
+use crate::command::{CommandError, Ended, Signature, Target, wait};
+use audit::ChatJournal;
+use clap::Args;
+use domain::{
+    EmailAddress, Operator, Secret,
+    chat::{SubscriberId, SubscriberKey},
+    ports::SecretSource,
+};
+use serde_json::{Value, json};
+use std::io::Write;
+
+#[derive(Args)]
+pub(crate) struct EraseArguments {
+    /// The customer: their email address in any spelling, or the subscriber's whole id.
+    customer: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    if operator.reason().is_none() {
+        return Err(CommandError::Usage("an erasure needs --reason".to_owned()));
+    }
+    let key = || async {
+        let document = deployed.secret("chat").document().await;
+        document.map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))
+    };
+    let id = match SubscriberId::parse(arguments.customer.as_str()) {
+        Ok(id) => id,
+        Err(_) => named(&arguments.customer, &wait(key())?)?,
+    };
+    if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
+        return Ok(Ended::Nothing);
+    }
+    let begun = wait(begin(deployed.chat_journal(), &id, &operator))?;
+    if arguments.target.json {
+        writeln!(output, "{begun}")?;
+    } else {
+        let sentence = match begun["began"] == true {
+            true => "every text is removed; the key is destroyed within ten minutes",
+            false => "an erasure is under way already",
+        };
+        writeln!(output, "{}: {sentence}", id.prefix())?;
+    }
+    Ok(Ended::Done)
+}
+
+fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError> {
+    let address = EmailAddress::parse(customer).map_err(|_| {
+        CommandError::Usage(format!("{customer} is neither an email address nor a subscriber's id of 64 digits"))
+    })?;
+    let key = SubscriberKey::parse(document)
+        .map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))?;
+    Ok(SubscriberId::of(&key, &address))
+}
+
+async fn begin(journal: ChatJournal<'_>, id: &SubscriberId, operator: &Operator) -> Result<Value, CommandError> {
+    let account = journal.load(id).await.map_err(|error| CommandError::failed("the account cannot be read", error))?;
+    if account.version == 0 {
+        return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
+    }
+    let begun = forgetting::begin(journal, account, Some(operator)).await;
+    let (account, began) = begun.map_err(|error| CommandError::failed("the erasure may not have begun", error))?;
+    let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
+    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{Timestamp, chat::Account};
+    use std::time::Duration;
+    use testkit::{World, run as live};
+
+    #[test]
+    fn an_erasure_is_signed_and_ends_by_the_schedule() {
+        let world = World::at(Timestamp::from_seconds(1_800_000_000));
+        let journal = ChatJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let document = Secret::new(r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#);
+        let id = named("Some.One+x@gmail.com", &document).unwrap();
+        assert_eq!(named("someone@googlemail.com", &document).unwrap(), id);
+        assert!(matches!(named("someone", &document), Err(CommandError::Usage(_))));
+        let operator = Operator::parse("dana", Some("asked for by letter")).unwrap();
+        let refused = live(begin(journal, &id, &operator)).unwrap();
+        assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
+
+        let account = Account::new(id.clone());
+        live(journal.store.save(&account, 0)).unwrap().unwrap();
+        let begun = live(begin(journal, &id, &operator)).unwrap().unwrap();
+        assert_eq!((&begun["began"], &begun["ends_after"]), (&json!(true), &json!("2027-01-15T08:02:00.000Z")));
+        assert_eq!(live(begin(journal, &id, &operator)).unwrap().unwrap()["began"], false);
+        assert!(world.state().log.values().any(|line| line.contains("asked for by letter")));
+        world.advance(Duration::from_secs(120));
+        let bridges = audit::BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let ports = forgetting::Ports { journal, bridges, logs: &world, keys: &world };
+        let report = live(forgetting::run(ports)).unwrap().unwrap();
+        assert_eq!((report.due, report.failed), (1, 0));
+        assert!(!world.state().accounts[&id].0.is_erasing());
+    }
+}

@@ -1,0 +1,31 @@
+//! The arguments of a command that changes one sale.
+
+use clap::Args;
+use domain::{Operator, SessionId};
+
+use crate::{
+    command::{CommandError, Signature, Target},
+    sale_name::{self, SaleName},
+    stack::Deployed,
+};
+
+#[derive(Args)]
+pub(crate) struct SignedSale {
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
+    #[command(flatten)]
+    pub(crate) signature: Signature,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+impl SignedSale {
+    /// Opens the stack, and names the operator and the sale.
+    pub(crate) fn open(&self) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        let deployed = self.target.open()?;
+        let operator = self.signature.operator(&deployed)?;
+        let session = self.sale.find(&deployed)?;
+        Ok((deployed, operator, session))
+    }
+}
