@@ -246,8 +246,8 @@ def complete(stack_resources, template, client):
 
 
 def fill(secrets, stack, client):
-    """Gives every secret its document, unless it had it once already: email-sender rotates the mailbox's refresh token
-    in its secret, and a second deployment must not put the first one back."""
+    """Gives every secret its document, unless it had it once already: functions replace the mailbox's refresh token, and
+    a second deployment must not restore the first one."""
     manager = client("secretsmanager")
     for name, document in secrets.items():
         secret = f"{stack}/{name}"

@@ -13,6 +13,7 @@ from google.genai import types
 from recordings import run
 
 GENERATE = re.compile(r"^/gemini/v1beta/models/[^/]+:generateContent$")
+STREAM = re.compile(r"^/gemini/v1beta/models/[^/]+:streamGenerateContent$")
 MODEL = re.compile(r"^/gemini/v1beta/models/[^/:]+$")
 
 
@@ -30,7 +31,7 @@ def judge(model, value):
 def parts(record):
     """What a record holds, with the model of each part."""
     path, reply = record["path"], record.get("reply") or {}
-    if GENERATE.match(path):
+    if GENERATE.match(path) or STREAM.match(path):
         body = record.get("request_body") or {}
         unknown = set(body) - {"systemInstruction", "contents", "generationConfig"}
         if (reply.get("status") or 0) >= 400:
@@ -42,7 +43,11 @@ def parts(record):
             yield "request contents", types.Content, content
         if "generationConfig" in body:
             yield "request generationConfig", types.GenerationConfig, body["generationConfig"]
-        yield "reply to generateContent", types.GenerateContentResponse, reply.get("body")
+        if GENERATE.match(path):
+            yield "reply to generateContent", types.GenerateContentResponse, reply.get("body")
+        elif isinstance(reply.get("body"), list):
+            for event in reply["body"]:
+                yield "event of streamGenerateContent", types.GenerateContentResponse, event
     elif MODEL.match(path) and reply.get("status") == 200:
         # The package names these fields otherwise than the wire does.
         renamed = dict(reply["body"])

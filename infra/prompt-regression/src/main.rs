@@ -1,7 +1,6 @@
-//! Asks a model with the prompts as they are built now, and compares the share of replies that hold internal
-//! vocabulary with the accepted share (content filter, GAP-H: a prompt change is accepted only if that share does not
-//! rise).
-// A developer's tool: it prints.
+//! Asks a model with the current prompts, and compares the share of replies that contain internal vocabulary with the
+//! accepted share (content filter, GAP-H: a prompt change is accepted only if that share does not rise).
+// A developer's command-line tool prints its results.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod measurement;
@@ -28,7 +27,7 @@ use runtime::{Environment, System};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// The questions, one a line.
+/// The questions, one per line.
 const QUESTIONS: &str = include_str!("../data/questions.txt");
 
 /// Every fifth run uses the stricter instruction, which the verdict function sends after an unusable reply.
@@ -37,7 +36,7 @@ const STRICTER_EVERY: u32 = 5;
 /// A busy model is asked up to four times.
 const BACKOFF: Backoff = Backoff { attempts: 4, base: Duration::from_millis(1000), cap: Duration::from_millis(8000) };
 
-/// Why the measurement failed.
+/// The reason why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 enum RegressionError {
     /// The arguments contradict each other.
@@ -117,7 +116,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether the prompts pass, and are accepted where that was asked.
+/// Returns whether the prompts pass and, if `--accept` is set, whether they are accepted.
 async fn measure(arguments: &Arguments) -> Result<bool, RegressionError> {
     if arguments.accept && arguments.runs < ACCEPTABLE_RUNS {
         let (runs, least) = (arguments.runs, ACCEPTABLE_RUNS);
@@ -190,8 +189,8 @@ fn report_unchanged(arguments: &Arguments, prompt: &str, baseline: &Baseline) {
     }
 }
 
-/// Names the models that the prompts are accepted for. Warns unless a real model is among them: a look-alike does not
-/// read the prompts.
+/// Names the models that the prompts are accepted for. Warns if no real model is among them, because the sandbox's
+/// imitation does not read the prompts.
 fn accepted_words(accepted_for: &[Accepted<'_>]) -> String {
     let names: Vec<String> = accepted_for.iter().map(Accepted::name).collect();
     let names = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
@@ -283,7 +282,7 @@ async fn ask(model: Arc<dyn Model>, name: String, asked: Asked) -> Result<Sample
     }
 }
 
-/// The ids of all blocked terms that were found, each once, sorted.
+/// The ids of all blocked terms found, each once, sorted.
 fn found_terms(samples: &[Sample]) -> Vec<&str> {
     let mut terms: Vec<&str> = samples.iter().flat_map(|sample| &sample.terms).map(String::as_str).collect();
     terms.sort_unstable();
@@ -297,7 +296,7 @@ struct Report<'a> {
     measured: &'a Measured,
     terms: Vec<&'a str>,
     judgement: Judgement,
-    /// Why the measurement cannot become the baseline.
+    /// The reason why the measurement cannot become the baseline.
     unacceptable: Option<&'a str>,
     accepted_for: &'a [Accepted<'a>],
 }

@@ -1,5 +1,5 @@
-//! Whether a prompt lets more internal vocabulary through than the one before (content filter, verification
-//! criterion 6 and GAP-H): what counts, and what is refused. Pure.
+//! Decides whether a prompt lets more internal vocabulary through than the accepted one (content filter, verification
+//! criterion 6 and GAP-H). Pure.
 
 use domain::{Tier, Verdict};
 use filter::Outcome;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 /// The fewest runs whose result may be accepted (content filter, verification criterion 6).
 pub(crate) const ACCEPTABLE_RUNS: u32 = 50;
 
-/// What came of one reply of the model.
+/// The checks of one reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Whether the crosscheck lets it on.
+    /// Whether the crosscheck approves it.
     pub(crate) approved: bool,
-    /// What gate 1 makes of it.
+    /// The outcome of gate 1.
     pub(crate) outcome: Outcome,
-    /// The ids of the terms that were found.
+    /// The ids of the blocked terms in it.
     pub(crate) terms: Vec<String>,
 }
 
-/// Runs one reply through the crosscheck and the filter. A reply that is no verdict is filtered as it stands: what
-/// it holds, the prompt has let through all the same.
+/// Runs one reply through the crosscheck and the filter. A reply that is not a verdict is filtered as raw text, because
+/// the prompt is responsible for its words too.
 pub(crate) fn sample(tier: Tier, reply: &str) -> Sample {
     let approved = crosscheck::crosscheck(reply, tier).approved;
     let checked = match serde_json::from_str::<Verdict>(reply) {
@@ -30,27 +30,27 @@ pub(crate) fn sample(tier: Tier, reply: &str) -> Sample {
     Sample { approved, outcome: checked.outcome, terms: checked.hits().map(|(_, hit)| hit.id.clone()).collect() }
 }
 
-/// What a number of runs came to.
+/// The totals of a number of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
     pub(crate) model: String,
-    /// Whether it was the model itself or a look-alike.
+    /// Whether the model itself answered or the sandbox's imitation.
     pub(crate) served_by: ServedBy,
-    /// Names the prompts, see [`prompt::all_versions`].
+    /// The version of the prompts, see [`prompt::all_versions`].
     pub(crate) prompt: String,
     /// The block list's version.
     pub(crate) list_version: String,
-    /// The day, in UTC: 2026-11-21.
+    /// The day in UTC, such as 2026-11-21.
     pub(crate) date: String,
     pub(crate) runs: u32,
-    /// How many replies held a blocked term, whatever became of it.
+    /// The number of replies with a blocked term, whatever the filter's outcome.
     pub(crate) contaminated: u32,
-    /// How many the crosscheck let on.
+    /// The number of replies that the crosscheck approved.
     pub(crate) approved: u32,
 }
 
-/// Who answers.
+/// The service that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ServedBy {
@@ -71,47 +71,47 @@ impl Measured {
         f64::from(self.contaminated) / f64::from(self.runs.max(1))
     }
 
-    /// Whether the two rates mean the same: another block list finds other terms.
+    /// Whether the two rates are comparable: another block list finds other terms.
     pub(crate) fn is_comparable(&self, other: &Measured) -> bool {
         self.list_version == other.list_version
     }
 
-    /// Why it may not take the place of what was accepted before, if it may not.
+    /// The reason why it may not replace the accepted measurement, if there is one.
     pub(crate) fn unacceptable(&self, accepted: Option<&Measured>) -> Option<String> {
         if self.runs < ACCEPTABLE_RUNS {
             return Some(format!("{} runs are too few, at least {ACCEPTABLE_RUNS} are needed", self.runs));
         }
-        // In whole numbers, as in `judge`.
+        // Compares in integers, as `judge` does.
         let share = |of: &Measured, among: &Measured| u64::from(of.approved) * u64::from(among.runs.max(1));
         let accepted = accepted.filter(|accepted| share(self, accepted) < share(accepted, self))?;
         let Measured { approved, runs, .. } = accepted;
         Some(format!("{} of {} verdicts were approved, before it were {approved} of {runs}", self.approved, self.runs))
     }
 
-    /// Whether it is about the same model, served by the same.
+    /// Whether the measurement is of this model and this service.
     fn is_of(&self, model: &str, served_by: ServedBy) -> bool {
         self.model == model && self.served_by == served_by
     }
 }
 
-/// The accepted measurements, one for each model and who serves it.
+/// The accepted measurements, one per model and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Baseline(Vec<Measured>);
 
 impl Baseline {
-    /// What was accepted for a model.
+    /// The accepted measurement of a model.
     pub(crate) fn of(&self, model: &str, served_by: ServedBy) -> Option<&Measured> {
         self.0.iter().find(|accepted| accepted.is_of(model, served_by))
     }
 
-    /// For whom these prompts were accepted.
+    /// The models that these prompts are accepted for.
     pub(crate) fn accepted_for(&self, prompt: &str) -> Vec<Accepted<'_>> {
         let with_these = self.0.iter().filter(|accepted| accepted.prompt == prompt);
         with_these.map(|accepted| Accepted { model: &accepted.model, served_by: accepted.served_by }).collect()
     }
 
-    /// Accepts a measurement in place of the one before.
+    /// Accepts a measurement and removes the previous one of the same model and service.
     pub(crate) fn accept(&mut self, measured: Measured) {
         self.0.retain(|accepted| !accepted.is_of(&measured.model, measured.served_by));
         self.0.push(measured);
@@ -119,7 +119,7 @@ impl Baseline {
     }
 }
 
-/// For whom prompts were accepted.
+/// A model that prompts are accepted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Accepted<'a> {
     pub(crate) model: &'a str,
@@ -127,7 +127,7 @@ pub(crate) struct Accepted<'a> {
 }
 
 impl Accepted<'_> {
-    /// The model's name, and whether it was only a look-alike.
+    /// The model's name, marked if only the sandbox's imitation answered.
     pub(crate) fn name(&self) -> String {
         match self.served_by {
             ServedBy::Gemini => self.model.to_owned(),
@@ -136,22 +136,22 @@ impl Accepted<'_> {
     }
 }
 
-/// What follows from a measurement.
+/// The decision on a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Judgement {
     /// The rate is no higher than the accepted one.
     Passed,
-    /// It is higher: the change of the prompt is rejected.
+    /// The rate is higher: the prompt change is rejected.
     Refused,
 }
 
-/// Compares a measurement with the accepted one. Where none was accepted yet, or only with another block list,
-/// nothing may be contaminated.
+/// Compares a measurement with the accepted one. If none was accepted, or only one with another block list, no reply
+/// may be contaminated.
 pub(crate) fn judge(accepted: Option<&Measured>, measured: &Measured) -> Judgement {
     let accepted = accepted.filter(|accepted| accepted.is_comparable(measured));
     let (contaminated, runs) = accepted.map_or((0, 1), |accepted| (accepted.contaminated, accepted.runs.max(1)));
-    // In whole numbers, so that equal shares are equal.
+    // Compares in integers, so that equal shares are equal.
     let is_higher =
         u64::from(measured.contaminated) * u64::from(runs) > u64::from(contaminated) * u64::from(measured.runs);
     if is_higher { Judgement::Refused } else { Judgement::Passed }

@@ -1,5 +1,5 @@
-//! What the stack's topics tell operators: the sandbox subscribes to them as a webhook of an on-call service would, so
-//! that alerts are seen where mails are.
+//! The messages of the stack's topics: the sandbox subscribes to them like the webhook of an on-call service, so that
+//! alerts can be seen beside mails.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::{
     state::Shared,
 };
 
-/// So many are kept.
+/// The most messages that are kept.
 const MOST: usize = 500;
 
-/// One message of SNS's: a subscription is confirmed, a notification is kept.
+/// Handles one SNS message: confirms a subscription, stores a notification.
 pub(crate) async fn receive(shared: &Arc<Shared>, request: &Request, topic: &str) -> Reply {
     if request.method != hyper::Method::POST {
         return Reply::empty(405).with_header("Allow", "POST");
@@ -23,7 +23,7 @@ pub(crate) async fn receive(shared: &Arc<Shared>, request: &Request, topic: &str
     };
     match (message["Type"].as_str(), message["SubscribeURL"].as_str()) {
         (Some("SubscriptionConfirmation"), Some(url)) => {
-            // The emulator's own address, on this machine.
+            // The address is the emulator's own, on this machine.
             let confirmed = shared.client.get(url).send().await.is_ok_and(|reply| reply.status().is_success());
             Reply::json(if confirmed { 200 } else { 502 }, json!({"confirmed": confirmed}))
         }

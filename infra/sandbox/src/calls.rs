@@ -1,4 +1,4 @@
-//! The record of every vendor call, without secrets.
+//! Records every vendor call, without secrets.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::http::{Reply, Request};
 use crate::target::Target;
 
-/// The oldest records are forgotten beyond this many, so that a benchmark cannot fill the memory.
+/// The most records; older ones are dropped, so that a benchmark cannot fill the memory.
 const KEPT: usize = 10_000;
 const SECRET_HEADERS: [&str; 3] = ["authorization", "x-goog-api-key", "cookie"];
 const SECRET_FIELDS: [&str; 3] = ["client_secret", "refresh_token", "access_token"];
@@ -27,7 +27,7 @@ struct Record {
 }
 
 impl Calls {
-    /// Records a call whose reply is still to come.
+    /// Records a call before its reply.
     pub(crate) fn begin(&mut self, now: Timestamp, target: Target, request: &Request, fault: Option<&Value>) -> u64 {
         let query: Map<String, Value> =
             request.query.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect();
@@ -50,8 +50,8 @@ impl Calls {
         id
     }
 
-    /// Adds the reply; `delivered` is false where it is thrown away. Does nothing if a reset came between.
-    /// Answers the record as it is then.
+    /// Adds the reply; `delivered` is false if the reply is dropped. Does nothing if there was a reset in between.
+    /// Returns the completed record.
     pub(crate) fn finish(&mut self, id: u64, reply: &Reply, delivered: bool) -> Option<Value> {
         let record = self.records.iter_mut().rev().find(|record| record.id == id)?;
         let reply = json!({
@@ -103,11 +103,11 @@ fn redacted(mut body: Value) -> Value {
     body
 }
 
-/// Adds a line to the recording, if one is kept. A recording that cannot be written is no reason to refuse a call.
+/// Adds a line to the recording, if there is one. A failure to write it does not fail the call.
 pub(crate) fn record(file: Option<&std::path::Path>, line: &Value) {
     let Some(path) = file else { return };
     let append = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    // One write a line: several sandboxes may record into one file.
+    // Each line is one write, because several sandboxes may record into one file.
     if let Err(error) = append.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())) {
         drop(writeln!(std::io::stderr(), "sandbox: {} cannot be written: {error}", path.display()));
     }

@@ -1,17 +1,17 @@
-//! What can be set at start and changed afterwards through /control/configure.
+//! The settings, which are given at start and can be changed through /control/configure.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::stripe::refunds::STATUSES;
 
-/// Settings of a sandbox. `Default` gives the credentials named in the help text.
-// No Debug: it holds credentials, if only a sandbox's.
+/// The settings of a sandbox. `Default` has the credentials that the help text names.
+// No Debug, because it contains credentials, though only a sandbox's.
 #[derive(Clone)]
 pub struct Config {
-    /// Address of the site; webhooks go to `{site}/api/webhook` unless `webhook_url` is set.
+    /// The address of the site; webhooks go to `{site}/api/webhook` unless `webhook_url` is set.
     pub site: Option<String>,
-    /// Where webhooks are delivered.
+    /// The address that webhooks are delivered to.
     pub webhook_url: Option<String>,
     /// Signs webhooks; the whole string is the key.
     pub webhook_secret: String,
@@ -25,25 +25,26 @@ pub struct Config {
     pub graph_client: String,
     /// Needed for client_credentials, optional for refresh_token.
     pub graph_client_secret: String,
-    /// The refresh token a human's consent has given.
+    /// The refresh token from a person's consent.
     pub graph_refresh_token: String,
     /// Owner of the mailbox.
     pub graph_sender: String,
-    /// Pauses in milliseconds before a failed webhook is delivered again; their number bounds the attempts.
+    /// The pauses in milliseconds before a failed webhook is delivered again; their number limits the attempts.
     pub webhook_retry_pauses_ms: Vec<u64>,
-    /// The account's webhook endpoints, each with the fields that differ from a right one; `None` for the one of `site`.
+    /// The account's webhook endpoints, each with the fields that differ from a correct one; `None` for the one of
+    /// `site`.
     pub stripe_webhook_endpoints: Option<Vec<Value>>,
     /// The account's payment links, each with the fields that differ from an empty one.
     pub stripe_payment_links: Vec<Value>,
-    /// The payment methods that are switched on.
+    /// The enabled payment methods.
     pub stripe_payment_methods: Vec<String>,
-    /// How a new refund stands.
+    /// The status of a new refund.
     pub stripe_refund_status: String,
-    /// What was consented to in the directory.
+    /// The scopes that were consented to in the directory.
     pub graph_scopes: Vec<String>,
-    /// How long a sent mail's copy is missing from the sent items, in milliseconds.
+    /// How long the copy of a sent mail is missing in the sent-items folder, in milliseconds.
     pub sent_items_lag_ms: u64,
-    /// A file that every finished call and every delivered event is added to, one JSON object a line.
+    /// The file to which every finished call and every delivered event is added, one JSON object per line.
     pub record: Option<std::path::PathBuf>,
 }
 
@@ -72,7 +73,7 @@ impl Default for Config {
     }
 }
 
-/// Some settings, each of which replaces the one in force.
+/// New values for some settings; the others stay.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigChange {
@@ -98,7 +99,7 @@ pub struct ConfigChange {
     pub graph_sender: Option<String>,
     /// See [`Config::webhook_retry_pauses_ms`].
     pub webhook_retry_pauses_ms: Option<Vec<u64>>,
-    /// See [`Config::stripe_webhook_endpoints`]; null puts the one of `site` back.
+    /// See [`Config::stripe_webhook_endpoints`]; null restores the one of `site`.
     #[serde(deserialize_with = "given")]
     pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
     /// See [`Config::stripe_payment_links`].
@@ -116,7 +117,7 @@ pub struct ConfigChange {
     pub record: Option<std::path::PathBuf>,
 }
 
-/// A field that is there, if only as null.
+/// Reads a present field, including one that is null.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Vec<Value>>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
@@ -131,10 +132,10 @@ pub struct ConfigError {
 }
 
 impl ConfigChange {
-    /// The settings in force after this change.
+    /// The settings after this change.
     ///
     /// # Errors
-    /// When an address is not an http or https one, or a credential is empty or of the wrong shape.
+    /// When an address is not an http or https one, or a credential is empty or malformed.
     pub fn apply(self, current: &Config) -> Result<Config, ConfigError> {
         let replaced = |new: Option<String>, old: &String| new.unwrap_or_else(|| old.clone());
         let changed = Config {
@@ -201,12 +202,12 @@ impl Config {
         Ok(())
     }
 
-    /// Where webhooks go, if that is known yet.
+    /// The address for webhooks, if it is known yet.
     pub(crate) fn webhook_address(&self) -> Option<String> {
         self.webhook_url.clone().or_else(|| self.site.as_ref().map(|site| format!("{site}/api/webhook")))
     }
 
-    /// What may be shown of it.
+    /// The settings that may be shown.
     pub(crate) fn public_value(&self) -> Value {
         json!({
             "site": self.site,
@@ -224,7 +225,7 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Enough of an address to deliver to.
+/// Whether a text is enough of an e-mail address to deliver to.
 pub(crate) fn is_email(text: &str) -> bool {
     text.split_once('@').is_some_and(|(local, domain)| {
         !local.is_empty()

@@ -1,4 +1,4 @@
-//! The control calls; the index page states what they take.
+//! The control calls; the index page describes them.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl From<PayError> for ControlError {
     }
 }
 
-/// Answers one control call; `path` is what follows /control.
+/// Handles one control call; `path` is the part after /control.
 pub(crate) async fn handle(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Reply {
     route(shared, request, path)
         .await
@@ -57,6 +57,10 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
         ("POST", ["reset"]) => {
             shared.reset();
             ok(json!({"reset": true}))
+        }
+        ("POST", ["release"]) => {
+            shared.release();
+            ok(json!({"released": true}))
         }
         ("POST", ["configure"]) => {
             let change: ConfigChange = body(request)?;
@@ -165,7 +169,7 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
     }
 }
 
-/// Changes the account and has the events of it delivered, or lost.
+/// Changes the account and delivers the events about it, or drops them.
 fn deliver_events_of(
     shared: &Arc<Shared>,
     lost: bool,
@@ -185,7 +189,7 @@ fn deliver_events_of(
     Ok(Reply::json(200, changed))
 }
 
-/// Reads a JSON body; an empty one counts as an empty object.
+/// Parses a JSON body; an empty one counts as an empty object.
 fn body<T: DeserializeOwned>(request: &Request) -> Result<T, ControlError> {
     let bytes: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
     serde_json::from_slice(bytes)
@@ -226,7 +230,7 @@ async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlErr
     let is_lost = payment.deliveries == 0;
     let (session, event) = complete(shared, &payment.session_id, payment.email.as_deref(), is_lost)?;
     webhook::deliver_untold(shared);
-    // All at once, as Stripe's own duplicates may come.
+    // All concurrently, as Stripe's own duplicates may come.
     let tasks: Vec<_> = (0..payment.deliveries)
         .map(|_| {
             let shared = Arc::clone(shared);
@@ -242,7 +246,7 @@ async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlErr
     Ok(Reply::json(200, json!({"session": session, "event": event["id"], "deliveries": deliveries})))
 }
 
-/// Pays a session and answers it with the event that tells of it. A subscription tells more, unless that is lost.
+/// Pays a session and returns it with its event. A subscription has further events, unless they are dropped.
 pub(crate) fn complete(
     shared: &Shared,
     session_id: &str,
@@ -260,7 +264,7 @@ pub(crate) fn complete(
     Ok((session, event))
 }
 
-/// An event with what is missing filled in, in the envelope and in its object, after the account has taken note of it.
+/// Completes an event and its object, and updates the account accordingly.
 fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, ControlError> {
     let Some(kind) = given.get("type").and_then(Value::as_str) else {
         return Err(ControlError::bad("an event needs a type"));
@@ -286,31 +290,31 @@ fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, Co
     Ok(event)
 }
 
-/// Faults of the chain and its facilitator, by name.
+/// A request for faults of the chain and its facilitator, by name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChainFaults {
     faults: Vec<String>,
 }
 
-/// Blocks that come at once.
+/// A request for blocks that are mined at once.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Blocks {
     blocks: u64,
 }
 
-/// A payment of the funded wallet for what a 402 asks.
+/// A request for a payment from the funded wallet for a 402 reply.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewPayment {
     /// The value of the PAYMENT-REQUIRED header.
     required: String,
-    /// Makes the nonce; another one each time where it is missing.
+    /// The seed of the nonce; without it, each payment has another nonce.
     seed: Option<String>,
 }
 
-/// A transfer of the funded wallet, as somebody would make it by hand.
+/// A request for a transfer from the funded wallet, like one made by hand.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewTransfer {
@@ -318,7 +322,7 @@ struct NewTransfer {
     value: u64,
 }
 
-/// A message that came from elsewhere. A null receivedDateTime stays null, a missing one is now.
+/// A message from elsewhere. A null receivedDateTime stays null; a missing one becomes now.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewMessage {
@@ -327,7 +331,7 @@ struct NewMessage {
     subject: String,
     #[serde(default)]
     body: String,
-    /// What the message quotes below its body: no part of its uniqueBody.
+    /// The quoted text below the body, which is not part of its uniqueBody.
     #[serde(default)]
     quoted: String,
     #[serde(default, deserialize_with = "given")]
@@ -343,7 +347,7 @@ struct NewMessage {
     headers: Map<String, Value>,
 }
 
-/// Tells a null from a missing field.
+/// Distinguishes null from a missing field.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -383,7 +387,7 @@ impl NewMessage {
         if let Some(id) = self.internet_message_id {
             fields.insert("internetMessageId".to_owned(), json!(id));
         }
-        // The mailbox's own judgement stands above what came with the message.
+        // The mailbox writes its own result above the headers of the message.
         let judged = self.headers.keys().any(|name| name.eq_ignore_ascii_case("authentication-results"));
         let domain = address.rsplit_once('@').map_or("", |(_, domain)| domain);
         let vouched = format!("spf=pass smtp.mailfrom={domain};dmarc=pass action=none header.from={domain}");

@@ -1,4 +1,4 @@
-//! Replies that the next vendor calls are to get, in order. The interface is stated in the index page.
+//! The replies for the next vendor calls, in order. The index page describes the interface.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -6,35 +6,35 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::http::{Body, Reply};
+use crate::http::{Body, Pace, Reply};
 use crate::target::Target;
 
-/// What happens to one call.
+/// The fault of one call.
 #[derive(Clone)]
 pub(crate) struct Fault {
     pub(crate) action: Action,
-    /// Time between the work and the reply.
+    /// The time between the work and the reply.
     pub(crate) delay: Duration,
-    /// The fault as it was asked for, for the record of calls.
+    /// The fault as requested, for the record of calls.
     pub(crate) source: Value,
 }
 
 #[derive(Clone)]
 pub(crate) enum Action {
-    /// The call goes through.
+    /// The call is handled normally.
     Through,
-    /// This reply instead of any work. With `store`, Stripe keeps it under the call's idempotency key,
-    /// as it keeps its own failures once the work had begun.
+    /// The call gets this reply without any work. With `store`, Stripe stores it for the call's idempotency key, as it
+    /// does with its own failures after the work had begun.
     Reply { reply: Reply, store: bool },
-    /// Nothing is done and nothing is ever answered.
+    /// There is no work and no reply.
     Hang,
-    /// The work is done and the reply lost.
+    /// The work is done and the reply is lost.
     Drop,
-    /// The call goes through, but the model says this.
+    /// The call is handled, but with this reply of the model.
     Model(ModelOverride),
 }
 
-/// What replaces parts of a Gemini reply.
+/// Replacements for parts of a Gemini reply.
 #[derive(Clone, Default)]
 pub(crate) struct ModelOverride {
     pub(crate) text: Option<String>,
@@ -42,6 +42,8 @@ pub(crate) struct ModelOverride {
     pub(crate) block_reason: Option<String>,
     pub(crate) model_status: Option<Value>,
     pub(crate) model_version: Option<String>,
+    /// How a streamed reply is sent.
+    pub(crate) pace: Pace,
 }
 
 /// Why a fault was not accepted.
@@ -79,9 +81,10 @@ struct Wire {
     block_reason: Option<String>,
     model_status: Option<Value>,
     model_version: Option<String>,
+    stream: Option<Pace>,
 }
 
-/// Reads the `replies` of a control call.
+/// Parses the `replies` of a control call.
 pub(crate) fn parse(target: Target, replies: Vec<Value>) -> Result<Vec<Fault>, FaultError> {
     replies.into_iter().enumerate().map(|(index, source)| parse_one(target, index, source)).collect()
 }
@@ -96,7 +99,8 @@ fn parse_one(target: Target, index: usize, source: Value) -> Result<Fault, Fault
         || wire.finish_reason.is_some()
         || wire.block_reason.is_some()
         || wire.model_status.is_some()
-        || wire.model_version.is_some();
+        || wire.model_version.is_some()
+        || wire.stream.is_some();
     if about_model && target != Target::Gemini {
         return Err(FaultError::NotGemini { index });
     }
@@ -122,6 +126,7 @@ fn parse_one(target: Target, index: usize, source: Value) -> Result<Fault, Fault
             block_reason: wire.block_reason,
             model_status: wire.model_status,
             model_version: wire.model_version,
+            pace: wire.stream.unwrap_or_default(),
         })
     } else {
         Action::Through
@@ -156,7 +161,7 @@ fn injected_reply(target: Target, index: usize, status: u16, wire: Wire) -> Resu
     Ok(reply)
 }
 
-/// The faults still to be used, one queue per target.
+/// The unused faults, one queue per target.
 #[derive(Default)]
 pub(crate) struct Faults(BTreeMap<Target, VecDeque<Fault>>);
 
@@ -165,7 +170,7 @@ impl Faults {
         self.0.entry(target).or_default().extend(faults);
     }
 
-    /// The fault that the next call to `target` gets, if any is left.
+    /// Takes the fault for the next call to `target`, if there is one.
     pub(crate) fn next(&mut self, target: Target) -> Option<Fault> {
         self.0.get_mut(&target)?.pop_front()
     }
@@ -199,6 +204,7 @@ mod tests {
             json!({"verdict": {"verdict": "GREEN"}}),
             json!({"text": "not JSON"}),
             json!({"block_reason": "SAFETY"}),
+            json!({"stream": {"delay_ms": 5, "break_after": 1}}),
         ];
         let faults = parse(Target::Gemini, replies).unwrap();
         let kinds: Vec<&str> = faults
@@ -211,7 +217,7 @@ mod tests {
                 Action::Model(_) => "model",
             })
             .collect();
-        assert_eq!(kinds, ["through", "reply", "hang", "drop", "model", "model", "model"]);
+        assert_eq!(kinds, ["through", "reply", "hang", "drop", "model", "model", "model", "model"]);
     }
 
     #[test]

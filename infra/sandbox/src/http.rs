@@ -1,8 +1,9 @@
-//! A request and a reply as plain data, so that every vendor face is a plain function from one to the other.
+//! Requests and replies as plain data, so that each vendor is a plain function from one to the other.
 
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// A request whose body has been read whole.
@@ -47,7 +48,7 @@ impl Request {
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
     }
 
-    /// The body as a record shows it: JSON as JSON, a form as an object, anything else as text.
+    /// The body for a record: JSON as JSON, a form as an object, anything else as text.
     pub(crate) fn body_value(&self) -> Value {
         if self.body.is_empty() {
             return Value::Null;
@@ -67,13 +68,38 @@ pub(crate) fn parse_form(text: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(text).into_owned().collect()
 }
 
-/// What a reply carries.
+/// The body of a reply.
 #[derive(Clone)]
 pub(crate) enum Body {
     Empty,
     Json(Value),
     Text(String),
     Html(String),
+    /// Server-sent events.
+    Events(Events),
+}
+
+/// Events, and how they are sent.
+#[derive(Clone, Default)]
+pub(crate) struct Events {
+    pub(crate) events: Vec<Value>,
+    pub(crate) pace: Pace,
+}
+
+/// How events are sent.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Pace {
+    /// The time between two events.
+    pub(crate) delay_ms: u64,
+    /// After this many events the stream waits for the next `POST /control/release`.
+    pub(crate) hold_after: Option<usize>,
+    /// After this many events the connection is closed.
+    pub(crate) break_after: Option<usize>,
+    /// After this many events nothing is sent any more.
+    pub(crate) hang_after: Option<usize>,
+    /// After this many events an error event with status 503 ends the stream.
+    pub(crate) error_after: Option<usize>,
 }
 
 /// A reply that has not been written yet.
@@ -106,12 +132,13 @@ impl Reply {
         self
     }
 
-    /// The body as a record shows it.
+    /// The body for a record.
     pub(crate) fn body_value(&self) -> Value {
         match &self.body {
             Body::Empty => Value::Null,
             Body::Json(value) => value.clone(),
             Body::Text(text) | Body::Html(text) => Value::String(text.clone()),
+            Body::Events(Events { events, .. }) => Value::Array(events.clone()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clock and identifiers, both handed in, so that a test decides what they say.
+//! The clock and the identifiers, both passed in, so that a test controls them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Tells the time to everything in the sandbox.
+/// The clock of everything in the sandbox.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -18,7 +18,7 @@ impl Clock {
         Self(Arc::new(Timestamp::now))
     }
 
-    /// A clock that says whatever `now` answers.
+    /// A clock that calls `now`.
     pub fn from_function(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -37,10 +37,10 @@ pub struct Identifiers {
 }
 
 impl Identifiers {
-    /// Tokens that nobody can foretell.
+    /// Unpredictable tokens.
     ///
     /// # Errors
-    /// When the operating system gives no random bytes.
+    /// When the operating system returns no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed)?;
@@ -59,7 +59,7 @@ impl Identifiers {
         while token.len() < length {
             let digest = Sha256::new().chain_update(self.seed).chain_update(self.issued.to_be_bytes()).finalize();
             self.issued += 1;
-            // 248 is the largest multiple of 62 in a byte: above it the first letters would be likelier.
+            // 248 is the largest multiple of 62 in a byte: above it the first letters would be more likely.
             token.extend(
                 digest
                     .iter()
@@ -76,7 +76,7 @@ impl Identifiers {
         format!("{prefix}{}", self.token(length))
     }
 
-    /// In the shape of a UUID.
+    /// A token in the form of a UUID.
     pub(crate) fn uuid(&mut self) -> String {
         let digits = hex::encode(self.token(16));
         let (a, rest) = digits.split_at(8);

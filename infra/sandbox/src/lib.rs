@@ -1,5 +1,5 @@
-//! Look-alikes of Stripe, Gemini, Microsoft Graph and an x402 facilitator with its chain over HTTP, as strict as the vendors,
-//! with faults on request, a hosted pay page and a mailbox page.
+//! Simulates Stripe, Gemini, Microsoft Graph and an x402 facilitator with its chain over HTTP, as strict as the
+//! vendors, with faults on request, a hosted pay page and a mailbox page.
 
 mod alerts;
 mod calls;
@@ -15,6 +15,7 @@ mod login;
 mod pages;
 mod server;
 mod state;
+mod stream;
 mod stripe;
 mod target;
 mod tokens;
@@ -29,21 +30,21 @@ use tokio::task::JoinHandle;
 pub use config::{Config, ConfigChange, ConfigError};
 pub use identifiers::{Clock, Identifiers};
 
-/// Longer than a gateway lets a function take.
+/// The time-out of webhooks: longer than a gateway's.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a sandbox could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The port is taken, most likely.
+    /// The port could not be opened, most likely because it is taken.
     #[error("cannot listen on 127.0.0.1:{port}: choose another port, or 0 for any free one")]
     Listen {
-        /// The port asked for.
+        /// The requested port.
         port: u16,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A data file of the sandbox is broken.
+    /// A data file of the sandbox is invalid.
     #[error("a data file cannot be read")]
     Data(#[from] toml::de::Error),
     /// The client that delivers webhooks could not be built.
@@ -61,7 +62,7 @@ impl Sandbox {
     /// Starts a sandbox on the loopback interface; port 0 takes a free one.
     ///
     /// # Errors
-    /// When the port is taken or a data file is broken.
+    /// When the port is taken or a data file is invalid.
     pub async fn start(port: u16, config: Config, clock: Clock, identifiers: Identifiers) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { port, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
@@ -79,7 +80,7 @@ impl Sandbox {
         Ok(Self { address, task })
     }
 
-    /// Where it is reached, without a slash at the end.
+    /// Its address, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -87,7 +88,7 @@ impl Sandbox {
 
     /// Runs until the process ends.
     pub async fn run(mut self) {
-        // Serving has no end of its own; what comes back is a panic at most.
+        // Serving never ends; the task returns only after a panic.
         drop((&mut self.task).await);
     }
 }

@@ -1,4 +1,4 @@
-//! The look-alike of Microsoft's token endpoint: refresh_token and client_credentials grants.
+//! Simulates Microsoft's token endpoint: refresh_token and client_credentials grants.
 
 use hyper::Method;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::tokens::Access;
 
 const ACCESS_TOKEN_LIFE: SignedDuration = SignedDuration::from_secs(3_599);
-/// An old refresh token stays valid this long after the last one was issued in its place.
+/// How long an old refresh token stays valid after it was replaced.
 const REFRESH_TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(90 * 24);
 const GRAPH: &str = "https://graph.microsoft.com/";
 
@@ -24,7 +24,7 @@ fn refused(status: u16, error: &'static str, number: u32, description: impl Into
     LoginError { status, error, number, description: description.into() }
 }
 
-/// Answers one call.
+/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let now = state.now();
     let reply = match route(state, request, now) {
@@ -172,7 +172,7 @@ fn refresh(state: &mut State, token: &str, scope: Option<&str>, now: Timestamp) 
     Ok(value)
 }
 
-/// The scopes asked for, and whether a new refresh token is wanted. None named means all consented to.
+/// The requested scopes, and whether a new refresh token is requested. Without scopes, all consented ones are meant.
 fn scopes(scope: Option<&str>, consented: &[String]) -> Result<(Vec<String>, bool), LoginError> {
     let all = || consented.to_vec();
     let Some(scope) = scope else {

@@ -1,4 +1,4 @@
-//! Starts the sandbox and says where it listens.
+//! Starts the sandbox and prints its address.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
                 text = format!("{text}: {cause}");
                 source = cause.source();
             }
-            // Nobody is left to tell if standard error is closed.
+            // If standard error is closed, the error cannot be shown.
             drop(writeln!(std::io::stderr(), "{text}"));
             ExitCode::FAILURE
         }

@@ -1,11 +1,11 @@
-//! The listener, the way of a request to its face, and what a fault does to it.
+//! The listener, the routing of requests to the vendors, and the effect of faults.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Response, StatusCode};
@@ -15,13 +15,14 @@ use tokio::net::TcpListener;
 use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
+use crate::stream::{self, Sent};
 use crate::target::Target;
 use crate::{alerts, calls, chain, control, gemini, graph, login, pages, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends a connection without a reply.
+/// A connection that is closed without a reply.
 #[derive(Debug, thiserror::Error)]
 #[error("connection cut on purpose")]
 pub(crate) struct Cut;
@@ -30,7 +31,7 @@ pub(crate) struct Cut;
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> Infallible {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, most likely: others have to close first.
+            // Most likely the process has no free descriptors: other connections have to close first.
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
@@ -38,16 +39,18 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> Infalli
         tokio::spawn(async move {
             let service = service_fn(move |request| answer(Arc::clone(&shared), request));
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // Clients that leave and connections cut on purpose end here; neither is worth a word.
+            // Clients that disconnect and connections that are cut on purpose end here; neither is reported.
             drop(connection.await);
         });
     }
 }
 
-async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
+async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Result<Response<Sent>, Cut> {
+    // Watched from before the reply, so that no release is missed.
+    let watch = stream::Watch::of(&shared);
     let (parts, body) = request.into_parts();
     let Ok(body) = Limited::new(body, LARGEST_BODY).collect().await else {
-        return Ok(written(Reply::empty(413)));
+        return Ok(written(Reply::empty(413), watch));
     };
     let request = Request {
         method: parts.method,
@@ -56,7 +59,7 @@ async fn answer(shared: Arc<Shared>, request: hyper::Request<Incoming>) -> Resul
         headers: parts.headers,
         body: body.to_bytes(),
     };
-    respond(&shared, &request).await.map(written)
+    respond(&shared, &request).await.map(|reply| written(reply, watch))
 }
 
 async fn respond(shared: &Arc<Shared>, request: &Request) -> Result<Reply, Cut> {
@@ -78,7 +81,7 @@ async fn respond(shared: &Arc<Shared>, request: &Request) -> Result<Reply, Cut> 
     }
 }
 
-/// Records the call, lets it meet its fault, and answers.
+/// Records the call, applies its fault, and replies.
 async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) -> Result<Reply, Cut> {
     let mut resets = shared.watch_resets();
     let (reply, delay, cut) = {
@@ -97,21 +100,21 @@ async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) ->
     };
     webhook::deliver_untold(shared);
     if !delay.is_zero() {
-        // The work is done by now: a client that does not wait this long has an unknown outcome.
+        // The work is done by now: a client with a shorter time-out has an unknown outcome.
         tokio::time::sleep(delay).await;
     }
     match reply {
         Some(reply) if !cut => Ok(reply),
         Some(_) => Err(Cut),
         None => {
-            // Held until the client gives up, which ends this future, or until a reset.
+            // Held until the client disconnects, which ends this future, or until a reset.
             drop(resets.changed().await);
             Err(Cut)
         }
     }
 }
 
-/// The reply that a call earns (none where it hangs), the delay before it, and whether it gets lost.
+/// The reply to a call (`None` if it hangs), the delay before it, and whether it is lost.
 fn met(state: &mut State, target: Target, request: &Request, fault: Option<Fault>) -> (Option<Reply>, Duration, bool) {
     let (action, delay) = fault.map_or_else(|| (Action::Through, Duration::ZERO), |fault| (fault.action, fault.delay));
     let work = |state: &mut State, replacement| match target {
@@ -136,21 +139,22 @@ fn met(state: &mut State, target: Target, request: &Request, fault: Option<Fault
     }
 }
 
-fn written(reply: Reply) -> Response<Full<Bytes>> {
-    let (kind, bytes) = match reply.body {
-        Body::Empty => ("", Bytes::new()),
-        Body::Json(value) => ("application/json; charset=utf-8", value.to_string().into()),
-        Body::Text(text) => ("text/plain; charset=utf-8", text.into()),
-        Body::Html(text) => ("text/html; charset=utf-8", text.into()),
+fn written(reply: Reply, watch: stream::Watch) -> Response<Sent> {
+    let (kind, body) = match reply.body {
+        Body::Empty => ("", Sent::whole("")),
+        Body::Json(value) => ("application/json; charset=utf-8", Sent::whole(value.to_string())),
+        Body::Text(text) => ("text/plain; charset=utf-8", Sent::whole(text)),
+        Body::Html(text) => ("text/html; charset=utf-8", Sent::whole(text)),
+        Body::Events(events) => ("text/event-stream", Sent::events(events, watch)),
     };
-    let mut response = Response::new(Full::new(bytes));
+    let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     if !kind.is_empty() {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
     for (name, value) in reply.headers {
-        // Faults' headers are checked when they are set; all others are our own.
+        // Headers of faults are checked when they are set; all others are our own.
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
             headers.insert(name, value);
         }

@@ -1,4 +1,4 @@
-//! Everything the sandbox knows, behind one lock, and what its tasks share.
+//! The whole state of the sandbox, behind one lock, and the parts that its tasks share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::tokens::Tokens;
 
 pub(crate) struct State {
     pub(crate) config: Config,
-    /// Where the sandbox itself is reached, without a slash at the end.
+    /// The address of the sandbox itself, without a trailing slash.
     pub(crate) public_url: String,
     clock: Clock,
     pub(crate) identifiers: Identifiers,
@@ -29,7 +29,7 @@ pub(crate) struct State {
     pub(crate) chain: Ledger,
     pub(crate) faults: Faults,
     pub(crate) calls: Calls,
-    /// Events of what happened here, which nobody delivers yet.
+    /// Events that are not delivered yet.
     pub(crate) untold: Vec<Value>,
     /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
@@ -66,14 +66,14 @@ impl State {
         self.clock.now()
     }
 
-    /// Has an event delivered once the work at hand is done.
+    /// Queues an event for delivery after the current work.
     pub(crate) fn tell(&mut self, kind: &str, object: &Value) {
         let event = stripe::event(self, kind, object);
         self.untold.push(event);
     }
 
-    /// Empties mailboxes, sessions, faults and calls. Settings and issued tokens stay,
-    /// so that functions which are already running go on.
+    /// Clears mailboxes, sessions, faults and calls. Settings and issued tokens stay, so that running functions can
+    /// continue.
     fn reset(&mut self) {
         self.stripe.clear();
         self.mailbox = Mailbox::default();
@@ -86,22 +86,29 @@ impl State {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Counts resets: hanging calls are cut and waiting webhook retries dropped when it changes.
+    /// Counts resets: when it changes, hanging calls are cut and waiting webhook retries are dropped.
     resets: watch::Sender<u64>,
+    /// Counts releases of streams that are held.
+    releases: watch::Sender<u64>,
     pub(crate) client: reqwest::Client,
 }
 
 impl Shared {
     pub(crate) fn new(state: State, client: reqwest::Client) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(state), resets: watch::Sender::new(0), client })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            resets: watch::Sender::new(0),
+            releases: watch::Sender::new(0),
+            client,
+        })
     }
 
-    /// Never held across an await.
+    /// Locks the state; the lock is never held across an await.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere is no reason to stop answering.
+        // After a panic elsewhere the sandbox continues to reply.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,5 +119,14 @@ impl Shared {
 
     pub(crate) fn watch_resets(&self) -> watch::Receiver<u64> {
         self.resets.subscribe()
+    }
+
+    /// Lets all streams that are held continue.
+    pub(crate) fn release(&self) {
+        self.releases.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn watch_releases(&self) -> watch::Receiver<u64> {
+        self.releases.subscribe()
     }
 }

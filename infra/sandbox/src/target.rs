@@ -1,4 +1,4 @@
-//! The vendors that the sandbox stands in for.
+//! The vendors that the sandbox simulates.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ impl Target {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The vendor's way to say that something failed, for faults that give a status and no body.
+    /// The vendor's error body, for faults that have a status and no body.
     pub(crate) fn failure_body(self, status: u16) -> Value {
         match self {
             Self::Stripe => {

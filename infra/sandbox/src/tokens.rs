@@ -1,4 +1,4 @@
-//! The access and refresh tokens that the token endpoint has issued.
+//! The access and refresh tokens that the token endpoint issued.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 #[derive(Default)]
 pub(crate) struct Tokens {
     pub(crate) access: HashMap<String, Access>,
-    /// When each refresh token was issued. The configured one is valid whatever its age.
+    /// When each refresh token was issued. The configured one is valid at any age.
     pub(crate) refresh: HashMap<String, Timestamp>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Access {
     pub(crate) scopes: Vec<String>,
 }
 
-/// Why a bearer token does not open the mailbox.
+/// Why a bearer token is refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TokenError {
     Unknown,

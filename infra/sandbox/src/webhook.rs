@@ -1,4 +1,4 @@
-//! Signs events as Stripe does and delivers them, again and again if need be, but not for ever.
+//! Signs events like Stripe and delivers them, with a limited number of retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::state::Shared;
 /// The Stripe-Signature header for a body: HMAC-SHA256 over `{t}.{body}`, keyed with the whole secret.
 pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {
     let time = now.as_second();
-    // An HMAC takes a key of any length.
+    // An HMAC accepts a key of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
         return String::new();
     };
@@ -22,10 +22,10 @@ pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {
     format!("t={time},v1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
-/// What became of one attempt.
+/// The result of one attempt.
 #[derive(Clone)]
 pub(crate) struct Attempt {
-    /// `None` where nobody answered.
+    /// `None` without a reply.
     status: Option<u16>,
     body: Value,
 }
@@ -47,7 +47,7 @@ impl Attempt {
     }
 }
 
-/// Delivers the events of what happened, one after the other, in the background.
+/// Delivers the queued events one by one, in the background.
 pub(crate) fn deliver_untold(shared: &Arc<Shared>) {
     let events = std::mem::take(&mut shared.lock().untold);
     if events.is_empty() {
@@ -61,8 +61,8 @@ pub(crate) fn deliver_untold(shared: &Arc<Shared>) {
     });
 }
 
-/// Delivers an event once and answers how that went. If it was not accepted,
-/// further attempts follow in the background after the configured pauses.
+/// Delivers an event once and returns the result. If it was not accepted, further attempts follow in the background
+/// after the configured pauses.
 pub(crate) async fn deliver(shared: &Arc<Shared>, event: &Value) -> Attempt {
     let resets = shared.watch_resets();
     let body = event.to_string();
@@ -76,7 +76,7 @@ pub(crate) async fn deliver(shared: &Arc<Shared>, event: &Value) -> Attempt {
     tokio::spawn(async move {
         for (number, pause) in (2..).zip(pauses) {
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            // After a reset the event belongs to a world that is gone.
+            // After a reset the event is obsolete.
             if resets.has_changed().unwrap_or(true) || attempt(&shared, &event, &body, number).await.is_accepted() {
                 break;
             }
@@ -89,7 +89,7 @@ async fn attempt(shared: &Shared, event: &Value, body: &str, number: u32) -> Att
     let (address, signature, now) = {
         let state = shared.lock();
         let now = state.now();
-        // Each attempt is signed anew, with its own time.
+        // Each attempt has a new signature with its own time.
         let signature = signature(&state.config.webhook_secret, now, body);
         if number == 1 {
             calls::record(state.config.record.as_deref(), &json!({ "target": "event", "event": event }));

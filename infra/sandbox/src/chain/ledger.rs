@@ -1,4 +1,4 @@
-//! The pretended chain: one token, its balances and transfers, and blocks that come by the clock.
+//! The simulated chain: one token with its balances and transfers, and blocks that follow the clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +12,11 @@ pub(crate) const NETWORK: &str = "eip155:84532";
 pub(crate) const NETWORK_V1: &str = "base-sepolia";
 /// Its USDC, in lower case.
 pub(crate) const USDC: &str = "0x036cbd53842c5426634e7929541ec2318f3dcf7e";
-/// The first account of every development chain, which everybody knows: its key opens nothing but this sandbox.
+/// The first account of every development chain. Its key is public and is useful only in this sandbox.
 pub(crate) const WALLET_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 pub(crate) const WALLET: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const WALLET_HOLDS: u64 = 1_000_000_000_000;
-/// Who is paid on a local stack.
+/// The recipient of payments on a local stack.
 pub(crate) const PAY_TO: &str = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
 
 const FIRST_BLOCK: u64 = 30_000_000;
@@ -29,14 +29,14 @@ pub(crate) struct Transfer {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) value: u64,
-    /// Of a signed transfer.
+    /// The nonce, for a signed transfer.
     pub(crate) nonce: Option<String>,
 }
 
 pub(crate) struct Ledger {
     begun: Option<Timestamp>,
     mined: u64,
-    /// Changes every block's hash from then on.
+    /// Changes the hash of every later block.
     forks: u64,
     funded: BTreeMap<String, u64>,
     pub(crate) transfers: Vec<Transfer>,
@@ -51,7 +51,7 @@ impl Default for Ledger {
     }
 }
 
-/// The names of what can go wrong, in the order of the help text.
+/// The names of the faults, in the order of the help text.
 pub(crate) const FAULTS: [&str; 5] = ["pending", "lie", "refuse_after", "wrong_chain", "reorg"];
 
 impl Ledger {
@@ -62,7 +62,8 @@ impl Ledger {
         FIRST_BLOCK + seconds / BLOCK_SECONDS + self.mined
     }
 
-    /// The time of a block. Blocks that were mined at once lie in the future, as far as they would have taken.
+    /// The time of a block. Blocks that were mined at once have times in the future, as if each had taken its
+    /// usual time.
     pub(crate) fn time(&self, block: u64) -> u64 {
         let begun = self.begun.map_or(0, |begun| begun.as_second().unsigned_abs());
         (begun + block.saturating_mul(BLOCK_SECONDS)).saturating_sub(FIRST_BLOCK * BLOCK_SECONDS)
@@ -108,7 +109,7 @@ impl Ledger {
         transaction
     }
 
-    /// Plans a fault. A reorganisation happens at once: the last transfer's block is dropped, and the transfer with it.
+    /// Plans a fault. A reorganisation happens at once: it drops the last transfer's block together with the transfer.
     pub(crate) fn plan(&mut self, name: &str) {
         if name == "reorg" {
             self.forks += 1;
@@ -118,7 +119,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets planned faults. What is on the chain stays, as on any.
+    /// Drops planned faults. The transfers on the chain stay.
     pub(crate) fn calm(&mut self) {
         self.faults.clear();
     }
@@ -131,7 +132,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the node's next look is at another chain.
+    /// Whether the node's next reply is about another chain.
     pub(crate) fn follows_other_chain(&mut self) -> bool {
         let is_planned = self.faults.front().is_some_and(|name| name == "wrong_chain");
         is_planned && self.faults.pop_front().is_some()

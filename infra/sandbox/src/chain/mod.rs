@@ -1,4 +1,4 @@
-//! The look-alikes of an x402 facilitator and of a node of Base Sepolia, over one pretended chain.
+//! Simulates an x402 facilitator and a node of Base Sepolia, over one simulated chain.
 
 pub(crate) mod ledger;
 mod node;
@@ -15,7 +15,7 @@ use signature::Authorization;
 
 pub(crate) use node::handle as node;
 
-/// Answers one call of the facilitator.
+/// Handles one call of the facilitator.
 pub(crate) fn facilitator(state: &mut State, request: &Request) -> Reply {
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -74,7 +74,7 @@ fn settle(state: &mut State, request: &Request) -> Reply {
     settled(&transaction)
 }
 
-/// What the contract would say of a payment, or a facilitator before it.
+/// Checks a payment as the contract, or a facilitator before it, would.
 fn examined(state: &State, body: &Value) -> Result<Authorization, &'static str> {
     let version = body["x402Version"].as_u64();
     let (payload, asked) = (&body["paymentPayload"], &body["paymentRequirements"]);

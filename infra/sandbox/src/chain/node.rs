@@ -1,4 +1,4 @@
-//! The JSON-RPC of a node, as far as payments are looked up.
+//! A node's JSON-RPC calls for looking up payments.
 
 use alloy_primitives::keccak256;
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use super::ledger::{CHAIN, Ledger, Transfer, USDC};
 use crate::http::{Reply, Request};
 use crate::state::State;
 
-/// Providers refuse wider ranges of logs.
+/// The widest range of blocks in a log query, as at real providers.
 const MOST_BLOCKS: u64 = 10_000;
 
 type Answer = Result<Value, (i64, &'static str)>;
 
-/// Answers one call.
+/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let body = request.body_value();
     let now = state.now();
@@ -67,7 +67,7 @@ fn block(chain: &Ledger, head: u64, asked: &Value) -> Answer {
     }))
 }
 
-/// The events of a transfer: of a signed one, its nonce first.
+/// The events of a transfer; for a signed one, the event of its nonce comes first.
 fn events(chain: &Ledger, transfer: &Transfer) -> Vec<Value> {
     let event = |name: &str, topics: [String; 2], data: String| {
         json!({

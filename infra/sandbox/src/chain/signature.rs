@@ -1,11 +1,11 @@
-//! The signature of a transfer (EIP-3009 in EIP-712), computed from the standards' own words.
+//! The signature of a transfer (EIP-3009 in EIP-712), computed from the texts of the standards.
 
 use alloy_primitives::{Address, B256, Signature, U256, hex, keccak256};
 use serde_json::Value;
 
 use super::ledger::{CHAIN, USDC};
 
-/// A signed transfer, as it is sent. Addresses and the nonce are in lower case.
+/// A signed transfer, as received. Addresses and the nonce are in lower case.
 pub(crate) struct Authorization {
     pub(crate) from: String,
     pub(crate) to: String,
@@ -57,7 +57,7 @@ impl Authorization {
         })
     }
 
-    /// What is signed.
+    /// The signed digest.
     pub(crate) fn digest(&self) -> B256 {
         let kind = keccak256(
             "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)",
@@ -82,7 +82,7 @@ impl Authorization {
 mod tests {
     use super::*;
 
-    /// As the deployed contract answers to `DOMAIN_SEPARATOR()`.
+    /// The deployed contract's reply to `DOMAIN_SEPARATOR()`.
     #[test]
     fn the_domain_is_that_of_the_contract() {
         let expected = "0x71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818";

@@ -1,4 +1,4 @@
-//! A buyer's wallet: it signs whatever a 402 asks for.
+//! A buyer's wallet: it signs any payment that a 402 reply requests.
 
 use alloy_primitives::{hex, keccak256};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -11,7 +11,7 @@ use super::{
     signature::Authorization,
 };
 
-/// Why nothing is signed.
+/// Why no payment is signed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WalletError {
     #[error("required must be the value of a PAYMENT-REQUIRED header")]
@@ -20,7 +20,7 @@ pub(crate) enum WalletError {
     Key,
 }
 
-/// The value of a PAYMENT-SIGNATURE header that pays what a PAYMENT-REQUIRED header asks for first. The nonce is of
+/// The PAYMENT-SIGNATURE header that pays the first option of a PAYMENT-REQUIRED header. The nonce is derived from
 /// `seed`: the same seed signs the same payment.
 pub(crate) fn pay(required: &str, seed: &str, now: Timestamp) -> Result<String, WalletError> {
     let decoded = STANDARD.decode(required.trim()).map_err(|_| WalletError::Unreadable)?;

@@ -1,10 +1,10 @@
-//! The models that the stand-in serves, and the phrases of its verdicts.
+//! The simulated models, and the phrases of their verdicts.
 
 use serde::Deserialize;
 
 use super::phrases::Phrases;
 
-/// One model that is served.
+/// One simulated model.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Model {
@@ -14,7 +14,7 @@ pub(crate) struct Model {
     pub(crate) thought_tokens: usize,
 }
 
-/// Which control of its thinking a model understands.
+/// The control of its thinking that a model supports.
 #[derive(Clone, Copy, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Thinking {
@@ -28,7 +28,7 @@ struct ModelFile {
     model: Vec<Model>,
 }
 
-/// What the stand-in needs to answer.
+/// The data of the simulated models.
 pub(crate) struct Catalogue {
     pub(crate) models: Vec<Model>,
     pub(crate) phrases: Phrases,

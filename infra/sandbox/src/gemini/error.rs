@@ -1,4 +1,4 @@
-//! A refused call, as Gemini words it.
+//! Gemini's reply to a refused call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The look-alike of Gemini's generateContent, with a model stand-in that answers in the schema asked for.
+//! Simulates Gemini's generateContent and streamGenerateContent, with a stand-in for the model that replies in the requested schema.
 
 pub(crate) mod catalogue;
 mod error;
@@ -10,43 +10,91 @@ mod verdict;
 use serde_json::{Value, json};
 
 use crate::faults::ModelOverride;
-use crate::http::{Reply, Request};
+use crate::http::{Body, Events, Reply, Request};
 use crate::state::State;
 use catalogue::Model;
 use error::GeminiError;
 use request::Generation;
 
-/// Answers one call; `replacement` overrides what the model says.
+/// Handles one call; `replacement` overrides the model's reply.
 pub(crate) fn handle(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Reply {
-    route(state, request, replacement).map_or_else(GeminiError::into_reply, |value| Reply::json(200, value))
+    route(state, request, replacement).unwrap_or_else(GeminiError::into_reply)
 }
 
-fn route(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Result<Value, GeminiError> {
+fn route(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Result<Reply, GeminiError> {
     admit(state, request)?;
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().skip(1).map(String::as_str).collect();
     match (request.method.as_str(), segments.as_slice()) {
         ("POST", ["v1beta", "models", call]) if call.ends_with(":generateContent") => {
-            let name = call.trim_end_matches(":generateContent");
-            let model = find(state, name)?.clone();
-            let generation = request::parse(request, &model)?;
-            Ok(generate(state, &model, &generation, replacement))
+            Ok(Reply::json(200, answer(state, request, call.trim_end_matches(":generateContent"), replacement)?))
+        }
+        ("POST", ["v1beta", "models", call]) if call.ends_with(":streamGenerateContent") => {
+            let whole = answer(state, request, call.trim_end_matches(":streamGenerateContent"), replacement)?;
+            let events = split(&whole);
+            Ok(match request.query_value("alt") {
+                Some("sse") => {
+                    let pace = replacement.map(|replacement| replacement.pace.clone()).unwrap_or_default();
+                    Reply::new(200, Body::Events(Events { events, pace }))
+                }
+                // Without the parameter the events are the elements of one array.
+                _ => Reply::json(200, Value::Array(events)),
+            })
         }
         ("GET", ["v1beta", "models", name]) => {
             let model = find(state, name)?;
-            Ok(json!({
+            let value = json!({
                 "name": format!("models/{}", model.name),
                 "displayName": model.name,
                 "inputTokenLimit": 1_048_576,
                 "outputTokenLimit": 65_536,
-                "supportedGenerationMethods": ["generateContent"],
-            }))
+                "supportedGenerationMethods": ["generateContent", "streamGenerateContent"],
+            });
+            Ok(Reply::json(200, value))
         }
         _ => Err(GeminiError::not_found(format!("The requested URL {} was not found on this server.", request.path))),
     }
 }
 
-/// The key is taken from its header only: in an address it would end up in logs.
+fn answer(
+    state: &mut State,
+    request: &Request,
+    model: &str,
+    replacement: Option<&ModelOverride>,
+) -> Result<Value, GeminiError> {
+    let model = find(state, model)?.clone();
+    let generation = request::parse(request, &model)?;
+    Ok(generate(state, &model, &generation, replacement))
+}
+
+/// Splits a reply into the events of a stream: one for each sentence, and a last one with the finish reason.
+fn split(whole: &Value) -> Vec<Value> {
+    let mut last = whole.clone();
+    let parts = last.pointer_mut("/candidates/0/content/parts").map(Value::take);
+    let parts = parts.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let event = |part: &Value, text: &str| {
+        let mut part = part.clone();
+        part["text"] = json!(text);
+        let candidate = json!({"content": {"parts": [part], "role": "model"}, "index": 0});
+        let mut event = json!({"candidates": [candidate]});
+        for field in ["modelVersion", "responseId"] {
+            event[field] = whole[field].clone();
+        }
+        event
+    };
+    let sentences = |part: &Value| -> Vec<Value> {
+        let text = part["text"].as_str().unwrap_or_default();
+        text.split_inclusive(". ").map(|sentence| event(part, sentence)).collect()
+    };
+    let mut events: Vec<Value> = parts.iter().flat_map(sentences).collect();
+    if !parts.is_empty() {
+        last["candidates"][0]["content"]["parts"] = json!([{"text": ""}]);
+    }
+    events.push(last);
+    events
+}
+
+/// Checks the key, which is accepted only in its header: in an address it would appear in logs.
 fn admit(state: &State, request: &Request) -> Result<(), GeminiError> {
     let key = request.header("x-goog-api-key");
     if key.is_empty() {
@@ -83,7 +131,7 @@ fn find<'a>(state: &'a State, name: &str) -> Result<&'a Model, GeminiError> {
     })
 }
 
-/// About four characters make a token; good enough for a budget.
+/// Estimates a text's tokens as four characters each, which is good enough for a limit.
 fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
@@ -114,7 +162,7 @@ fn generate(state: &mut State, model: &Model, generation: &Generation, replaceme
         }
     });
     let thoughts = generation.thought_tokens.unwrap_or(model.thought_tokens).min(generation.max_output_tokens);
-    // Thoughts count against the cap: what is left may cut the text.
+    // Thinking tokens count against the limit: the rest may cut the text.
     let left = generation.max_output_tokens - thoughts;
     let (text, reason) =
         if tokens(&text) > left { (text.chars().take(left * 4).collect(), "MAX_TOKENS") } else { (text, "STOP") };

@@ -1,4 +1,4 @@
-//! The phrases that verdicts are put together from, read from data/verdicts.toml.
+//! The phrases that verdicts are composed of, read from data/verdicts.toml.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Colour {
         }
     }
 
-    /// A neighbour, for the dimensions that see it differently.
+    /// A neighbouring colour, for dimensions that differ from the verdict.
     pub(super) const fn beside(self, up: bool) -> Self {
         match (self, up) {
             (Self::Amber, true) => Self::Green,
@@ -36,7 +36,7 @@ impl Colour {
 
 pub(super) type ByColour = BTreeMap<Colour, Vec<String>>;
 
-/// data/verdicts.toml.
+/// The content of data/verdicts.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Phrases {

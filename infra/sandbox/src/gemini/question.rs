@@ -9,7 +9,7 @@ pub(crate) fn extract(turn: &str) -> &str {
     between_tags(turn).or_else(|| between_fences(turn)).or_else(|| after_label(turn)).unwrap_or(turn).trim()
 }
 
-/// What stands between `<name …>` and the last `</name>`.
+/// The text between `<name …>` and the last `</name>`.
 fn between_tags(turn: &str) -> Option<&str> {
     for (at, _) in turn.match_indices('<') {
         let rest = &turn[at + 1..];

@@ -1,4 +1,4 @@
-//! What generateContent takes, and what it refuses.
+//! Parses requests to generateContent, and refuses invalid ones.
 
 use serde_json::{Map, Value};
 
@@ -30,18 +30,18 @@ const SAMPLING: [&str; 4] = ["temperature", "topP", "topK", "candidateCount"];
 const LEVELS: [&str; 4] = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 const DEFAULT_OUTPUT_TOKENS: usize = 65_536;
 
-/// What the schema asks for.
+/// The kind of reply that the schema requests.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct TierSchema {
     pub(crate) breakdown: bool,
     pub(crate) strategy: bool,
     /// Whether a dimension may be NULL.
     pub(crate) dimension_null: bool,
-    /// Whether a reply of a conversation is asked for, which is no verdict.
+    /// Whether the request is for a reply in a conversation, which is not a verdict.
     pub(crate) reply: bool,
 }
 
-/// A request that may be answered.
+/// A valid request.
 pub(crate) struct Generation {
     pub(crate) system: String,
     /// All turns.
@@ -96,7 +96,7 @@ pub(crate) fn parse(request: &Request, model: &Model) -> Result<Generation, Gemi
     Ok(Generation { system, conversation, question, tier, max_output_tokens, thought_tokens, include_thoughts })
 }
 
-/// The fields under their camel-case names (protocol buffers accept both spellings); unknown ones are refused.
+/// The fields by their camel-case names (protocol buffers accept both spellings); unknown fields are refused.
 fn known_fields(fields: &Map<String, Value>, known: &[&str], place: &str) -> Result<Map<String, Value>, GeminiError> {
     let mut renamed = Map::new();
     for (name, value) in fields {
@@ -147,7 +147,7 @@ fn text_of(content: &Value, place: &str) -> Result<String, GeminiError> {
     Ok(texts.join("\n"))
 }
 
-/// All turns as one text, and the last one of the user.
+/// All turns as one text, and the user's last turn.
 fn turns(body: &Map<String, Value>) -> Result<(String, String), GeminiError> {
     let contents = body.get("contents").and_then(Value::as_array);
     let Some(contents) = contents.filter(|contents| !contents.is_empty()) else {
@@ -192,7 +192,7 @@ fn sampling(config: &Map<String, Value>, model: &Model) -> Result<(), GeminiErro
     Ok(())
 }
 
-/// How many tokens of thought are asked for, and whether they are to be shown.
+/// The requested number of thinking tokens, and whether the reply contains the thinking.
 fn thinking(config: &Map<String, Value>, model: &Model) -> Result<(Option<usize>, bool), GeminiError> {
     let Some(thinking) = config.get("thinkingConfig") else {
         return Ok((None, false));
@@ -261,7 +261,7 @@ fn schema(config: &Map<String, Value>) -> Result<Option<&Value>, GeminiError> {
     Ok(Some(schema))
 }
 
-/// The tier by the schema's properties, or by the words of the prompt where there is no schema.
+/// The tier by the schema's properties, or by the words of the prompt if there is no schema.
 fn tier_of(schema: Option<&Value>, system: &str, conversation: &str) -> TierSchema {
     let Some(schema) = schema else {
         let says = |word: &str| system.contains(word) || conversation.contains(word);
@@ -274,7 +274,7 @@ fn tier_of(schema: Option<&Value>, system: &str, conversation: &str) -> TierSche
     };
     let properties = &schema["properties"];
     let dimension = &properties["breakdown"]["properties"]["Stability"];
-    // The dimension may stand in place or behind a reference; both say which colours they take.
+    // The dimension may be inline or a reference; both contain its allowed colours.
     let colours = dimension["$ref"]
         .as_str()
         .and_then(|reference| schema.pointer(reference.trim_start_matches('#')))

@@ -1,4 +1,4 @@
-//! The model stand-in: a plausible verdict that depends on the question and on nothing else.
+//! The stand-in for the model: a plausible verdict that depends only on the question.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Comple
 const TESTS: usize = 3;
 const QUOTED_WORDS: usize = 6;
 
-/// A repeatable choice from a question: byte `index` of its hash.
+/// A repeatable choice for a question: byte `index` of its hash.
 struct Dice([u8; 32]);
 
 impl Dice {
@@ -54,7 +54,7 @@ pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Val
             .zip(colours)
             .enumerate()
             .map(|(index, (name, seen))| {
-                // Where a dimension cannot be NULL, its sentence still says what is missing.
+                // If a dimension cannot be NULL, its sentence still names the missing information.
                 let spoken = if colour == Colour::Null { colour } else { seen };
                 let analysis = pick(10 + index, phrases.dimension.get(name), spoken);
                 let value = json!({"verdict": seen.name(), "analysis": analysis});
@@ -66,7 +66,7 @@ pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Val
     if tier.strategy {
         let strategy = &phrases.strategy;
         let count = strategy.tests.len().max(1);
-        // Three different tests: neighbours in the list from a rolled start.
+        // Three different tests: neighbours in the list from a random start.
         let tests: Vec<String> =
             strategy.tests.iter().cycle().skip(dice.roll(22) % count).take(TESTS).map(|test| say(test)).collect();
         let strategy = json!({
@@ -79,7 +79,7 @@ pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Val
     Value::Object(verdict)
 }
 
-/// A reply of a conversation: about what is said now, `message` in the content. `system` says which of two views it is.
+/// A reply in a conversation to the current `message` in the content. `system` decides which of two views it takes.
 pub(crate) fn reply(phrases: &Phrases, content: &str, system: &str) -> Value {
     let content: Value = serde_json::from_str(content).unwrap_or_default();
     let message = content["message"].as_str().unwrap_or_default();
@@ -126,14 +126,14 @@ fn colour_of(phrases: &Phrases, question: &str, dice: &Dice) -> Colour {
     }
 }
 
-/// Fewer than two different words of substance, or mostly words that are none.
+/// Whether the words have no meaning: fewer than two different meaningful words, or mostly meaningless ones.
 fn says_nothing(phrases: &Phrases, words: &[String]) -> bool {
     let letters_beyond_ascii = words
         .iter()
         .flat_map(|word| word.chars())
         .filter(|letter| letter.is_alphabetic() && !letter.is_ascii())
         .count();
-    // Scripts without spaces: four letters say something.
+    // In scripts without spaces, four letters can have a meaning.
     if letters_beyond_ascii >= 4 {
         return false;
     }
@@ -149,7 +149,7 @@ fn says_nothing(phrases: &Phrases, words: &[String]) -> bool {
     substance.len() < 2 || mostly_nonsense
 }
 
-/// Hammered keys: no vowel, a run along the keyboard, one letter again and again, or no end.
+/// Whether a word is random typing: no vowel, a run along the keyboard, one repeated letter, or too long.
 fn is_nonsense(word: &str) -> bool {
     const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
     let letters: Vec<char> = word.chars().collect();
@@ -161,7 +161,7 @@ fn is_nonsense(word: &str) -> bool {
         || (letters.len() >= 4 && ROWS.iter().any(|row| row.contains(word)))
 }
 
-/// A few of the customer's words, if they can be repeated safely.
+/// Some of the customer's words, if they can be repeated safely.
 fn quotation(phrases: &Phrases, question: &str) -> Option<String> {
     let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'-');
     let is_filler = |word: &str| {
@@ -199,7 +199,7 @@ fn with_topic(sentence: &str, topic: Option<&str>) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Three or four dimensions agree with the verdict, the others stand beside it.
+/// The colours of the dimensions: three or four agree with the verdict, the others are neighbours of it.
 fn dimension_colours(colour: Colour, dice: &Dice, null_allowed: bool) -> [Colour; 5] {
     if colour == Colour::Null {
         // RED, not GREEN or AMBER: a NULL over favourable dimensions would contradict itself.

@@ -1,4 +1,4 @@
-//! A message as a caller states it, checked before anything is kept.
+//! Checks a caller's message before it is stored.
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ const RECIPIENT_LISTS: [&str; 4] = ["toRecipients", "ccRecipients", "bccRecipien
 const CUSTOM_HEADERS: usize = 5;
 const HEADER_VALUE_CHARACTERS: usize = 995;
 
-/// Reads a message resource.
+/// Parses a message resource.
 pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphError> {
     let Value::Object(fields) = value else {
         return Err(GraphError::bad("Unable to read JSON request payload: a message is an object."));
@@ -67,7 +67,7 @@ pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphEr
     Ok(message)
 }
 
-/// Reads the body of sendMail: the message, and whether it is to be kept in the sent items.
+/// Parses the body of sendMail: the message, and whether it is stored in the sent items.
 pub(crate) fn parse_send_mail(value: &Value) -> Result<(Map<String, Value>, bool), GraphError> {
     let unknown = value.as_object().and_then(|fields| {
         fields
@@ -90,7 +90,7 @@ pub(crate) fn parse_send_mail(value: &Value) -> Result<(Map<String, Value>, bool
     let save = match field("saveToSentItems") {
         None => true,
         Some(Value::Bool(save)) => *save,
-        // Graph takes the text too.
+        // Graph accepts the text too.
         Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
         Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
         Some(_) => return Err(not_a("saveToSentItems", "Edm.Boolean")),
@@ -142,8 +142,8 @@ fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError>
     parsed.map(Value::Array)
 }
 
-/// The id of an extended property in the form in which two of them can be compared: `String {GUID} Name …`, whose GUID
-/// may be in letters of either case, and whose name may not. Properties without a name are not looked alike.
+/// The id of an extended property in a form that can be compared: `String {GUID} Name …`. The GUID may be in upper or
+/// lower case, the name is case-sensitive. Properties without a name are not supported.
 pub(crate) fn extended_property(id: &str) -> Result<String, GraphError> {
     let invalid = || {
         GraphError::new(

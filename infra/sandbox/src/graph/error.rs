@@ -1,4 +1,4 @@
-//! A refused call, as Graph words it.
+//! Graph's reply to a refused call.
 
 /// A refused call.
 #[derive(Debug)]

@@ -8,14 +8,14 @@ use super::store::{Folder, time, without};
 use crate::config::is_email;
 use crate::state::State;
 
-/// Every id of this mailbox begins so; anything else is not an id at all.
+/// The prefix of every id in this mailbox; any other text is not an id.
 const ID_START: &str = "AAMkA";
 
 fn new_id(state: &mut State) -> String {
     state.identifiers.prefixed("AAMkAGI2", 108)
 }
 
-/// Properties of every new message; `given` replaces them.
+/// The properties of a new message; `given` replaces them.
 fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let sender = json!({"emailAddress": {"name": "Oracle", "address": state.config.graph_sender}});
     let change_key = state.identifiers.token(32);
@@ -80,7 +80,8 @@ pub(crate) fn delete(state: &mut State, id: &str) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Sends a draft. It is gone afterwards: the mail has a new id in the sent items and keeps its internetMessageId.
+/// Sends a draft. The draft no longer exists afterwards: the mail gets a new id in the sent items and keeps its
+/// internetMessageId.
 pub(crate) fn send_draft(state: &mut State, id: &str, now: Timestamp) -> Result<(), GraphError> {
     let at = position(state, id)?;
     let item = &state.mailbox.items[at];
@@ -94,7 +95,7 @@ pub(crate) fn send_draft(state: &mut State, id: &str, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Sends a message that was never a draft.
+/// Sends a message without a draft.
 pub(crate) fn send(state: &mut State, given: Map<String, Value>, save: bool, now: Timestamp) -> Result<(), GraphError> {
     let message = message(state, given, now);
     check_recipients(&message)?;
@@ -157,14 +158,14 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
     }
     message["isDraft"] = json!(false);
     if to_oneself {
-        // Recipients get the headers, and none of the sender's extended properties.
+        // Recipients get the headers, but not the sender's extended properties.
         let mut copy = without(message.clone(), &["singleValueExtendedProperties"]);
         copy["id"] = json!(new_id(state));
         copy["isRead"] = json!(false);
         state.mailbox.keep(Folder::Inbox, None, copy);
     }
     if save {
-        // The other way round: the copy in Sent Items has lost the headers (microsoft-graph-docs 2716, 12726, 18761).
+        // In contrast, the copy in Sent Items has lost the headers (microsoft-graph-docs 2716, 12726, 18761).
         message = without(message, &["internetMessageHeaders"]);
         message["id"] = json!(new_id(state));
         let lag = jiff::SignedDuration::from_millis(i64::try_from(state.config.sent_items_lag_ms).unwrap_or(0));
@@ -172,7 +173,7 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
     }
 }
 
-/// Puts a message from elsewhere into the inbox and answers it.
+/// Puts a message from elsewhere into the inbox and returns it.
 pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let mut message = message(state, given, now);
     message["isDraft"] = json!(false);

@@ -1,4 +1,4 @@
-//! The look-alike of Microsoft Graph's mail calls for one mailbox.
+//! Simulates Microsoft Graph's mail calls for one mailbox.
 
 mod draft;
 mod error;
@@ -15,8 +15,8 @@ use crate::tokens::TokenError;
 use error::GraphError;
 pub(crate) use mailbox::put_in_inbox;
 
-/// Whether a call only looks into an inbox without unread messages. A watcher does that every few minutes, and must
-/// not use up the fault that somebody has planned for a call of their own.
+/// Whether a call only polls an inbox without unread messages. A watcher does that every few minutes, and must not use
+/// up a fault that a test has planned for another call.
 pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -25,7 +25,7 @@ pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
         && !mailbox::has_unread(state)
 }
 
-/// Answers one call.
+/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let request_id = state.identifiers.uuid();
     let reply = route(state, request).unwrap_or_else(|error| {
@@ -120,7 +120,7 @@ fn admit(state: &State, request: &Request, scope: &str) -> Result<(), GraphError
     }
 }
 
-/// Graph's documentation asks for `Content-Length: 0` on a POST without a body, and its front refuses one without.
+/// Graph's documentation requires `Content-Length: 0` for a POST without a body, and Graph refuses a call without it.
 fn has_length(request: &Request) -> Result<(), GraphError> {
     let stated = request.headers.contains_key("content-length") || request.headers.contains_key("transfer-encoding");
     if request.method == hyper::Method::POST && !stated {
@@ -151,7 +151,7 @@ fn json_body(request: &Request) -> Result<Value, GraphError> {
     })
 }
 
-/// A message with the annotation that single entities carry.
+/// A message with the annotation of single entities.
 fn entity(state: &State, mut message: Value) -> Value {
     let context = format!(
         "{}/graph/v1.0/$metadata#users('{}')/messages/$entity",

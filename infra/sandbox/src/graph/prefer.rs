@@ -1,16 +1,16 @@
-//! What callers prefer: ids that stay the same when a message is moved, bodies without markup.
+//! The preferences of callers: immutable ids, and bodies without markup.
 
 use serde_json::{Value, json};
 
 use crate::http::Request;
 
-/// Every ordinary id begins so,
+/// The prefix of every ordinary id.
 const ORDINARY: &str = "AAMkAGI2";
 
-/// and every lasting one so.
+/// The prefix of every immutable id.
 const LASTING: &str = "AAkALgAA";
 
-/// The preferences of a call that Graph knows; it ignores others.
+/// The supported preferences of a call; Graph ignores others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Preferences {
     lasting_ids: bool,
@@ -24,7 +24,7 @@ impl Preferences {
         Self { lasting_ids: has("IdType=ImmutableId"), text: has("outlook.body-content-type=text") }
     }
 
-    /// The header that says which of them were honoured.
+    /// The header that lists the applied preferences.
     pub(super) fn applied(self) -> Option<String> {
         let ids = self.lasting_ids.then_some(r#"IdType="ImmutableId""#);
         let text = self.text.then_some(r#"outlook.body-content-type="text""#);
@@ -32,7 +32,7 @@ impl Preferences {
         (!applied.is_empty()).then(|| applied.join(", "))
     }
 
-    /// A message, or a list of them, as the caller prefers it.
+    /// Changes a message, or a list of them, to the caller's preferences.
     pub(super) fn honour(self, reply: &mut Value) {
         if let Some(messages) = reply.get_mut("value").and_then(Value::as_array_mut) {
             messages.iter_mut().for_each(|message| self.honour_in(message));
@@ -58,7 +58,7 @@ pub(super) fn is_lasting(id: &str) -> bool {
     id.starts_with(LASTING)
 }
 
-/// The ordinary id of a message that was named by either.
+/// The ordinary id of a message, from either kind of id.
 pub(super) fn ordinary(id: &str) -> String {
     id.strip_prefix(LASTING).map_or_else(|| id.to_owned(), |rest| format!("{ORDINARY}{rest}"))
 }

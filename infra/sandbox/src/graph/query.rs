@@ -1,16 +1,17 @@
-//! The query options that the mail calls understand: $filter, $select, $expand, $top, $skip, $orderby, $count.
+//! The query options of the mail calls: $filter, $select, $expand, $top, $skip, $orderby, $count.
 
 use serde_json::{Map, Value, json};
 
 use super::{draft::extended_property, error::GraphError};
 use crate::http::Request;
 
-/// Without $expand: Graph documents the expansion of extended properties for a single message only.
+/// The options of lists, without $expand: Graph documents the expansion of extended properties for a single message
+/// only.
 const LIST_OPTIONS: [&str; 6] = ["$filter", "$select", "$top", "$skip", "$orderby", "$count"];
 const DEFAULT_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
-/// Properties of a message; the flag says whether it may be filtered and sorted by.
+/// The properties of a message; the flag is whether filters and sort orders may use it.
 const PROPERTIES: [(&str, bool); 31] = [
     ("id", false),
     ("createdDateTime", true),
@@ -68,7 +69,7 @@ pub(crate) struct Options {
     /// The extended property that a message must have, with its value.
     having: Option<(String, String)>,
     select: Option<Vec<&'static str>>,
-    /// The extended property that is to be shown.
+    /// The extended property to return.
     expand: Option<String>,
     top: usize,
     skip: usize,
@@ -138,7 +139,7 @@ impl Options {
         })
     }
 
-    /// The selected properties of a message; its id always comes along, and what was expanded.
+    /// The selected properties of a message, always with its id, and the expanded one.
     pub(crate) fn select(&self, message: &Value) -> Value {
         let mut selected = self.selected(message);
         if let Some(expanded) = self.expand.as_ref().and_then(|id| expanded(message, id)) {
@@ -172,7 +173,7 @@ impl Options {
                 })
             })
             .collect();
-        // Oldest first as kept; a stable sort keeps that order among equals.
+        // Messages are stored oldest first, and a stable sort keeps that order among equals.
         found.sort_by(|a, b| text_of(&a[self.order_by]).cmp(&text_of(&b[self.order_by])));
         if !self.ascending {
             found.reverse();
@@ -187,7 +188,7 @@ impl Options {
     }
 }
 
-/// One extended property of a message, as Graph writes it: with the GUID in small letters.
+/// One extended property of a message in Graph's form: with the GUID in lower case.
 fn expanded(message: &Value, id: &str) -> Option<Value> {
     let mut properties = message["singleValueExtendedProperties"].as_array()?.iter();
     let is_meant = |property: &&Value| {
@@ -242,7 +243,7 @@ fn order(text: Option<&str>, conditions: &[Condition]) -> Result<(&'static str, 
         (Some("desc"), None) => false,
         _ => return Err(GraphError::bad(format!("Syntax error in $orderby '{text}'."))),
     };
-    // Graph's rule: what is sorted by has to be filtered by too, and first.
+    // Graph's rule: the sort field must also be the first filter.
     let filtered = conditions.first().is_none_or(|first| first.property == name);
     if !sortable || !filtered {
         return Err(GraphError::new(
@@ -319,7 +320,7 @@ fn closing_quote(inner: &str) -> Option<usize> {
     }
 }
 
-/// A truth value for `is…` and `has…`, a bare time for `…DateTime`, a quoted text for the rest.
+/// A boolean for `is…` and `has…`, an unquoted time for `…DateTime`, a quoted text for the rest.
 fn literal(property: &str, token: &str) -> Option<Value> {
     let quoted = token.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     if property.starts_with("is") || property.starts_with("has") {

@@ -1,9 +1,9 @@
-//! The messages of the mailbox, and how Graph writes a time.
+//! The messages of the mailbox, and Graph's form of times.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// As Graph writes a time: whole seconds, Z.
+/// Graph's form of a time: whole seconds, Z.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -16,7 +16,7 @@ pub(super) enum Folder {
 }
 
 impl Folder {
-    /// Its id, which every message in it names.
+    /// Its id, which every message in it contains.
     fn id(self) -> String {
         let folder = match self {
             Self::Drafts => "drafts",
@@ -29,7 +29,7 @@ impl Folder {
 
 pub(super) struct Item {
     pub(super) folder: Folder,
-    /// From when on lists show it; at once where nothing is said.
+    /// When lists begin to show it; at once if `None`.
     pub(super) listed_from: Option<Timestamp>,
     pub(super) message: Value,
 }
@@ -38,12 +38,12 @@ pub(super) struct Item {
 #[derive(Default)]
 pub(crate) struct Mailbox {
     pub(super) items: Vec<Item>,
-    /// What /control/mails shows, in the order of acceptance.
+    /// The mails for /control/mails, in the order of acceptance.
     pub(crate) accepted: Vec<Value>,
 }
 
 impl Mailbox {
-    /// Puts a message into a folder and answers it as it lies there.
+    /// Puts a message into a folder and returns the stored form.
     pub(super) fn keep(&mut self, folder: Folder, listed_from: Option<Timestamp>, mut message: Value) -> Value {
         let id = message["id"].as_str().unwrap_or("");
         message["webLink"] = json!(format!("https://outlook.office365.com/owa/?ItemID={id}&exvsurl=1"));
@@ -53,8 +53,7 @@ impl Mailbox {
     }
 }
 
-/// A message as a call without $select and $expand shows it: custom headers, extended properties and what is new in the
-/// body are left out.
+/// A message as shown without $select and $expand: without custom headers, extended properties and uniqueBody.
 pub(crate) fn shown(message: &Value) -> Value {
     let mut shown =
         without(message.clone(), &["internetMessageHeaders", "singleValueExtendedProperties", "uniqueBody"]);
@@ -62,7 +61,7 @@ pub(crate) fn shown(message: &Value) -> Value {
     shown
 }
 
-/// What every message in an answer carries.
+/// The etag of a message in a reply.
 pub(super) fn etag(message: &Value) -> Value {
     json!(format!("W/\"{}\"", message["changeKey"].as_str().unwrap_or("")))
 }

@@ -1,47 +1,32 @@
-//! The mails accepted so far, newest first.
+//! Shows the accepted mails, newest first.
 
-use std::fmt::Write as _;
-
+use maud::html;
 use serde_json::Value;
 
-use super::{escape, layout};
+use super::{counted, layout};
 use crate::state::State;
 
 pub(crate) fn mailbox(state: &State) -> String {
     let mails = &state.mailbox.accepted;
-    let count = match mails.len() {
-        1 => "1 mail".to_owned(),
-        number => format!("{number} mails"),
-    };
-    let mut main = format!(
-        "<h1>Mailbox</h1>\n<p class=\"soft\">{count} accepted from {} · <a href=\"/\">Sandbox</a></p>\n",
-        escape(&state.config.graph_sender)
-    );
-    if mails.is_empty() {
-        main.push_str(
-            "<div class=\"card\"><p>No mail yet. Whatever the site sends appears here; reload to look again.</p></div>\n",
-        );
-    }
-    for mail in mails.iter().rev() {
-        let text = |name: &str| escape(mail[name].as_str().unwrap_or(""));
-        let mut headers = String::new();
-        for (name, value) in mail["headers"].as_object().into_iter().flatten() {
-            // Writing to a text cannot fail.
-            let _ = writeln!(
-                headers,
-                "<p class=\"soft\">{}: <code>{}</code></p>",
-                escape(name),
-                escape(value.as_str().unwrap_or(&Value::to_string(value)))
-            );
+    let main = html! {
+        h1 { "Mailbox" }
+        p.soft {
+            (counted(mails.len(), "mail")) " accepted from " (state.config.graph_sender) " · " a href="/" { "Sandbox" }
         }
-        let _ = writeln!(
-            main,
-            "<article class=\"card mail\">\n<h2>{}</h2>\n<p class=\"soft\">to {} · <time datetime=\"{at}\">{at}</time></p>\n{headers}<pre>{}</pre>\n</article>",
-            text("subject"),
-            text("to"),
-            text("body"),
-            at = text("at"),
-        );
-    }
+        @if mails.is_empty() {
+            div.card { p { "No mail yet. Whatever the site sends appears here; reload to look again." } }
+        }
+        @for mail in mails.iter().rev() {
+            @let text = |name: &str| mail[name].as_str().unwrap_or("");
+            article.card.mail {
+                h2 { (text("subject")) }
+                p.soft { "to " (text("to")) " · " time datetime=(text("at")) { (text("at")) } }
+                @for (name, value) in mail["headers"].as_object().into_iter().flatten() {
+                    p.soft { (name) ": " code { (value.as_str().unwrap_or(&Value::to_string(value))) } }
+                }
+                pre { (text("body")) }
+            }
+        }
+    };
     layout("Mailbox · Sandbox", &main)
 }

@@ -1,18 +1,19 @@
-//! The hosted pay page of an open session, and what its button does.
+//! The hosted pay page of an open session, and the action of its button.
 
 use std::sync::Arc;
 
 use hyper::Method;
+use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{escape, layout};
+use super::layout;
 use crate::control::complete;
 use crate::http::{Reply, Request, parse_form};
 use crate::state::Shared;
 use crate::stripe::sessions::{self, PayError};
 use crate::webhook;
 
-/// Shows the page, or pays and sends the browser on to the success address.
+/// Shows the page, or pays and redirects the browser to the success address.
 pub(crate) async fn pay(shared: &Arc<Shared>, request: &Request, id: &str) -> Reply {
     match request.method {
         Method::GET => show(shared, id, 200, None),
@@ -22,7 +23,7 @@ pub(crate) async fn pay(shared: &Arc<Shared>, request: &Request, id: &str) -> Re
             let email = email.map_or("", |(_, value)| value.trim());
             match complete(shared, id, Some(email), false) {
                 Ok((session, event)) => {
-                    // As with Stripe, the webhook has its turn before the customer comes back.
+                    // As with Stripe, the webhook is delivered before the customer comes back.
                     webhook::deliver(shared, &event).await;
                     webhook::deliver_untold(shared);
                     Reply::empty(303).with_header("Location", return_address(&session))
@@ -47,80 +48,69 @@ fn return_address(session: &Value) -> String {
 fn show(shared: &Shared, id: &str, status: u16, wrong: Option<(&str, &str)>) -> Reply {
     let mut state = shared.lock();
     let now = state.now();
-    // An expired session is noticed when it is looked at.
+    // An expired session is closed when it is next read.
     sessions::expire_old(&mut state, now);
     let Some(session) = state.stripe.sessions.get(id) else {
-        let text = "<h1>Nothing to pay</h1>\n<p>There is no such checkout session.</p>";
-        return Reply::html(404, layout("Nothing to pay", text));
+        let main = html! { h1 { "Nothing to pay" } p { "There is no such checkout session." } };
+        return Reply::html(404, layout("Nothing to pay", &main));
     };
     let value = &session.value;
-    match value["status"].as_str() {
-        Some("open") => {
-            let page = layout("Checkout (sandbox)", &form(value, &session.line_items, wrong));
-            Reply::html(status, page)
-        }
+    let (title, main) = match value["status"].as_str() {
+        Some("open") => ("Checkout (sandbox)", form(value, &session.line_items, wrong)),
         Some("complete") => {
-            let text = format!(
-                "<div class=\"pay\"><h1>This session has been paid</h1>\n<p><a href=\"{}\">Back to the site</a></p></div>",
-                escape(&return_address(value))
-            );
-            Reply::html(status, layout("Already paid", &text))
+            let back = html! { a href=(return_address(value)) { "Back to the site" } };
+            ("Already paid", html! { div.pay { h1 { "This session has been paid" } p { (back) } } })
         }
         _ => {
-            let text =
-                "<div class=\"pay\"><h1>This session has expired</h1>\n<p>Please start again on the site.</p></div>";
-            Reply::html(status, layout("Expired", text))
+            let again = "Please start again on the site.";
+            ("Expired", html! { div.pay { h1 { "This session has expired" } p { (again) } } })
         }
-    }
+    };
+    Reply::html(status, layout(title, &main))
 }
 
-fn form(session: &Value, items: &[Value], wrong: Option<(&str, &str)>) -> String {
+fn form(session: &Value, items: &[Value], wrong: Option<(&str, &str)>) -> Markup {
     let currency = session["currency"].as_str().unwrap_or("");
     let total = money(&session["amount_total"], currency);
-    let mut rows = String::new();
-    for item in items {
-        let name = item["description"].as_str().unwrap_or("");
-        let name = match item["quantity"].as_i64() {
-            Some(quantity) if quantity > 1 => format!("{name} × {quantity}"),
-            _ => name.to_owned(),
-        };
-        rows.push_str(&row("row", &name, &money(&item["amount_total"], currency)));
-    }
-    let discount = session["total_details"]["amount_discount"].as_i64();
-    if let Some(discount) = discount.filter(|discount| *discount > 0) {
-        rows.push_str(&row("row", "Discount", &money(&json!(-discount), currency)));
-    }
-    rows.push_str(&row("row total", "Total", &total));
-    let product = items.first().map_or("Your order", |item| item["description"].as_str().unwrap_or("Your order"));
+    let discount = session["total_details"]["amount_discount"].as_i64().filter(|discount| *discount > 0);
+    let name = |item: &Value| item["description"].as_str().unwrap_or("").to_owned();
+    let product = items.first().map_or_else(|| "Your order".to_owned(), name);
     let email = wrong.map_or_else(|| session["customer_email"].as_str().unwrap_or(""), |(email, _)| email);
-    let message = wrong.map_or_else(String::new, |(_, message)| {
-        format!("<p class=\"wrong\" id=\"email-error\" role=\"alert\">{}</p>\n", escape(message))
-    });
-    let described = if wrong.is_some() { " aria-describedby=\"email-error\" aria-invalid=\"true\"" } else { "" };
-    let cancel = session["cancel_url"].as_str().map_or_else(String::new, |address| {
-        format!("<p class=\"center\"><a id=\"cancel\" href=\"{}\">Cancel and go back</a></p>\n", escape(address))
-    });
-    format!(
-        "<form class=\"pay card\" method=\"post\">\n<p class=\"tag\">SANDBOX</p>\n\
-         <h1>{product}</h1>\n<p class=\"price\">{total}</p>\n{rows}\
-         <label for=\"email\">E-mail</label>\n{message}\
-         <input id=\"email\" name=\"email\" type=\"email\" required autocomplete=\"email\" inputmode=\"email\" \
-         placeholder=\"name@example.com\" value=\"{email}\"{described}>\n\
-         <p class=\"note\">Test mode: no card is needed and no money moves. The real page takes test card \
-         4242&nbsp;4242&nbsp;4242&nbsp;4242.</p>\n\
-         <button id=\"pay\" type=\"submit\">Pay {total}</button>\n</form>\n{cancel}",
-        product = escape(product),
-        total = escape(&total),
-        email = escape(email),
-    )
-}
-
-fn row(class: &str, name: &str, amount: &str) -> String {
-    format!("<div class=\"{class}\"><span>{}</span><span>{}</span></div>\n", escape(name), escape(amount))
+    html! {
+        form.pay.card method="post" {
+            p.tag { "SANDBOX" }
+            h1 { (product) }
+            p.price { (total) }
+            @for item in items {
+                @let times = item["quantity"].as_i64().filter(|quantity| *quantity > 1);
+                div.row {
+                    span { (name(item)) @if let Some(quantity) = times { " × " (quantity) } }
+                    span { (money(&item["amount_total"], currency)) }
+                }
+            }
+            @if let Some(discount) = discount {
+                div.row { span { "Discount" } span { (money(&json!(-discount), currency)) } }
+            }
+            div.row.total { span { "Total" } span { (total) } }
+            label for="email" { "E-mail" }
+            @if let Some((_, message)) = wrong { p.wrong #email-error role="alert" { (message) } }
+            input #email name="email" type="email" required autocomplete="email" inputmode="email"
+                placeholder="name@example.com" value=(email) aria-describedby=[wrong.map(|_| "email-error")]
+                aria-invalid=[wrong.map(|_| "true")];
+            p.note {
+                "Test mode: no card is needed and no money moves. The real page takes test card \
+                 4242\u{a0}4242\u{a0}4242\u{a0}4242."
+            }
+            button #pay type="submit" { "Pay " (total) }
+        }
+        @if let Some(address) = session["cancel_url"].as_str() {
+            p.center { a #cancel href=(address) { "Cancel and go back" } }
+        }
+    }
 }
 
 /// Cents as `CA$1.00`.
-fn money(cents: &Value, currency: &str) -> String {
+pub(super) fn money(cents: &Value, currency: &str) -> String {
     let cents = cents.as_i64().unwrap_or(0);
     let symbol = match currency {
         "cad" => "CA$",

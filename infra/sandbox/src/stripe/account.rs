@@ -1,4 +1,5 @@
-//! How the account is set up: webhook endpoints, payment links and payment methods, each replaced by /control/configure.
+//! The account's settings: webhook endpoints, payment links and payment methods, each replaceable by
+//! /control/configure.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use super::objects::whole;
 use super::{API_VERSION, listing};
 use crate::state::State;
 
-/// What the deployment guide tells to select.
+/// The events that the deployment guide requires.
 const EVENTS: [&str; 17] = [
     "checkout.session.completed",
     "checkout.session.async_payment_succeeded",
@@ -30,7 +31,7 @@ const EVENTS: [&str; 17] = [
     "invoice.payment_failed",
 ];
 
-/// The configured endpoints, else the one that the site needs.
+/// The configured endpoints, or else the one that the site needs.
 pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
     form.allow(&listing::PARAMETERS)?;
     let configured = state.config.stripe_webhook_endpoints.clone();
@@ -43,7 +44,7 @@ pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Va
     listing::page(&items, "webhook_endpoint", form, "/v1/webhook_endpoints")
 }
 
-/// The configured links; none unless configured otherwise.
+/// The configured links; none by default.
 pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     let mut parameters = vec!["active"];
     parameters.extend(listing::PARAMETERS);
@@ -54,7 +55,7 @@ pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::page(&items, "payment_link", form, "/v1/payment_links")
 }
 
-/// The one configuration, with the payment methods that are switched on.
+/// The single configuration, with the enabled payment methods.
 pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, StripeError> {
     let mut parameters = vec!["application"];
     parameters.extend(listing::PARAMETERS);
@@ -106,7 +107,7 @@ fn link(index: usize, given: &Value) -> Value {
     link
 }
 
-/// The object with the given fields in place of its own.
+/// The object with the given fields replacing its own.
 fn over(mut whole: Value, given: &Value) -> Value {
     for (name, value) in given.as_object().into_iter().flatten() {
         whole[name] = value.clone();

@@ -1,14 +1,15 @@
-//! Stripe's search of charges, as far as operators find purchases with it. Every purchase here is made with one card.
+//! Stripe's search of charges, to the extent that operators use it. Every purchase here is made with the same card.
 
 use serde_json::{Value, json};
 
 use super::{error::StripeError, form::Form, objects::whole, refunds};
 use crate::state::State;
 
-/// The last digits of the card that pays for everything.
+/// The last digits of the card for all payments.
 const LAST4: &str = "4242";
 
-/// `query` is clauses joined by AND: `field:'text'`, `field:number`, `field>number`, `field>=number`.
+/// Searches charges. `query` consists of clauses joined by AND: `field:'text'`, `field:number`, `field>number`,
+/// `field>=number`.
 pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
     form.allow(&["query", "limit", "page", "expand.#"])?;
     let clauses = form.required("query")?.split(" AND ").map(Clause::parse).collect::<Result<Vec<_>, _>>()?;
@@ -25,7 +26,7 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
     }))
 }
 
-/// The charge of a payment, as it stands now.
+/// The charge of a payment in its current state.
 pub(super) fn charge(state: &State, intent: &Value) -> Value {
     let returned = intent["id"].as_str().map_or(0, |id| refunds::refunded(state, id));
     let disputed = state.stripe.disputes.iter().any(|dispute| dispute["charge"] == intent["latest_charge"]);

@@ -1,4 +1,4 @@
-//! Disputes and inquiries of customers' banks: opened and moved on by control calls, reported by events.
+//! Disputes and inquiries of customers' banks: opened and updated by control calls, reported by events.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::listing;
 use super::objects::whole;
 use crate::state::State;
 
-/// How a dispute can stand.
+/// The statuses of a dispute.
 const STATUSES: [&str; 8] = [
     "warning_needs_response",
     "warning_under_review",
@@ -22,26 +22,26 @@ const STATUSES: [&str; 8] = [
     "prevented",
 ];
 
-/// How long a bank lets one answer.
+/// The days in which a bank accepts an answer.
 const ANSWER_DAYS: i64 = 9;
 
-/// A dispute that is to be, or to change.
+/// A request to open or to update a dispute.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
-    /// The one that changes; a new one without it.
+    /// The dispute to update; without it, a new one is opened.
     id: Option<String>,
-    /// The payment of a new one.
+    /// The payment of a new dispute.
     payment_intent: Option<String>,
     status: String,
-    /// Until when an answer is taken, in seconds since 1970.
+    /// The deadline for an answer, in seconds since 1970.
     due_by: Option<i64>,
-    /// Whether its events are lost.
+    /// Whether its events are dropped.
     #[serde(default)]
     pub(crate) lost: bool,
 }
 
-/// Opens a dispute or moves it on.
+/// Opens or updates a dispute.
 pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Value, String> {
     if !STATUSES.contains(&given.status.as_str()) {
         return Err(format!("status must be one of {}", STATUSES.join(", ")));
@@ -55,7 +55,7 @@ pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Va
         _ => return Err("give either the id of a dispute or a payment_intent".to_owned()),
     };
     dispute["status"] = json!(given.status);
-    // An inquiry has taken nothing yet: the charge can still be refunded.
+    // An inquiry has taken no money yet: the charge can still be refunded.
     dispute["is_charge_refundable"] = json!(given.status.starts_with("warning_"));
     if let Some(due_by) = given.due_by {
         dispute["evidence_details"]["due_by"] = json!(due_by);

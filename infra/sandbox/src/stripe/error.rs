@@ -1,4 +1,4 @@
-//! Errors in Stripe's shape.
+//! Errors in Stripe's form.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ impl StripeError {
         Self { status: 400, kind: "invalid_request_error", code: None, message: message.into(), param: None }
     }
 
-    /// A parameter that cannot be used.
+    /// An invalid parameter.
     pub(crate) fn param(
         code: impl Into<Option<&'static str>>,
         param: impl Into<String>,
@@ -32,7 +32,7 @@ impl StripeError {
         Self { status: 401, ..Self::invalid(message) }
     }
 
-    /// An object that is not there: 404 where the path names it, 400 where parameter `param` does.
+    /// A missing object: 404 if the path names it, 400 if parameter `param` does.
     pub(crate) fn missing(object: &str, id: &str, param: Option<&str>) -> Self {
         Self {
             status: if param.is_some() { 400 } else { 404 },

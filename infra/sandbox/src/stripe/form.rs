@@ -10,13 +10,13 @@ const METADATA_KEYS: usize = 50;
 const METADATA_KEY_CHARACTERS: usize = 40;
 const METADATA_VALUE_CHARACTERS: usize = 500;
 
-/// Parameters by name; where a name is given twice, the last value counts.
+/// Parameters by name; if a name is repeated, the last value counts.
 pub(crate) struct Form {
     fields: Vec<(String, String)>,
 }
 
 impl Form {
-    /// Reads the query of a GET and the body of a POST.
+    /// Parses the query of a GET or the body of a POST.
     pub(crate) fn of(request: &Request) -> Result<Self, StripeError> {
         if request.method != Method::POST {
             return Ok(Self { fields: request.query.clone() });
@@ -36,7 +36,7 @@ impl Form {
         last.map(|(_, value)| value.as_str())
     }
 
-    /// A parameter that has to be there and not empty.
+    /// A parameter that must be present and not empty.
     pub(crate) fn required(&self, name: &str) -> Result<&str, StripeError> {
         match self.get(name) {
             None => Err(StripeError::required(name)),
@@ -71,8 +71,8 @@ impl Form {
         }
     }
 
-    /// Refuses every parameter that fits none of `patterns`: segments joined by dots,
-    /// `#` for an index (or nothing, as in `expand[]`), `@` for a key of the caller's choice.
+    /// Refuses every parameter that matches none of `patterns`: segments joined by dots, `#` for an index (or nothing,
+    /// as in `expand[]`), `@` for any key.
     pub(crate) fn allow(&self, patterns: &[&str]) -> Result<(), StripeError> {
         for (name, _) in &self.fields {
             let fits = split(name).is_some_and(|segments| patterns.iter().any(|pattern| fits(pattern, &segments)));
@@ -87,7 +87,7 @@ impl Form {
         Ok(())
     }
 
-    /// How many consecutive indices, from 0, `name[…]` is given with.
+    /// The number of consecutive indices, from 0, with which `name[…]` is given.
     pub(crate) fn count(&self, name: &str) -> usize {
         (0..)
             .take_while(|index| {
@@ -97,12 +97,12 @@ impl Form {
             .count()
     }
 
-    /// The values of `expand[]`.
+    /// Whether `expand[]` contains this value.
     pub(crate) fn expands(&self, what: &str) -> bool {
         self.fields.iter().any(|(key, value)| key.starts_with("expand[") && value == what)
     }
 
-    /// The pairs under `name[…]`, within Stripe's limits. An empty value unsets, so it is left out.
+    /// The pairs under `name[…]`, within Stripe's limits. An empty value means removal and is left out.
     pub(crate) fn metadata(&self, name: &str) -> Result<Map<String, Value>, StripeError> {
         let prefix = format!("{name}[");
         let mut pairs = Map::new();
@@ -153,7 +153,7 @@ impl Form {
     }
 }
 
-/// `a[b][0]` as its segments; `None` where the brackets do not match.
+/// The segments of `a[b][0]`; `None` if the brackets do not match.
 fn split(name: &str) -> Option<Vec<&str>> {
     let (head, rest) = name.find('[').map_or((name, ""), |at| name.split_at(at));
     let mut segments = vec![head];
@@ -166,7 +166,7 @@ fn split(name: &str) -> Option<Vec<&str>> {
 
 fn fits(pattern: &str, segments: &[&str]) -> bool {
     let expected: Vec<&str> = pattern.split('.').collect();
-    // A key with brackets of its own is metadata's to refuse, by its own rule.
+    // A key with brackets is left to the metadata's own check.
     if expected.last() == Some(&"@") {
         let fixed = expected.len() - 1;
         return segments.len() > fixed && segments[..fixed] == expected[..fixed];

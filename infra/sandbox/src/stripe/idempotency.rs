@@ -1,4 +1,4 @@
-//! Idempotency-Key: replies kept for 24 hours and replayed, changed parameters refused.
+//! Idempotency-Key: replies are stored for 24 hours and replayed; changed parameters are refused.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ struct Kept {
 }
 
 impl Replies {
-    /// The reply to repeat, if this key was used before.
+    /// The stored reply, if this key was used before.
     pub(crate) fn find(&mut self, key: &str, request: &Request, now: Timestamp) -> Result<Option<Reply>, StripeError> {
         if key.chars().count() > KEY_CHARACTERS {
             return Err(StripeError::invalid(format!(
@@ -46,8 +46,8 @@ impl Replies {
         Ok(Some(kept.reply.clone().with_header("Idempotent-Replayed", "true")))
     }
 
-    /// Keeps a reply, refusals included: the same key gets the same answer for a day. A call without a
-    /// key keeps nothing.
+    /// Stores a reply, including a refusal: the same key gets the same reply for a day. Nothing is stored for a call
+    /// without a key.
     pub(crate) fn keep(&mut self, key: &str, request: &Request, reply: &Reply, now: Timestamp) {
         if key.is_empty() {
             return;

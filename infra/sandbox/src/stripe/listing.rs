@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::error::StripeError;
 use super::form::Form;
 
-/// The parameters that every list understands.
+/// The parameters of every list.
 pub(crate) const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
-/// Bounds on `created`, in seconds since 1970.
+/// The limits for `created`, in seconds since 1970.
 pub(crate) const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];
 
-/// One page of `items`, which come newest first.
+/// One page of `items`, which are ordered newest first.
 pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {
     let limit = form.integer("limit")?.unwrap_or(10);
     if !(1..=100).contains(&limit) {
@@ -53,7 +53,7 @@ pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Res
     }))
 }
 
-/// Whether an object was created within the bounds given.
+/// Whether an object was created within the given limits.
 pub(crate) fn created_within(item: &Value, form: &Form) -> Result<bool, StripeError> {
     let created = item["created"].as_i64().unwrap_or(0);
     let holds = |name: &str, test: fn(i64, i64) -> bool| -> Result<bool, StripeError> {

@@ -1,4 +1,4 @@
-//! The look-alike of Stripe's v1 API: Checkout sessions, payment intents, subscriptions, refunds, disputes, promotion codes,
+//! Simulates Stripe's v1 API: Checkout sessions, payment intents, subscriptions, refunds, disputes, promotion codes,
 //! webhook endpoints, payment methods and payment links.
 
 mod account;
@@ -25,13 +25,13 @@ use crate::state::State;
 use error::StripeError;
 use form::Form;
 
-/// Sent with events and replies; what the contract was read against.
+/// The API version of events and replies, which the implementation was checked against.
 pub(crate) const API_VERSION: &str = "2026-07-29.dahlia";
 
-/// Versions that exist and that callers of ours may ask for. Any other is refused, as Stripe refuses one it never had.
+/// Existing versions that our callers may request. Any other is refused, as Stripe refuses an unknown one.
 const VERSIONS: [&str; 2] = [API_VERSION, "2026-10-28.endive"];
 
-/// Answers one API call.
+/// Handles one API call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let now = state.now();
     let outcome = admit(state, request).and_then(|()| Form::of(request)).and_then(|form| {
@@ -44,7 +44,7 @@ pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
         }
         let reply = match route(state, request, &form, now) {
             Ok(value) => Reply::json(200, value),
-            // What was refused keeps its key too, and is refused again with it.
+            // A refusal is stored for its key too, and is replayed.
             Err(error) => error.into_reply(&state.identifiers.prefixed("req_", 14)),
         };
         state.stripe.replies.keep(key, request, &reply, now);
@@ -57,7 +57,7 @@ pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
         .with_header("Stripe-Version", API_VERSION)
 }
 
-/// Keeps an injected reply under the call's idempotency key, as Stripe keeps a failure of its own.
+/// Stores an injected reply for the call's idempotency key, as Stripe does with its own failures.
 pub(crate) fn keep_reply(state: &mut State, request: &Request, reply: &Reply) {
     let now = state.now();
     let key = request.header("idempotency-key");
@@ -123,7 +123,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
     }
 }
 
-/// An event as Stripe delivers it.
+/// An event in the form in which Stripe delivers it.
 pub(crate) fn event(state: &mut State, kind: &str, object: &Value) -> Value {
     json!({
         "id": state.identifiers.prefixed("evt_", 24),

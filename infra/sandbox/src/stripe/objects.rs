@@ -1,5 +1,5 @@
-//! Objects with every field that Stripe always returns: data/stripe_objects.json has those that the sandbox gives no
-//! meaning. `cargo xtask test --only vendors` holds what comes of it against Stripe's own types.
+//! Completes objects with all fields that Stripe always returns: data/stripe_objects.json has those that the sandbox
+//! does not use. `cargo xtask test --only vendors` compares the result with Stripe's own types.
 
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 static TEMPLATES: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../data/stripe_objects.json")).unwrap_or_default());
 
-/// The object with the fields that are not given.
+/// The given object, completed with the missing fields.
 pub(crate) fn whole(kind: &str, given: Value) -> Value {
     let mut object = TEMPLATES.get(kind).cloned().unwrap_or_default();
     if let (Value::Object(fields), Value::Object(given)) = (&mut object, given) {
@@ -16,7 +16,7 @@ pub(crate) fn whole(kind: &str, given: Value) -> Value {
     object
 }
 
-/// The object of an event of this type, whole; one whose kind is not known here stays as it is.
+/// The completed object of an event of this type; an object of an unknown kind stays unchanged.
 pub(crate) fn of_event(event: &str, given: &Map<String, Value>) -> Value {
     let named = given.get("object").and_then(Value::as_str);
     let kind = named.unwrap_or(match event.split('.').collect::<Vec<_>>().as_slice() {

@@ -1,4 +1,4 @@
-//! Refunds: whole or in part, never more than was paid. Each tells of itself by events.
+//! Refunds: full or partial, never more than was paid. Each one sends its events.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -12,10 +12,10 @@ use crate::state::State;
 
 const REASONS: [&str; 3] = ["duplicate", "fraudulent", "requested_by_customer"];
 
-/// How a refund can stand.
+/// The statuses of a refund.
 pub(crate) const STATUSES: [&str; 5] = ["pending", "requires_action", "succeeded", "failed", "canceled"];
 
-/// Whether a refund gives anything back, or may.
+/// Whether a refund returns money, or may.
 fn counts(refund: &Value) -> bool {
     refund["status"] != "failed" && refund["status"] != "canceled"
 }
@@ -39,18 +39,18 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     make(state, &intent_id, New { amount, reason, metadata, status: &status }, now)
 }
 
-/// A refund that an operator makes in Stripe's dashboard, or how one has fared.
+/// A refund that an operator makes in Stripe's dashboard, or a new status of one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
-    /// The one that changes; a new one without it.
+    /// The refund to update; without it, a new one is made.
     id: Option<String>,
-    /// The payment of a new one.
+    /// The payment of a new refund.
     payment_intent: Option<String>,
     amount: Option<i64>,
     #[serde(default = "succeeded")]
     status: String,
-    /// Whether its events are lost.
+    /// Whether its events are dropped.
     #[serde(default)]
     pub(crate) lost: bool,
 }
@@ -59,7 +59,7 @@ fn succeeded() -> String {
     "succeeded".to_owned()
 }
 
-/// Makes a refund, or lets one stand otherwise.
+/// Makes a refund, or changes the status of one.
 pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Value, String> {
     let status = given.status.as_str();
     if !STATUSES.contains(&status) {
@@ -75,12 +75,12 @@ pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Va
     }
 }
 
-/// A refund that is asked for.
+/// A requested refund.
 struct New<'a> {
     amount: Option<i64>,
     reason: Option<&'a str>,
     metadata: Map<String, Value>,
-    /// How it stands once it is made.
+    /// Its status once it is made.
     status: &'a str,
 }
 
@@ -141,7 +141,7 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
     Ok(refund)
 }
 
-/// Lets a refund stand otherwise, as the customer's bank decided.
+/// Changes the status of a refund, as the customer's bank decided.
 fn settle(state: &mut State, id: &str, status: &str) -> Option<Value> {
     let refund = state.stripe.refunds.iter_mut().find(|refund| refund["id"] == id)?;
     refund["status"] = json!(status);
@@ -156,7 +156,7 @@ fn settle(state: &mut State, id: &str, status: &str) -> Option<Value> {
     Some(refund)
 }
 
-/// How much of a payment has gone back.
+/// The refunded amount of a payment.
 pub(super) fn refunded(state: &State, intent_id: &str) -> i64 {
     let refunds = state.stripe.refunds.iter();
     refunds

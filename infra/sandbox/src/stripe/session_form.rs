@@ -1,4 +1,4 @@
-//! What POST /v1/checkout/sessions takes, checked before anything exists.
+//! Checks the parameters of POST /v1/checkout/sessions before anything is created.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,8 @@ use super::promotions;
 use crate::config::{is_email, is_web_address};
 use crate::state::State;
 
-/// Stripe knows more parameters; one that is missing here is refused as unknown, which a test shows at once.
+/// The supported parameters. Stripe has more; one that is missing here is refused as unknown, which a test reveals at
+/// once.
 const PARAMETERS: [&str; 39] = [
     "mode",
     "ui_mode",
@@ -53,11 +54,11 @@ const PARAMETERS: [&str; 39] = [
     "expand.#",
 ];
 
-/// Currencies the sandbox takes; all have two decimals and a minimum of 50 cents.
+/// The supported currencies; all have two decimals and a minimum of 50 cents.
 const CURRENCIES: [&str; 3] = ["cad", "usd", "eur"];
 const MINIMUM_CHARGE: i64 = 50;
 
-/// A session that may be created.
+/// A valid new session.
 pub(crate) struct NewSession {
     /// `payment` or `subscription`.
     pub(crate) mode: &'static str,
@@ -255,7 +256,7 @@ fn line_items(
     Ok((items, currency, subtotal))
 }
 
-/// The discount and how many per cent it takes off. Stripe takes one.
+/// The discount and its percentage. Stripe accepts only one.
 fn discounts(state: &State, form: &Form) -> Result<Vec<(Value, i64)>, StripeError> {
     let count = form.count("discounts");
     if count > 1 {
@@ -275,7 +276,7 @@ fn discounts(state: &State, form: &Form) -> Result<Vec<(Value, i64)>, StripeErro
     Ok(vec![(discount, i64::from(promotion.percent_off))])
 }
 
-/// Between 30 minutes and 24 hours from now; 24 hours where nothing is said.
+/// Between 30 minutes and 24 hours from now; 24 hours by default.
 fn expires_at(form: &Form, now: Timestamp) -> Result<i64, StripeError> {
     let now = now.as_second();
     let expires_at = form.integer("expires_at")?.unwrap_or(now + 24 * 3600);

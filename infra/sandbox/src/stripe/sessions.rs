@@ -1,4 +1,4 @@
-//! Checkout sessions: created by the API, paid on the hosted page or by a control call, planted by a test.
+//! Checkout sessions: created by the API, paid on the hosted page or by a control call, or planted by a test.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::{listing, session_form, subscriptions};
 use crate::config::is_email;
 use crate::state::State;
 
-/// Closes the sessions whose time is over.
+/// Closes expired sessions.
 pub(crate) fn expire_old(state: &mut State, now: Timestamp) {
     state.stripe.sessions.expire_old(now);
 }
@@ -44,7 +44,7 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     Ok(expanded(state, &value, form))
 }
 
-/// Adds what Stripe says of every custom field, of a session's as of a payment link's.
+/// Adds the fields that Stripe returns for every custom field of a session or a payment link.
 pub(super) fn complete_custom_fields(object: &mut Value) {
     for field in object["custom_fields"].as_array_mut().into_iter().flatten() {
         *field = whole("custom_field", field.take());
@@ -54,7 +54,7 @@ pub(super) fn complete_custom_fields(object: &mut Value) {
     }
 }
 
-/// Adds the fields that Stripe always returns to those given.
+/// Adds the fields that Stripe always returns to the given ones.
 pub(crate) fn completed_fields(given: Value, now: Timestamp) -> Value {
     let mut value = whole("checkout.session", json!({ "created": now.as_second() }));
     value["expires_at"] = json!(now.as_second() + 24 * 3600);
@@ -80,7 +80,7 @@ fn known<'a>(state: &'a State, id: &str) -> Result<&'a Session, StripeError> {
     found.ok_or_else(|| StripeError::missing("checkout.session", id, None))
 }
 
-/// The session with the objects that `expand[]` names put in.
+/// The session with the objects that `expand[]` names.
 fn expanded(state: &State, value: &Value, form: &Form) -> Value {
     let mut value = value.clone();
     if form.expands("line_items")
@@ -162,7 +162,7 @@ pub(crate) enum PayError {
     Email(String),
 }
 
-/// Takes the money for an open session and answers the completed session.
+/// Pays an open session and returns the completed session.
 pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timestamp) -> Result<Value, PayError> {
     state.stripe.sessions.expire_old(now);
     let session = state.stripe.sessions.get(id);
@@ -199,7 +199,7 @@ pub(crate) fn pay(state: &mut State, id: &str, email: Option<&str>, now: Timesta
     Ok(value)
 }
 
-/// Creates the payment intent of a paid session and answers its id.
+/// Creates the payment intent of a paid session and returns its id.
 fn plant_intent(state: &mut State, session: &Value, metadata: Map<String, Value>, now: Timestamp) -> String {
     let known = session["payment_intent"].as_str().map(str::to_owned);
     let id = known.unwrap_or_else(|| state.identifiers.prefixed("pi_3", 23));
@@ -216,7 +216,7 @@ fn plant_intent(state: &mut State, session: &Value, metadata: Map<String, Value>
     id
 }
 
-/// Plants a session as Stripe would return it, fields that are missing filled in. One of the same id is replaced.
+/// Plants a session as Stripe would return it, with missing fields completed. It replaces one with the same id.
 pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let mut given = given;
     if !given.get("id").is_some_and(Value::is_string) {
@@ -235,7 +235,7 @@ pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp
         let id = value["id"].as_str().unwrap_or("");
         value["url"] = json!(format!("{}/stripe/pay/{id}", state.public_url));
     }
-    // A paid session has an intent; one that is said to be null stays null.
+    // A paid session has an intent, unless it is explicitly null.
     if paid && (!intent_given || value["payment_intent"].is_string()) {
         value["payment_intent"] = json!(plant_intent(state, &value, Map::new(), now));
     }
@@ -244,8 +244,8 @@ pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp
     value
 }
 
-/// What an event implies: its session is known to Stripe. An unknown one is planted; a known one
-/// takes over how its payment stands and otherwise stays as it is.
+/// Makes the session of an event known to Stripe. An unknown session is planted; a known one gets the event's payment
+/// status and otherwise stays unchanged.
 pub(crate) fn note_event(state: &mut State, object: &Map<String, Value>, now: Timestamp) {
     let Some(id) = object.get("id").and_then(Value::as_str) else {
         return;

@@ -1,4 +1,4 @@
-//! What this Stripe account holds: sessions, payments, refunds, disputes, promotion codes, kept replies.
+//! The state of this Stripe account: sessions, payments, refunds, disputes, promotion codes, stored replies.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{idempotency, subscriptions::Book};
 
-/// What this Stripe account holds.
+/// The state of this Stripe account.
 pub(crate) struct Store {
     pub(crate) sessions: Sessions,
-    /// By id; a payment intent carries its charge's id as `latest_charge`.
+    /// By id; a payment intent has its charge's id in `latest_charge`.
     pub(crate) payment_intents: HashMap<String, Value>,
     /// Oldest first.
     pub(super) refunds: Vec<Value>,
@@ -35,7 +35,7 @@ impl Store {
         })
     }
 
-    /// Forgets all sales. Promotion codes stay: they are set up, not sold.
+    /// Removes all sales. Promotion codes stay, because they are settings.
     pub(crate) fn clear(&mut self) {
         self.sessions = Sessions::default();
         self.payment_intents.clear();
@@ -53,7 +53,7 @@ pub(crate) struct Sessions {
     created: u64,
 }
 
-/// A session as the API shows it, and what it keeps to itself.
+/// A session as the API shows it, with its internal data.
 pub(crate) struct Session {
     pub(crate) value: Value,
     pub(crate) line_items: Vec<Value>,
@@ -74,7 +74,7 @@ impl Sessions {
         self.by_id.insert(id, session);
     }
 
-    /// Closes the sessions whose time is over.
+    /// Closes expired sessions.
     pub(super) fn expire_old(&mut self, now: Timestamp) {
         for session in self.by_id.values_mut() {
             let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());

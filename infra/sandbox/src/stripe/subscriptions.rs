@@ -1,5 +1,5 @@
-//! Subscriptions and their invoices, played by a clock of their own: renewed at the end of each month, tried again for two
-//! weeks when a payment fails, and then ended. Each step tells of itself by events.
+//! Subscriptions and their invoices, driven by a separate clock: renewed at the end of each month, retried for two
+//! weeks if a payment fails, and then ended. Each step sends its events.
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use serde::Deserialize;
@@ -11,41 +11,41 @@ use super::listing;
 use super::objects::whole;
 use crate::state::State;
 
-/// When a failed payment is tried again, in days after it failed; after the last one the subscription ends.
+/// The retries of a failed payment, in days after it failed; after the last one the subscription ends.
 const RETRIES: [i64; 4] = [3, 5, 7, 14];
 
 const DAY: i64 = 24 * 3600;
 
-/// How a subscription can stand.
+/// The statuses of a subscription.
 const STATUSES: [&str; 9] =
     ["active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "trialing", "unpaid"];
 
-/// What the account has of subscriptions.
+/// The account's subscriptions.
 #[derive(Default)]
 pub(crate) struct Book {
-    /// Oldest first, likewise the others.
+    /// Ordered oldest first, as are the others.
     pub(super) subscriptions: Vec<Value>,
     invoices: Vec<Value>,
     invoice_payments: Vec<Value>,
-    /// Portal sessions: their id, and the customer's.
+    /// Portal sessions: the id, the customer's id, and the return address.
     portals: Vec<(String, String, String)>,
     /// How far the clock of subscriptions was moved, in seconds.
     pub(crate) advanced: i64,
 }
 
-/// What a paid session begins.
+/// The objects that a paid session creates.
 pub(super) struct Begun {
     pub(super) customer: String,
     pub(super) subscription: String,
     pub(super) invoice: String,
 }
 
-/// The time of subscriptions: the sandbox's, moved.
+/// The time for subscriptions: the sandbox's, moved.
 pub(crate) fn now(state: &State) -> i64 {
     state.now().as_second() + state.stripe.book.advanced
 }
 
-/// The same day and hour a number of months later.
+/// The same day and time a number of months later.
 fn months_after(start: i64, months: i64) -> i64 {
     let zoned = Timestamp::from_second(start).unwrap_or_default().to_zoned(TimeZone::UTC);
     zoned.checked_add(months.months()).map_or(start + months * 30 * DAY, |end| end.timestamp().as_second())
@@ -57,7 +57,7 @@ fn tell(state: &mut State, kind: &str, object: &Value, at: i64) {
     state.untold.push(event);
 }
 
-/// Begins the subscription that a session sells, with its first month paid.
+/// Starts the subscription that a session sells, with its first month paid.
 pub(super) fn begin(state: &mut State, session: &Value, line: &Value, metadata: Map<String, Value>) -> Begun {
     let at = now(state);
     let known = session["customer"].as_str().map(str::to_owned);
@@ -105,7 +105,7 @@ pub(super) fn begin(state: &mut State, session: &Value, line: &Value, metadata: 
     Begun { customer, subscription: id, invoice: invoice_id }
 }
 
-/// An invoice that waits for its payment.
+/// An unpaid invoice.
 fn bill(state: &mut State, subscription: &Value, reason: &str, start: i64, end: i64, at: i64) -> Value {
     let id = state.identifiers.prefixed("in_1", 23);
     let item = &subscription["items"]["data"][0];
@@ -157,7 +157,7 @@ fn bill(state: &mut State, subscription: &Value, reason: &str, start: i64, end: 
     invoice
 }
 
-/// Takes the money of an invoice, and tells of it.
+/// Pays an invoice, and sends its events.
 fn take(state: &mut State, invoice: &mut Value, at: i64) {
     let amount = invoice["amount_due"].clone();
     let intent = state.identifiers.prefixed("pi_3", 23);
@@ -187,7 +187,7 @@ fn take(state: &mut State, invoice: &mut Value, at: i64) {
     tell(state, "invoice.paid", invoice, at);
 }
 
-/// Fails to take it. Answers when it is tried again, if it is.
+/// Fails to pay an invoice. Returns the time of the next attempt, if there is one.
 fn fail(state: &mut State, invoice: &mut Value, at: i64) -> Option<i64> {
     let attempts = invoice["attempt_count"].as_i64().unwrap_or(0);
     let first = invoice["created"].as_i64().unwrap_or(at);
@@ -204,7 +204,7 @@ fn end_of(subscription: &Value) -> i64 {
     subscription["items"]["data"][0]["current_period_end"].as_i64().unwrap_or(i64::MAX)
 }
 
-/// Bills the next month of a subscription, and takes the money or does not.
+/// Bills the next month of a subscription, and pays the invoice or fails to.
 fn next_month(state: &mut State, subscription: &mut Value, pays: bool, at: i64) {
     let start = end_of(subscription);
     let anchor = subscription["billing_cycle_anchor"].as_i64().unwrap_or(start);
@@ -237,7 +237,7 @@ fn end(state: &mut State, subscription: &mut Value, at: i64) {
     tell(state, "customer.subscription.deleted", subscription, at);
 }
 
-/// When something happens to a subscription by itself.
+/// The time of a subscription's next automatic step.
 fn due(state: &State, subscription: &Value) -> Option<i64> {
     match subscription["status"].as_str()? {
         "active" => Some(end_of(subscription)),
@@ -250,7 +250,7 @@ fn due(state: &State, subscription: &Value) -> Option<i64> {
     }
 }
 
-/// Plays everything that is due, in the order of its times.
+/// Carries out all due steps, in the order of their times.
 fn play(state: &mut State) {
     loop {
         let now = now(state);
@@ -273,15 +273,15 @@ fn play(state: &mut State) {
     }
 }
 
-/// Moves the clock of subscriptions.
+/// A request to move the clock of subscriptions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Moved {
-    /// Seconds; less than 0 moves it back, for what begins next.
+    /// Seconds; a negative number moves the clock back, for subscriptions that begin later.
     advance_s: i64,
 }
 
-/// Moves the clock and plays what is due by then.
+/// Moves the clock and carries out the steps that are due by then.
 pub(crate) fn advance(state: &mut State, moved: &Moved) -> Result<Value, String> {
     let advanced = state.stripe.book.advanced.checked_add(moved.advance_s);
     let advanced = advanced.filter(|seconds| seconds.abs() <= 100 * 366 * DAY);
@@ -290,7 +290,7 @@ pub(crate) fn advance(state: &mut State, moved: &Moved) -> Result<Value, String>
     Ok(json!({ "advanced_s": state.stripe.book.advanced, "now": now(state) }))
 }
 
-/// What is played on a subscription.
+/// A request for an action on a subscription.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Played {
@@ -298,7 +298,7 @@ pub(crate) struct Played {
     customer: Option<String>,
     #[serde(rename = "do")]
     act: Act,
-    /// Whether its events are lost.
+    /// Whether its events are dropped.
     #[serde(default)]
     pub(crate) lost: bool,
 }
@@ -306,19 +306,19 @@ pub(crate) struct Played {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Act {
-    /// The customer cancels: it ends with its period.
+    /// The customer cancels: the subscription ends with its period.
     Cancel,
-    /// The customer changes their mind.
+    /// The customer takes the cancellation back.
     Resume,
     /// An operator ends it at once.
     CancelNow,
     /// The next month is billed now, and its payment fails.
     FailInvoice,
-    /// What is open is paid, or the next month is billed and paid now.
+    /// An open invoice is paid, or the next month is billed and paid now.
     Renew,
 }
 
-/// Plays it and answers the subscription.
+/// Carries out the action and returns the subscription.
 pub(crate) fn put(state: &mut State, played: &Played) -> Result<Value, String> {
     let subscriptions = &state.stripe.book.subscriptions;
     let named = |it: &Value| match (&played.subscription, &played.customer) {
@@ -457,14 +457,14 @@ pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Va
     Ok(whole("billing_portal.session", given))
 }
 
-/// The subscriptions that a portal's page shows, and where it leads back to.
+/// The subscriptions for a portal's page, and its return address.
 pub(crate) fn of_portal(state: &State, token: &str) -> Option<(Vec<Value>, String)> {
     let (_, customer, back) = state.stripe.book.portals.iter().find(|(known, ..)| known == token)?;
     let subscriptions = state.stripe.book.subscriptions.iter().filter(|it| it["customer"] == customer.as_str());
     Some((subscriptions.cloned().collect(), back.clone()))
 }
 
-/// What the page's button does: cancels, or takes that back.
+/// The action of the page's button: cancels, or takes the cancellation back.
 pub(crate) fn act_in_portal(state: &mut State, token: &str, id: &str) -> Option<()> {
     let (subscriptions, _) = of_portal(state, token)?;
     let subscription = subscriptions.iter().find(|it| it["id"] == id)?;

@@ -66,7 +66,7 @@ async fn a_hanging_call_is_held_until_a_reset() {
     let world = world().await;
     world.fault("gemini", json!([{"hang": true}])).await;
     let hanging = tokio::spawn(world.gemini(&json!({})).send());
-    // The call has arrived once it is on record.
+    // The call has arrived once it is recorded.
     let mut calls = world.look("calls").await;
     while calls == json!([]) {
         tokio::task::yield_now().await;
@@ -85,7 +85,7 @@ async fn a_hanging_call_is_held_until_a_reset() {
 async fn a_delayed_reply_comes_after_its_delay() {
     let world = world().await;
     world.fault("stripe", json!([{"delay_ms": 3_600_000}, {"status": 500, "delay_ms": 3_600_000}])).await;
-    // The clock is paused and moves on by itself only while everything waits for it.
+    // The clock is paused and advances only while everything waits for it.
     let start = tokio::time::Instant::now();
     assert_eq!(read(world.stripe_get("promotion_codes")).await.0, 200);
     assert!(start.elapsed() >= std::time::Duration::from_secs(3_600));

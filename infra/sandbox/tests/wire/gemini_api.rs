@@ -1,4 +1,4 @@
-//! The Gemini face at the wire.
+//! Gemini's interface over HTTP.
 
 use crate::support::{read, world};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ async fn a_small_cap_cuts_the_answer() {
     assert_eq!(candidate["finishReason"], "MAX_TOKENS");
     let text = candidate["content"]["parts"][0]["text"].as_str().unwrap();
     assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
-    // Thoughts count against the cap too.
+    // Thinking tokens count against the limit too.
     body["generationConfig"]["thinkingConfig"] = json!({"thinkingBudget": 1000, "includeThoughts": true});
     let (_, reply) = read(world.gemini(&body)).await;
     assert_eq!(reply["usageMetadata"]["thoughtsTokenCount"], 50);
@@ -186,4 +186,69 @@ async fn the_model_can_be_told_what_to_say() {
     assert_eq!(reply["modelStatus"]["modelStage"], "RETIRED");
     let (_, reply) = read(world.gemini(&body)).await;
     assert_eq!(reply["modelVersion"], "gemini-2.5-flash");
+}
+
+/// The request of the chat.
+fn message(text: &str) -> Value {
+    let content = json!({"memory": {}, "message": text}).to_string();
+    json!({
+        "contents": [{"role": "user", "parts": [{"text": content}]}],
+        "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": {
+            "type": "object", "properties": {"reply": {"type": "string"}}, "required": ["reply"]}},
+    })
+}
+
+fn events(body: &str) -> Vec<Value> {
+    body.split("\r\n\r\n")
+        .filter_map(|event| event.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect()
+}
+
+fn said(events: &[Value]) -> String {
+    events.iter().filter_map(|event| event["candidates"][0]["content"]["parts"][0]["text"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_stream_has_the_reply_of_one_call_sentence_by_sentence() {
+    let world = world().await;
+    let body = message("Should we open a second bakery in Halifax?");
+    let (_, whole) = read(world.gemini(&body)).await;
+    let whole = whole["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap().to_owned();
+    let reply = world.stream("?alt=sse", &body).send().await.unwrap();
+    assert_eq!(reply.headers()["content-type"], "text/event-stream");
+    let streamed = events(&reply.text().await.unwrap());
+    assert!(streamed.len() > 2, "{streamed:?}");
+    assert_eq!(said(&streamed), whole);
+    let finished: Vec<_> = streamed.iter().map(|event| &event["candidates"][0]["finishReason"]).collect();
+    assert_eq!(finished.iter().filter(|reason| !reason.is_null()).count(), 1);
+    assert_eq!(finished.last(), Some(&&json!("STOP")));
+    let (_, array) = read(world.stream("", &body)).await;
+    assert_eq!(said(array.as_array().unwrap()), whole);
+    let (status, _) = read(world.stream("?alt=sse", &json!({}))).await;
+    assert_eq!(status, 400);
+}
+
+#[tokio::test]
+async fn a_stream_is_held_cut_left_hanging_or_ended_by_an_error() {
+    let world = world().await;
+    let body = message("Should we open a second bakery in Halifax?");
+    let begin = async |fault: Value| {
+        world.fault("gemini", json!([{"stream": fault}])).await;
+        world.stream("?alt=sse", &body).send().await.unwrap()
+    };
+    let mut held = begin(json!({"hold_after": 1})).await;
+    let first = String::from_utf8(held.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+    assert_eq!(events(&first).len(), 1);
+    assert_eq!(world.control("release", json!({})).await.0, 200);
+    assert!(said(&events(&held.text().await.unwrap())).ends_with("\"}"));
+
+    let cut = begin(json!({"break_after": 1})).await;
+    assert!(cut.text().await.is_err());
+    let failed = events(&begin(json!({"error_after": 1})).await.text().await.unwrap());
+    assert_eq!((failed.len(), &failed[1]["error"]["code"]), (2, &json!(503)));
+    let mut hung = begin(json!({"hang_after": 1})).await;
+    assert!(hung.chunk().await.unwrap().is_some());
+    assert_eq!(world.control("reset", json!({})).await.0, 200);
+    assert!(hung.chunk().await.is_err(), "a reset cuts it");
 }

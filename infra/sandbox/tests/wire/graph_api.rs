@@ -1,4 +1,4 @@
-//! The Graph and login faces at the wire.
+//! Graph's and the login service's interfaces over HTTP.
 
 use crate::support::{REFRESH, SENDER, World, read, world};
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     assert_eq!(mails[0]["headers"], json!({"x-oracle-session": "cs_test_1"}));
 }
 
-/// An extended property is shown to a request that names its id, and goes along into the sent items.
+/// An extended property is returned to a request that names its id, and is kept in the sent items.
 #[tokio::test]
 async fn an_extended_property_outlives_the_draft() {
     let world = world().await;

@@ -1,4 +1,4 @@
-//! What callers prefer, and how long the sent items lag.
+//! The preferences of callers, and the lag of the sent items.
 
 use crate::{
     graph_api::Graph,

@@ -1,4 +1,4 @@
-//! The sandbox as its callers meet it: over HTTP, on a free port, with a clock that tests set.
+//! The sandbox as its callers use it: over HTTP, on a free port, with a clock that tests set.
 #![allow(clippy::unwrap_used, reason = "helpers of tests; a panic is their failure")]
 
 mod control;

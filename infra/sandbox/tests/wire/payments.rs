@@ -164,7 +164,7 @@ async fn a_session_is_planted_as_given() {
     let refund = [("payment_intent", intent)];
     let (status, refund) = read(world.stripe_post("refunds", &refund)).await;
     assert_eq!((status, &refund["amount"]), (200, &json!(500)));
-    // A refund or a dispute names the payment; this is how its sale is found.
+    // A refund or a dispute names the payment, by which its sale is found.
     world.session().await;
     for (payment, expected) in [(intent, vec![&planted]), ("pi_unknown", vec![])] {
         let query = format!("checkout/sessions?payment_intent={payment}&limit=1");
@@ -174,7 +174,7 @@ async fn a_session_is_planted_as_given() {
     }
 }
 
-/// The types of the events that a receiver got, with the status of their object.
+/// The types of the received events, with the status of their objects.
 async fn deliveries(receiver: &mut Receiver, count: usize) -> Vec<(String, String)> {
     let mut received = Vec::new();
     for _ in 0..count {
@@ -203,7 +203,7 @@ async fn refunds_tell_of_themselves_and_of_what_became_of_them() {
     let (status, failed) = world.control("stripe/refund", json!({"id": made["id"], "status": "failed"})).await;
     assert_eq!((status, &failed["status"]), (200, &json!("failed")));
     assert_eq!(words(&deliveries(&mut receiver, 2).await), [("refund.updated", "failed"), ("refund.failed", "failed")]);
-    // What bounced can be given back again, here from the dashboard.
+    // A bounced refund can be made again, here from the dashboard.
     let (status, again) = world.control("stripe/refund", json!({"payment_intent": payment})).await;
     assert_eq!((status, &again["amount"], &again["status"]), (200, &json!(500), &json!("succeeded")));
     assert_eq!(words(&deliveries(&mut receiver, 2).await)[0], ("refund.created", "succeeded"));
@@ -256,7 +256,7 @@ async fn the_pay_page_shows_the_order_and_takes_the_payment() {
         "<title>Checkout (sandbox)</title>",
         "Quick Take",
         "CA$1.00",
-        "4242&nbsp;4242",
+        "4242\u{a0}4242",
         "name=\"email\"",
         "id=\"cancel\" href=\"http://127.0.0.1:1/\"",
     ] {

@@ -1,4 +1,4 @@
-//! The Stripe face at the wire: what it takes, what it refuses and how it says so.
+//! Stripe's interface over HTTP: valid calls, refused calls, and the errors.
 
 use crate::support::{NOW, SESSION, World, read, session_with, world};
 use serde_json::{Value, json};

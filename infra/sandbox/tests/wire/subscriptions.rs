@@ -1,4 +1,4 @@
-//! Subscriptions: sold by a session, renewed by a clock that is moved, failed, canceled, given back.
+//! Subscriptions: sold in a session, renewed by moving the clock, failed, canceled, refunded.
 
 use crate::support::{Receiver, World, read, receiver, world_with};
 use sandbox::Config;

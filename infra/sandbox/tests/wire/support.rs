@@ -1,4 +1,4 @@
-//! A sandbox on a free port with a clock that tests set, and a webhook receiver whose answers tests set.
+//! A sandbox on a free port with a clock that tests set, and a webhook receiver whose replies tests set.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,7 +25,7 @@ pub(crate) async fn world() -> World {
     world_with(Config::default()).await
 }
 
-/// What the calls are held against afterwards (`cargo xtask test --only vendors`).
+/// The file of calls for a later comparison with the vendors' types (`cargo xtask test --only vendors`).
 #[allow(clippy::disallowed_methods)]
 fn recording() -> Option<std::path::PathBuf> {
     std::env::var_os("SANDBOX_RECORD").map(Into::into)
@@ -47,7 +47,7 @@ pub(crate) async fn world_with(config: Config) -> World {
     World { sandbox, client, clock }
 }
 
-/// Status and JSON body of a reply; null where the body is empty.
+/// The status and the JSON body of a reply; null if the body is empty.
 pub(crate) async fn read(request: reqwest::RequestBuilder) -> (u16, Value) {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
@@ -95,7 +95,7 @@ impl World {
         self.client.get(self.url(&format!("/stripe/v1/{path}"))).bearer_auth("sk_test_sandbox")
     }
 
-    /// Creates an open session for a quick take and answers it.
+    /// Creates an open session for a quick take and returns it.
     pub(crate) async fn session(&self) -> Value {
         let (status, body) = read(self.stripe_post("checkout/sessions", &SESSION)).await;
         assert_eq!(status, 200, "{body}");
@@ -109,6 +109,13 @@ impl World {
     pub(crate) fn model(&self, model: &str, body: &Value) -> reqwest::RequestBuilder {
         self.client
             .post(self.url(&format!("/gemini/v1beta/models/{model}:generateContent")))
+            .header("x-goog-api-key", "sandbox-gemini-key")
+            .json(body)
+    }
+
+    pub(crate) fn stream(&self, query: &str, body: &Value) -> reqwest::RequestBuilder {
+        self.client
+            .post(self.url(&format!("/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent{query}")))
             .header("x-goog-api-key", "sandbox-gemini-key")
             .json(body)
     }
@@ -150,7 +157,7 @@ pub(crate) const SESSION: [(&str, &str); 11] = [
     ("payment_intent_data[metadata][tier]", "quick"),
 ];
 
-/// A session's fields with one replaced, added, or (where the value is "-") left out.
+/// A session's fields with one replaced, added, or (if the value is "-") left out.
 pub(crate) fn session_with<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut fields: Vec<(&str, &str)> = SESSION.into_iter().filter(|(field, _)| *field != name).collect();
     if value != "-" {
@@ -159,7 +166,7 @@ pub(crate) fn session_with<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &
     fields
 }
 
-/// What the webhook receiver got.
+/// A received webhook.
 pub(crate) struct Received {
     pub(crate) signature: String,
     pub(crate) body: String,
@@ -170,7 +177,7 @@ pub(crate) struct Receiver {
     pub(crate) received: mpsc::UnboundedReceiver<Received>,
 }
 
-/// A webhook receiver that answers these statuses in order and 200 afterwards.
+/// A webhook receiver that replies with these statuses in order and with 200 afterwards.
 pub(crate) async fn receiver(statuses: &[u16]) -> Receiver {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/api/webhook", listener.local_addr().unwrap());
