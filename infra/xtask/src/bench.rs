@@ -1,6 +1,7 @@
-//! `bench`: what was promised, measured. One JSON object a line on standard output, progress on standard error.
+//! `bench`: measures what was promised. Prints one JSON object per line on standard output, progress on standard error.
 
 mod audit;
+mod chat;
 pub(crate) mod corpus;
 mod forward;
 mod front_door;
@@ -9,6 +10,7 @@ mod lambda;
 mod size;
 mod start;
 mod text;
+mod toll;
 
 use crate::{
     error::Error,
@@ -19,15 +21,19 @@ use crate::{
 use serde_json::Value;
 use std::process::{Command, ExitCode};
 
-/// What the benchmarks share.
+/// The common parts of the benchmarks.
 struct Bench {
     dir: LocalDir,
     supervisor: Supervisor,
 }
 
+/// Parameters without which scheduled functions would run while a benchmark measures.
+const UNSCHEDULED: [&str; 4] =
+    ["BootProbe=DISABLED", "CacheHealth=DISABLED", "InboxWatch=DISABLED", "SmokeTest=DISABLED"];
+
 type Run = fn(&Bench) -> Result<(), Error>;
 
-const ALL: [(&str, Run); 10] = [
+const ALL: [(&str, Run); 12] = [
     ("size", size::size),
     ("start", start::start),
     ("requests", forward::requests),
@@ -38,6 +44,8 @@ const ALL: [(&str, Run); 10] = [
     ("memory", forward::memory),
     ("authority", forward::authority),
     ("anvil", forward::anvil),
+    ("toll", toll::toll),
+    ("chat", chat::chat),
 ];
 
 /// Runs one benchmark, or all.
@@ -70,11 +78,25 @@ fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), E
     Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
 }
 
+/// Builds and starts a stack with these parameters, measures on it, and stops it.
+fn on_stack(bench: &Bench, parameters: &[&str], measure: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    let mut start = Command::new(this);
+    start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(bench.dir.path());
+    for parameter in parameters {
+        start.args(["--parameter", parameter]);
+    }
+    run(bench, "cargo xtask up", &mut start)?;
+    let measured = measure();
+    up::stop(&bench.dir)?;
+    measured
+}
+
 fn report(line: &Value) {
     println!("{line}");
 }
 
-/// The middle value.
+/// The median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

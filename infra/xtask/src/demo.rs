@@ -1,4 +1,4 @@
-//! `demo`: buys one verdict as a customer would and shows what happens on the way.
+//! `demo`: buys one verdict like a customer and shows each step.
 
 use crate::{error::Error, http::Caller, local_dir::LocalDir};
 use axum::http::StatusCode;
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to wait for the verdict and then for the mail; a real payment is typed by a person.
+/// How long to wait for the verdict and then for the mail; with real vendors, a person enters the payment.
 const LIMIT: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(100);
 
@@ -34,7 +34,7 @@ impl Tier {
     }
 }
 
-/// Prints events with the seconds since the start, unless only JSON is wanted.
+/// Prints events with the seconds since the start, unless only JSON is requested.
 struct Timeline {
     begin: Instant,
     quiet: bool,
@@ -158,7 +158,7 @@ fn expect_ok(caller: &Caller, url: &str, body: &Value) -> Result<Value, Error> {
     Err(Error::Call { call: format!("POST {url}"), why: format!("{status} {reply}") })
 }
 
-/// Polls as the result page does: pending may take its time, anything final ends it.
+/// Polls like the result page: continues while the verdict is pending, and ends with any final reply.
 fn await_verdict(caller: &Caller, timeline: &Timeline, url: &str) -> Result<Value, Error> {
     let mut last = String::new();
     let end = Instant::now() + LIMIT;
@@ -167,7 +167,7 @@ fn await_verdict(caller: &Caller, timeline: &Timeline, url: &str) -> Result<Valu
         if status == StatusCode::OK || reply["status"] == "in_review" {
             return Ok(reply);
         }
-        // Unpaid and unknown are what a page shows until the customer has paid and the webhook has arrived.
+        // The page gets "unpaid" and "unknown" until the customer has paid and the webhook has arrived.
         let waiting = [StatusCode::ACCEPTED, StatusCode::PAYMENT_REQUIRED, StatusCode::SERVICE_UNAVAILABLE];
         if !waiting.contains(&status) {
             return Err(Error::Call { call: format!("GET {url}"), why: format!("{status} {reply}") });
@@ -186,7 +186,7 @@ fn await_verdict(caller: &Caller, timeline: &Timeline, url: &str) -> Result<Valu
     Err(Error::Call { call: format!("GET {url}"), why: format!("no verdict within {} s", LIMIT.as_secs()) })
 }
 
-/// Waits for the mail that carries the session's result link.
+/// Waits for the mail with the session's result link.
 fn await_mail(caller: &Caller, url: &str, session: &str) -> Result<Value, Error> {
     let end = Instant::now() + LIMIT;
     while Instant::now() < end {

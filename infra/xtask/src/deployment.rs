@@ -1,4 +1,4 @@
-//! Deploying template.yaml to the emulator, and what the deployment gave each function.
+//! Deploys template.yaml to the emulator, and reads the resulting environment of each function.
 
 use crate::{
     error::Error,
@@ -15,7 +15,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// deployment.json: what infra/local/deploy.py reports.
+/// deployment.json: the report of infra/local/deploy.py.
 #[derive(Deserialize)]
 pub(crate) struct Deployment {
     /// Every output of the stack.
@@ -24,14 +24,14 @@ pub(crate) struct Deployment {
     environments: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Where the emulator is, and the sandbox, whose page of alerts subscribes to the topics.
+/// The addresses of the emulator, and of the sandbox, whose page of alerts subscribes to the topics.
 #[derive(Clone, Copy)]
 pub(crate) struct Addresses<'a> {
     pub(crate) emulator: &'a str,
     pub(crate) sandbox: &'a str,
 }
 
-/// Packages, uploads and deploys, and fills the stack's secrets; does little when nothing changed.
+/// Packages, uploads and deploys, and fills the stack's secrets; does little if nothing has changed.
 pub(crate) fn deploy(
     dir: &LocalDir,
     supervisor: &Supervisor,
@@ -65,7 +65,7 @@ pub(crate) fn deploy(
             .stdout(create(dir.file("deployment.json"))?)
             .stderr(create(log.clone())?),
     );
-    // It holds keys.
+    // The request contains keys.
     dir.remove("deployment-request.json");
     let status = status?;
     if !status.success() {
@@ -82,7 +82,7 @@ fn read(dir: &LocalDir) -> Result<Deployment, Error> {
     dir.read("deployment.json")?.ok_or_else(|| Error::NotRunning(dir.path().to_path_buf()))
 }
 
-/// Prints what the running stack gives a function, so that its binary can be started by hand.
+/// Prints a function's environment in the running stack, so that its binary can be started by hand.
 pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -> Result<ExitCode, Error> {
     dir.stack()?;
     let deployment = read(dir)?;
@@ -100,8 +100,8 @@ pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what `sam local --env-vars` reads: the variables of every function by its logical id, with this machine's address
-/// as a container reaches it.
+/// Writes the file for `sam local --env-vars`: the variables of every function by its logical id, with this machine's
+/// address as a container reaches it.
 pub(crate) fn write_sam_environment(dir: &LocalDir) -> Result<ExitCode, Error> {
     dir.stack()?;
     let all = sam_environment(&read(dir)?.environments);
@@ -120,7 +120,7 @@ fn sam_environment(
     environments.iter().map(|(name, variables)| (logical_id(name), of(variables))).collect()
 }
 
-/// `email-sender` is `EmailSenderFunction` in the template.
+/// The logical id of a function's folder: `email-sender` is `EmailSenderFunction` in the template.
 fn logical_id(folder: &str) -> String {
     let words = folder.split('-').map(|word| {
         let mut letters = word.chars();

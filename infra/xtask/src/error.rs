@@ -1,63 +1,63 @@
-//! What can go wrong in a command, in words for the person who typed it.
+//! The errors of commands, with messages for the person at the terminal.
 
 use std::path::{Path, PathBuf};
 
-/// A failed command; Display is the whole message a person needs.
+/// A failed command; its Display is the whole message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A file could not be read, written or run.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A program that was run ended with a failure.
+    /// A program ended with a failure.
     #[error("{program} failed ({status}){}", log_tail(.log.as_deref()))]
     Program {
-        /// Which program.
+        /// The program.
         program: String,
         /// Its exit status.
         status: String,
-        /// Where its output went.
+        /// The log of its output.
         log: Option<PathBuf>,
     },
-    /// A service that was started did not come up.
+    /// A service did not start.
     #[error("{service} did not start: {why}{}", log_tail(Some(.log)))]
     NotStarted {
-        /// Which service.
+        /// The service.
         service: &'static str,
-        /// What was observed.
+        /// The observation.
         why: String,
-        /// Where its output went.
+        /// The log of its output.
         log: PathBuf,
     },
     /// A command that needs a running stack found none.
     #[error("no local stack is running in {}; start one with `cargo xtask up --detach`", .0.display())]
     NotRunning(PathBuf),
-    /// A call to the stack was not answered as expected.
+    /// A call to the stack had an unexpected result.
     #[error("{call}: {why}")]
     Call {
-        /// Method and address.
+        /// The method and the address.
         call: String,
-        /// What came back.
+        /// The result.
         why: String,
     },
-    /// Something about the input, or the machine, that the message explains.
+    /// A problem of the input, or of the machine, that the message explains.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Error {
-    /// Wraps an I/O error with what was being done.
+    /// Wraps an I/O error with the action.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
     }
 }
 
-/// The last lines of a log, as an appendix to a message.
+/// The last lines of a log, to append to a message.
 fn log_tail(log: Option<&Path>) -> String {
     const LINES: usize = 30;
     let Some(log) = log else { return String::new() };

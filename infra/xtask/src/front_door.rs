@@ -1,7 +1,6 @@
-//! The front door: one local port in front of the API's stage, as a custom domain is on AWS.
+//! The front door: one local port before the API's stage, like a custom domain on AWS.
 //!
-//! It passes path, query, headers and body on exactly as they came and adds nothing; hop-by-hop headers end here, as
-//! they must at any proxy.
+//! It forwards path, query, headers and body unchanged and adds nothing; hop-by-hop headers end here, as at any proxy.
 
 use crate::http::{HttpClient, chain, client};
 use axum::{
@@ -28,11 +27,11 @@ const HOP_BY_HOP: [HeaderName; 7] = [
 #[derive(Clone)]
 struct Door {
     client: HttpClient,
-    /// Address of the stage's root, without a slash at the end.
+    /// The address of the stage's root, without a trailing slash.
     stage: String,
 }
 
-/// The router that sends everything to the stage.
+/// The router that forwards everything to the stage.
 pub(crate) fn router(stage: String) -> Router {
     Router::new().fallback(forward).with_state(Door { client: client(), stage })
 }

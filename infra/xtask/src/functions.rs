@@ -1,14 +1,15 @@
-//! The Lambda functions and the sandbox as programs: which there are, and building them.
+//! The Lambda functions and the sandbox as programs: lists and builds them.
 
 use crate::{error::Error, local_dir::repository, processes::Supervisor};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
-/// Paths of what was built.
+/// The paths of the built programs.
 pub(crate) struct Built {
     /// Every function's binary by name.
     pub(crate) functions: BTreeMap<String, PathBuf>,
@@ -16,8 +17,8 @@ pub(crate) struct Built {
     pub(crate) sandbox: PathBuf,
 }
 
-/// `cargo`, free of what an outer `cargo run` puts into the environment: build scripts that watch those variables would
-/// otherwise run again on every switch between the two.
+/// `cargo` without the variables that an outer `cargo run` sets: build scripts that watch those variables would
+///   otherwise run again with every switch between the two.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
@@ -30,7 +31,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs a developer's program of the workspace with these options, from the repository's root, and returns its exit code.
+/// Runs a developer tool of the workspace with these options, from the repository's root, and returns its exit code.
 pub(crate) fn run_tool(package: &str, options: &[String]) -> Result<ExitCode, Error> {
     let mut command = cargo();
     command.current_dir(repository()?).args(["run", "--quiet", "--locked", "--package", package, "--"]).args(options);
@@ -38,7 +39,7 @@ pub(crate) fn run_tool(package: &str, options: &[String]) -> Result<ExitCode, Er
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }
 
-/// The workspace as `cargo metadata` describes it, without other people's packages.
+/// The workspace by `cargo metadata`, without third-party packages.
 pub(crate) fn metadata(root: &Path) -> Result<Value, Error> {
     let output = cargo()
         .current_dir(root)
@@ -51,12 +52,12 @@ pub(crate) fn metadata(root: &Path) -> Result<Value, Error> {
     serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))
 }
 
-/// Where the programs of a profile are, by what [`metadata`] says.
+/// The directory of a profile's programs, from [`metadata`].
 pub(crate) fn binaries(metadata: &Value, profile_directory: &str) -> PathBuf {
     Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join(profile_directory)
 }
 
-/// Every function and the sandbox in the dev profile: built, or as they lie there.
+/// Every function and the sandbox in the dev profile: built now, or as built earlier.
 pub(crate) fn develop(supervisor: &Supervisor, is_built: bool) -> Result<Built, Error> {
     let root = repository()?;
     let metadata = metadata(&root)?;
@@ -67,13 +68,32 @@ pub(crate) fn develop(supervisor: &Supervisor, is_built: bool) -> Result<Built, 
     Ok(located(&metadata, "debug", names))
 }
 
-/// Builds one package under functions/, or all, as they are deployed.
+/// Builds one package under functions/, or all of them, as for deployment.
 pub(crate) fn build_release(supervisor: &Supervisor, only: Option<&str>) -> Result<BTreeMap<String, PathBuf>, Error> {
     let root = repository()?;
     let metadata = metadata(&root)?;
     let names: Vec<String> = names(&metadata).into_iter().filter(|name| only.is_none_or(|only| only == name)).collect();
     build(supervisor, &root, &["--release"], &names)?;
     Ok(located(&metadata, "release", names).functions)
+}
+
+/// Builds every function for Lambda, in the one call that leaves `sam build` nothing to compile.
+pub(crate) fn build_for_lambda(supervisor: &Supervisor, architecture: &str, path: &OsStr) -> Result<(), Error> {
+    let root = repository()?;
+    let mut command = cargo();
+    command.current_dir(&root).env("PATH", path).args(["lambda", "build", "--release"]);
+    if architecture == "arm64" {
+        command.arg("--arm64");
+    }
+    // By binary and not by package: sam names each binary, and the features of the whole workspace count for both.
+    for name in names(&metadata(&root)?) {
+        command.args(["--bin", &name]);
+    }
+    let status = supervisor.run("cargo lambda build", &mut command)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Program { program: "cargo lambda build".to_owned(), status: status.to_string(), log: None })
 }
 
 /// The packages under functions/.

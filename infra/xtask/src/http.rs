@@ -1,4 +1,4 @@
-//! The few calls the commands make to a running stack: small JSON bodies over plain HTTP on this machine.
+//! The calls that commands make to a running stack: small JSON bodies over plain HTTP on this machine.
 
 use crate::error::Error;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client that keeps paths, queries and bodies exactly as given.
+/// A client that keeps paths, queries and bodies unchanged.
 pub(crate) type HttpClient = Client<HttpConnector, Body>;
 
 /// A new client.
@@ -37,17 +37,22 @@ impl Caller {
         Ok(Self { runtime, client: client() })
     }
 
-    /// GET, with whatever status and body come back.
+    /// GET; returns any status and body.
     pub(crate) fn get(&self, url: &str) -> Result<(StatusCode, Value), Error> {
         self.call(Method::GET, url, None)
     }
 
-    /// POST of a JSON body, with whatever status and body come back.
+    /// GET with a header.
+    pub(crate) fn get_with(&self, url: &str, sent: (&str, &str)) -> Result<(StatusCode, Value), Error> {
+        self.exchange(Method::GET, url, None, Some(sent), "").map(|(status, value, _)| (status, value))
+    }
+
+    /// POST with a JSON body; returns any status and body.
     pub(crate) fn post(&self, url: &str, body: &Value) -> Result<(StatusCode, Value), Error> {
         self.call(Method::POST, url, Some(body))
     }
 
-    /// POST of a JSON body with a header, with the reply's header of another name beside its status and body.
+    /// POST with a JSON body and a header; returns the status, the body and another header of the reply.
     pub(crate) fn post_with(
         &self,
         url: &str,

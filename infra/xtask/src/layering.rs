@@ -1,5 +1,5 @@
-//! Who may depend on whom: the layer of a crate is its folder, and the rules below are checked against what cargo sees
-//! and what the sources call.
+//! The dependency rules: the layer of a crate is its folder, and the rules below are compared with cargo's dependencies
+//! and with the calls in the sources.
 
 mod drawing;
 mod workspace;
@@ -15,7 +15,7 @@ use std::{
 /// The layers, from the top to the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
-    /// They test everything.
+    /// The tests, which may use everything.
     Tests,
     Functions,
     Infra,
@@ -31,7 +31,7 @@ pub(crate) enum Layer {
 
 use Layer::{Audit, Domain, Functions, Infra, Memory, Pipeline, Platform, Rules, Testkit, Tests, Vendors};
 
-/// The folder of each layer. One that ends with a slash holds several crates.
+/// The folder of each layer. One with a trailing slash contains several crates.
 const FOLDERS: [(&str, Layer); 11] = [
     ("tests", Tests),
     ("functions/", Functions),
@@ -51,13 +51,14 @@ impl Layer {
     fn of(folder: &str) -> Option<Self> {
         let is_in = |of: &str| match of.strip_suffix('/') {
             Some(_) => folder.strip_prefix(of).is_some_and(|rest| !rest.is_empty() && !rest.contains('/')),
-            // What was split from a layer of one crate lies beside it (`shared/audit-verify`) or in it (`shared/memory/lens`).
+            // A crate that was split from a layer of one crate is beside it (`shared/audit-verify`) or in it
+            // (`shared/memory/lens`).
             None => folder.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '/'])),
         };
         FOLDERS.iter().find(|(of, _)| is_in(of)).map(|(_, layer)| *layer)
     }
 
-    /// Its folder, as in the drawing.
+    /// The name of its folder, as in the drawing.
     const fn name(self) -> &'static str {
         match self {
             Tests => "tests",
@@ -81,7 +82,7 @@ impl Layer {
             Functions | Infra => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
             Pipeline => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
             Platform => &[Platform, Rules, Audit, Memory, Vendors, Domain],
-            // Reading the log back is a crate beside the one that writes it.
+            // The crate that reads the log is beside the one that writes it.
             Testkit | Audit => &[Audit, Domain],
             Memory => &[Memory, Domain],
             Rules | Vendors => &[Domain],
@@ -89,16 +90,16 @@ impl Layer {
         }
     }
 
-    /// Whether its crates hold decisions only: the same input gives the same output, anywhere.
+    /// Whether its crates contain decisions only: the same input always gives the same output.
     const fn is_pure(self) -> bool {
         matches!(self, Rules | Audit | Memory | Domain)
     }
 }
 
-/// Crates of a layer that is not pure which are pure all the same.
-const ALSO_PURE: [&str; 5] = ["erasure", "gates", "operations", "prompt", "refund"];
+/// Pure crates in layers that are not pure.
+const ALSO_PURE: [&str; 6] = ["erasure", "gates", "operations", "prompt", "refund", "retrieval"];
 
-/// Crates that may use less than their layer, and why.
+/// Crates with narrower rules than their layer, with the reasons.
 const NARROWER: [(&str, &[Layer], &str); 5] = [
     ("aws", &[Domain], "its ports are those of domain, so that every caller can have them"),
     ("lens", &[], "what models see of the memory depends on nothing that could write"),
@@ -107,13 +108,13 @@ const NARROWER: [(&str, &[Layer], &str); 5] = [
     ("xtask", &[], "it builds and runs the others, and must build when they do not"),
 ];
 
-/// Crates that only these may use, and why. Tests may use everything.
+/// Crates that only these may use, with the reasons. Tests may use everything.
 const RESERVED: [(&str, &[&str], &str); 2] = [
     ("audit-verify", &["audit-digest", "operations", "oracle-cli"], "no function on a sale's way reads the log back"),
     ("operations", &["oracle-cli"], "what operators decide is no function's to do"),
 ];
 
-/// Dependencies that the rules above forbid and that stay, and why.
+/// Dependencies that the rules forbid and that are accepted, with the reasons.
 const EXCEPTIONS: [(&str, &str, &str); 2] = [
     ("authority", "filter", "it reads questions as the filter does, so that a disguise hides nothing from either"),
     (
@@ -123,7 +124,8 @@ const EXCEPTIONS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Beginnings of the names of other people's crates that bring the world in: pure crates have none, however indirect.
+/// Name prefixes of third-party crates with I/O, clocks or randomness: pure crates must not depend on them, even
+/// indirectly.
 const WORLDLY: [&str; 13] = [
     "aws-",
     "axum",
@@ -140,23 +142,23 @@ const WORLDLY: [&str; 13] = [
     "ureq",
 ];
 
-/// Calls of the standard library, and of libraries pure crates may use for arithmetic, that read a clock, the
-/// environment or the disk.
+/// Calls that read a clock, the environment or the disk, in the standard library and in libraries that pure crates may
+/// use for arithmetic.
 const WORLDLY_CALLS: [&str; 7] =
     ["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "std::env::var", "std::fs::", "std::net::"];
 
-/// One package of the workspace, reduced to what the rules speak of.
+/// One package of the workspace, with the data that the rules need.
 #[derive(Default)]
 pub(crate) struct Package {
     /// Its folder, relative to the repository.
     folder: String,
-    /// Direct dependencies on packages of ours.
+    /// Direct dependencies on our packages.
     ours: BTreeSet<String>,
     /// The same for tests and build scripts.
     ours_in_tests: BTreeSet<String>,
-    /// Everything of other people's it depends on, however indirectly.
+    /// All direct and indirect third-party dependencies.
     theirs: BTreeSet<String>,
-    /// Sources by path, without what follows `#[cfg(test)]`.
+    /// Sources by path, without the part after `#[cfg(test)]`.
     sources: BTreeMap<PathBuf, String>,
 }
 
@@ -210,7 +212,7 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
     found
 }
 
-/// What a crate may do instead, in words.
+/// The rule that was violated, in words.
 fn rule(name: &str, own: Layer, used: &str, allowed: &[Layer]) -> String {
     if let Some((_, by, why)) = RESERVED.iter().find(|(of, ..)| *of == used) {
         return format!("only {} may: {why}", by.join(", "));

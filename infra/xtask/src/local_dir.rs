@@ -1,4 +1,4 @@
-//! Where a local stack keeps its files, and the two files others read: stack.json and processes.json.
+//! The directory of a local stack, and its two files for other programs: stack.json and processes.json.
 
 use crate::error::Error;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -8,9 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The name under which template.yaml is deployed here.
+/// The name of the stack that template.yaml is deployed as.
 pub(crate) const STACK: &str = "oracle-local";
-/// The region the emulator plays.
+/// The region that the emulator simulates.
 pub(crate) const REGION: &str = "us-east-1";
 
 /// The directory of one local stack.
@@ -20,12 +20,12 @@ pub(crate) struct LocalDir {
     dir: PathBuf,
 }
 
-/// target/local/stack.json: what tests and tools need to find their way around a running stack.
+/// target/local/stack.json: the data that tests and tools need about a running stack.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StackFile {
-    /// The public face: pages and /api/*, as behind a custom domain.
+    /// The public address: pages and /api/*, as behind a custom domain.
     pub(crate) site: String,
-    /// Third-party look-alikes and their control.
+    /// The simulated vendors and their control calls.
     pub(crate) sandbox: String,
     /// The emulator.
     pub(crate) aws_endpoint: String,
@@ -35,25 +35,25 @@ pub(crate) struct StackFile {
     pub(crate) region: String,
     /// The secret that signs webhooks here.
     pub(crate) stripe_webhook_secret: String,
-    /// Vendors reached for real, by name: stripe, gemini, graph.
+    /// Vendors that are real, by name: stripe, gemini, graph.
     pub(crate) real_vendors: Vec<String>,
-    /// Where the toll takes USDC, and a funded wallet of the sandbox.
+    /// The toll's data, and a funded wallet of the sandbox.
     #[serde(default)]
     pub(crate) toll: Toll,
     /// Every output of the CloudFormation stack.
     pub(crate) outputs: BTreeMap<String, String>,
 }
 
-/// The toll as a local stack has it.
+/// The toll of a local stack.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Toll {
-    /// CAIP-2.
+    /// The network (CAIP-2).
     pub(crate) network: String,
     /// The contract of USDC.
     pub(crate) asset: String,
-    /// Who is paid.
+    /// The recipient of payments.
     pub(crate) pay_to: String,
-    /// The key of a funded wallet, which opens nothing but the sandbox.
+    /// The key of a funded wallet, which is useful only in the sandbox.
     pub(crate) wallet_key: String,
     /// The node.
     pub(crate) rpc: String,
@@ -62,7 +62,7 @@ pub(crate) struct Toll {
 }
 
 impl Toll {
-    /// At this sandbox.
+    /// The toll with this sandbox.
     pub(crate) fn of(sandbox: &str) -> Self {
         Self {
             network: "eip155:84532".to_owned(),
@@ -76,7 +76,7 @@ impl Toll {
 }
 
 impl LocalDir {
-    /// The given directory, else ORACLE_LOCAL_DIR, else target/local of this repository.
+    /// The given directory, or else ORACLE_LOCAL_DIR, or else target/local of this repository.
     pub(crate) fn new(chosen: Option<PathBuf>) -> Result<Self, Error> {
         let root = repository()?;
         let dir = match chosen.or_else(|| std::env::var_os("ORACLE_LOCAL_DIR").map(PathBuf::from)) {
@@ -128,7 +128,7 @@ impl LocalDir {
             .map_err(|error| Error::Refused(format!("{} is not what this version writes: {error}", path.display())))
     }
 
-    /// Writes a JSON file of the directory in one step, so that no reader ever sees half of it.
+    /// Writes a JSON file of the directory atomically, so that no reader sees a part of it.
     pub(crate) fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), Error> {
         let path = self.file(name);
         let unfinished = self.file(&format!("{name}.unfinished"));
@@ -139,14 +139,14 @@ impl LocalDir {
             .map_err(Error::io(format!("writing {}", path.display())))
     }
 
-    /// Removes a file of the directory, if there.
+    /// Removes a file of the directory, if it exists.
     pub(crate) fn remove(&self, name: &str) {
-        // Absence is what is wanted.
+        // A missing file is fine.
         let _ = fs::remove_file(self.file(name));
     }
 }
 
-/// The root of the repository this program was built from, or the one it is started in.
+/// The root of the repository that this program was built from, or of the one it is started in.
 pub(crate) fn repository() -> Result<PathBuf, Error> {
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let current = std::env::current_dir().map_err(Error::io("the current directory"))?;

@@ -1,5 +1,5 @@
-//! `cargo xtask`: everything a developer or the continuous integration runs, from one place.
-// The one kind of crate that talks to a person at a terminal.
+//! `cargo xtask`: all commands for developers and for continuous integration.
+// A crate with output for a person at a terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -110,12 +110,13 @@ enum Command {
         after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here; a\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
-        /// One benchmark: size, start, requests, health, front-door, audit or filter (default: all)
+        /// One benchmark: size, start, requests, health, front-door, audit, filter, memory, authority, anvil, toll or
+        /// chat (default: all)
         name: Option<String>,
     },
     /// Run the functions in simulated worlds, with crashes, lost replies and slow vendors, and check every promise
     #[command(
-        after_help = "Example: cargo xtask sim --seeds 10000\nExample: cargo xtask sim --seed 4711\n\nThe same seed does the same, to the letter of its trace."
+        after_help = "Example: cargo xtask sim --seeds 10000\nExample: cargo xtask sim --seed 4711\nExample: cargo xtask sim --chat --first 301 --seeds 2000\n\nThe same seed does the same, to the letter of its trace. The agents that buy at the toll live in worlds of their own,\nwith the same seeds."
     )]
     Sim {
         /// How many worlds
@@ -133,6 +134,12 @@ enum Command {
         /// Give a port or a queue one defect after the other, and print the first world of --seeds that shows it
         #[arg(long)]
         defects: bool,
+        /// Worlds of the chat and its subscriptions instead of sales
+        #[arg(long)]
+        chat: bool,
+        /// Compile with optimisation, in a directory of its own: for tens of thousands of worlds
+        #[arg(long)]
+        optimized: bool,
     },
     /// Ask a model with the prompts as built, and refuse them when more internal vocabulary comes back than before
     #[command(
@@ -228,8 +235,8 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
-        Command::Sim { seeds, first, seed, keep_going, defects } => {
-            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects })
+        Command::Sim { seeds, first, seed, keep_going, defects, chat, optimized } => {
+            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
         Command::Mutants { sample, containing, seeds, list, json: _ } => {

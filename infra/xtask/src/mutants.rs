@@ -1,8 +1,8 @@
-//! `mutants`: mutation testing of the crates that decide. Each mutant is one small change of the code, as
-//! cargo-mutants finds them; one that no test notices shows a rule that nothing holds in place.
+//! `mutants`: mutation testing of the crates that make decisions. A mutant is one small change of the code, found by
+//!   cargo-mutants; a mutant that no test detects shows a rule that no test covers.
 //!
-//! cargo-mutants lists the mutants. The judging is our own, because cargo-mutants runs the same tests on every mutant
-//! and most mutants are caught by the cheapest judge, the crate's own tests.
+//! cargo-mutants only lists the mutants. This module runs the tests itself: cargo-mutants runs the same tests on every
+//! mutant, but the cheapest judge, the crate's own tests, catches most of them.
 
 mod judge;
 mod mutant;
@@ -16,15 +16,15 @@ use plan::Plan;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode, time::Instant};
 
-/// Which mutants, and what to do with them.
+/// Which mutants to run, and how.
 pub(crate) struct Options {
-    /// How many to draw; all of them where it is missing.
+    /// How many mutants to draw; `None` means all.
     pub(crate) sample: Option<usize>,
     /// Only mutants whose name contains this.
     pub(crate) containing: Option<String>,
-    /// How many simulated worlds judge a mutant that other tests missed.
+    /// How many simulated worlds judge a mutant that the other tests missed.
     pub(crate) seeds: u64,
-    /// Name the mutants and stop.
+    /// Lists the mutants and does not test them.
     pub(crate) list: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     Ok(if missed == 0 && stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The last line: how many mutants had which outcome, and the share of viable ones that a test noticed.
+/// The last line: how many mutants had which outcome, and the share of viable mutants that a test detected.
 fn summary(counts: &BTreeMap<&'static str, usize>, commit: &str, listed: usize, stale: usize) -> Value {
     let count = |word: &str| counts.get(word).copied().unwrap_or(0);
     let noticed = count("caught") + count("timeout");

@@ -1,7 +1,7 @@
-//! Child processes: started in process groups of their own, written down, and stopped by id.
+//! Child processes: each starts in its own process group, is recorded, and is stopped by its id.
 //!
-//! A process is known by its id and its start time together, so that an id the system has given to somebody else since
-//! is never signalled.
+//! A process is identified by its id and its start time together, so that another process that later got the same id is
+//! never signalled.
 
 use crate::{error::Error, local_dir::LocalDir};
 use nix::{
@@ -20,50 +20,50 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a process has to end by itself before it is killed.
+/// How long a process has to end after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// A process written down so that a later command can find it.
+/// A process, recorded so that a later command can find it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Recorded {
-    /// What it is, for messages.
+    /// The name, for messages.
     pub(crate) name: String,
-    /// Its id, and for children also their process group's.
+    /// The process id; for children also the id of their process group.
     pub(crate) pid: i32,
-    /// When it started, in the system's own notation.
+    /// The start time in the operating system's notation.
     started: String,
 }
 
-/// processes.json: what runs for a stack.
+/// processes.json: the running processes of a stack.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Running {
-    /// The `up` that watches over the rest.
+    /// The `up` that supervises the others.
     pub(crate) supervisor: Recorded,
-    /// What it started.
+    /// The processes that the supervisor started.
     pub(crate) children: Vec<Recorded>,
 }
 
 impl Recorded {
-    /// Writes down a living process.
+    /// Records a running process.
     fn new(name: &str, pid: i32) -> Self {
         Self { name: name.to_owned(), pid, started: start_time(pid).unwrap_or_default() }
     }
 
-    /// Whether the process that was written down still runs (and is not another one with its id).
+    /// Whether the recorded process still runs (and not another process with the same id).
     pub(crate) fn is_alive(&self) -> bool {
         start_time(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// Asks the process alone to end.
+    /// Sends SIGTERM to this process only.
     pub(crate) fn terminate(&self) {
         if self.is_alive() {
-            // Already gone is fine.
+            // It may have ended already.
             let _ = nix::sys::signal::kill(Pid::from_raw(self.pid), Signal::SIGTERM);
         }
     }
 
-    /// Ends the whole process group this process leads.
+    /// Stops the process group that this process leads.
     pub(crate) fn stop_group(&self) {
         if !self.is_alive() {
             return;
@@ -73,22 +73,22 @@ impl Recorded {
         if !wait_until(GRACE, || !self.is_alive()) {
             let _ = killpg(group, Signal::SIGKILL);
         }
-        // Members may outlive their leader; the group's id is not given away while one does.
+        // Members may outlive their leader; the system does not reuse the group's id while one of them runs.
         if killpg(group, None) != Err(Errno::ESRCH) {
             let _ = killpg(group, Signal::SIGKILL);
         }
-        // A process that leads no group is left, if it did not listen before.
+        // A process that leads no group is killed by itself, unless it ended on SIGTERM.
         if !wait_until(GRACE, || !self.is_alive()) {
             let _ = nix::sys::signal::kill(group, Signal::SIGKILL);
         }
     }
 }
 
-/// A notation of when a process started; None when there is no such process (a zombie counts as none).
+/// The start time of a process in some notation; `None` if there is no such process or it is a zombie.
 fn start_time(pid: i32) -> Option<String> {
     if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // The command name in brackets may contain anything: count fields from its end. State is the first of them,
-        // the start time (in clock ticks since boot) the twentieth.
+        // The command name in parentheses may contain anything, so the fields are counted from its end: the first is
+        // the state, the twentieth is the start time (in clock ticks since boot).
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         return (!matches!(*fields.first()?, "Z" | "X"))
@@ -102,7 +102,7 @@ fn start_time(pid: i32) -> Option<String> {
     (!started.is_empty()).then_some(started)
 }
 
-/// Waits until the condition holds; false when the time is over first.
+/// Waits until the condition is true; returns false if the time limit ends first.
 pub(crate) fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {
@@ -116,7 +116,7 @@ pub(crate) fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -
     }
 }
 
-/// Starts processes and stops every one of them again.
+/// Starts processes, and stops all of them.
 #[derive(Clone)]
 pub(crate) struct Supervisor {
     dir: LocalDir,
@@ -126,12 +126,12 @@ pub(crate) struct Supervisor {
 #[derive(Default)]
 struct Started {
     children: Vec<(Recorded, Child)>,
-    /// Set once everything was stopped: nothing may start any more.
+    /// True after everything was stopped: nothing may start any more.
     stopped: bool,
 }
 
 impl Supervisor {
-    /// A supervisor for one stack's processes, with nothing started.
+    /// A supervisor for the processes of one stack; it has started nothing yet.
     pub(crate) fn new(dir: &LocalDir) -> Self {
         Self { dir: dir.clone(), started: Arc::default() }
     }
@@ -140,7 +140,7 @@ impl Supervisor {
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a service in its own process group, its output going to its log.
+    /// Starts a service in its own process group; its output goes to its log.
     pub(crate) fn start(&self, name: &'static str, command: &mut Command) -> Result<(), Error> {
         let log_path = self.dir.log(name);
         let log = File::create(&log_path).map_err(Error::io(format!("creating {}", log_path.display())))?;
@@ -149,7 +149,7 @@ impl Supervisor {
         self.launch(name, command).map(|_| ())
     }
 
-    /// Runs a program to its end, its output going where the command says; it is stopped with all others.
+    /// Runs a program to its end; its output goes where the command says. `stop_all` stops it as well.
     pub(crate) fn run(&self, name: &'static str, command: &mut Command) -> Result<ExitStatus, Error> {
         let pid = self.launch(name, command)?;
         loop {
@@ -180,14 +180,14 @@ impl Supervisor {
         Ok(pid)
     }
 
-    /// The exit status of a service that has ended by itself, with its name.
+    /// The name and exit status of a service that has ended by itself.
     pub(crate) fn ended(&self) -> Option<(String, String)> {
         self.started().children.iter_mut().find_map(|(recorded, child)| {
             child.try_wait().ok().flatten().map(|status| (recorded.name.clone(), status.to_string()))
         })
     }
 
-    /// Writes down this process and its children for later commands.
+    /// Records this process and its children for later commands.
     pub(crate) fn record(&self) -> Result<(), Error> {
         let own_pid =
             i32::try_from(std::process::id()).map_err(|_| Error::Refused("a process id out of range".to_owned()))?;
@@ -198,7 +198,7 @@ impl Supervisor {
         self.dir.write("processes.json", &running)
     }
 
-    /// Stops everything that was started, last first, and lets nothing start again.
+    /// Stops everything that was started, the last first, and prevents further starts.
     pub(crate) fn stop_all(&self) {
         let mut started = self.started();
         started.stopped = true;
@@ -209,7 +209,7 @@ impl Supervisor {
     }
 }
 
-/// Processes that carry a stack's mark in their environment although nobody watches over them any more.
+/// Processes that have a stack's mark in their environment but no supervisor any more.
 pub(crate) fn leftovers(dir: &LocalDir) -> Vec<Recorded> {
     let mark = format!("{}={}", MARK, dir.path().display());
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -232,7 +232,7 @@ pub(crate) const MARK: &str = "ORACLE_LOCAL_STACK";
 mod tests {
     use super::*;
 
-    /// A directory of its own under the system's temporary one.
+    /// A directory for one test, under the system's temporary directory.
     fn directory(name: &str) -> Result<LocalDir, Error> {
         LocalDir::new(Some(std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()))))
     }

@@ -1,4 +1,4 @@
-//! Python environments: virtual ones under target/, made from the pinned lists in infra/local/.
+//! Virtual Python environments under target/, made from the pinned lists in infra/local/.
 
 use crate::{error::Error, local_dir::repository, processes::Supervisor};
 use sha2::{Digest, Sha256};
@@ -8,30 +8,30 @@ use std::{
     process::Command,
 };
 
-/// The oldest Python that the pinned packages run on.
+/// The oldest Python version that the pinned packages support.
 const OLDEST: (u32, u32) = (3, 10);
 
 /// A ready virtual environment.
 pub(crate) struct Environment(PathBuf);
 
 impl Environment {
-    /// A program installed in the environment.
+    /// The path of a program that is installed in the environment.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)
     }
 
-    /// The directory of its programs.
+    /// The directory of the environment's programs.
     pub(crate) fn programs(&self) -> PathBuf {
         self.0.join("bin")
     }
 }
 
-/// What the local stack runs in.
+/// The environment of the local stack.
 pub(crate) fn stack_environment(supervisor: &Supervisor) -> Result<Environment, Error> {
     prepare(supervisor, "target/local/venv", "requirements.txt")
 }
 
-/// Creates the environment, or finds it made from the same list already.
+/// Creates the environment, unless it was already made from the same list.
 pub(crate) fn prepare(supervisor: &Supervisor, directory: &str, requirements: &str) -> Result<Environment, Error> {
     let root = repository()?;
     let directory = root.join(directory);
@@ -42,7 +42,7 @@ pub(crate) fn prepare(supervisor: &Supervisor, directory: &str, requirements: &s
     let parent = directory.parent().unwrap_or(&root).to_path_buf();
     fs::create_dir_all(&parent).map_err(Error::io(format!("creating {}", parent.display())))?;
 
-    // Two commands may want it at the same time.
+    // Two commands may prepare it at the same time.
     let lock_path = directory.with_extension("lock");
     let lock = File::create(&lock_path).map_err(Error::io(format!("creating {}", lock_path.display())))?;
     lock.lock().map_err(Error::io(format!("locking {}", lock_path.display())))?;
@@ -68,16 +68,18 @@ pub(crate) fn prepare(supervisor: &Supervisor, directory: &str, requirements: &s
             log: Some(log.clone()),
         })
     };
-    // Over what may be there: a stack may be running from it, and an interrupted attempt is completed.
+    // The existing directory is not removed: a stack may run from it, and an interrupted attempt is completed.
     let target = directory.to_string_lossy();
     create(&python, &["-m", "venv", &target])?;
     let pip = directory.join("bin/python");
-    create(&pip, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", &list.to_string_lossy()])?;
+    // The lists are complete. Older versions of pip find extras of a pinned package unpinned, and refuse.
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"];
+    create(&pip, &[&install[..], &[&*list.to_string_lossy()]].concat())?;
     fs::write(&stamp, wanted).map_err(Error::io(format!("writing {}", stamp.display())))?;
     Ok(Environment(directory))
 }
 
-/// A Python that is new enough.
+/// A Python interpreter that is new enough.
 fn interpreter() -> Result<PathBuf, Error> {
     let names = ["python3", "python", "python3.13", "python3.12", "python3.11", "python3.10"];
     let code = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < {OLDEST:?})");

@@ -1,20 +1,34 @@
-//! `sim`: the simulation is a program of its own, built with the functions; this starts it.
+//! `sim`: starts the simulation, a separate program that is built with the functions, and then the toll's worlds.
 
 use crate::{error::Error, functions::cargo, local_dir::repository};
 use std::process::ExitCode;
 
-/// What to simulate.
+/// How cargo runs a simulation.
+const RUN: [&str; 3] = ["run", "--quiet", "--locked"];
+
+/// The profile of `--optimized` (`Cargo.toml`).
+const OPTIMIZED: [&str; 2] = ["--profile", "simulation"];
+
+/// The options of a simulation.
 pub(crate) struct Options {
     pub(crate) seeds: u64,
     pub(crate) first: u64,
     pub(crate) seed: Option<u64>,
     pub(crate) keep_going: bool,
     pub(crate) defects: bool,
+    pub(crate) chat: bool,
+    pub(crate) optimized: bool,
+}
+
+impl Options {
+    fn profile(&self) -> &'static [&'static str] {
+        if self.optimized { &OPTIMIZED } else { &[] }
+    }
 }
 
 pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
     let mut command = cargo();
-    command.current_dir(repository()?).args(["run", "--quiet", "--locked", "--package", "simulation"]);
+    command.current_dir(repository()?).args(RUN).args(options.profile()).args(["--package", "simulation"]);
     command.arg("--");
     command.args(["--seeds", &options.seeds.to_string(), "--first", &options.first.to_string()]);
     if let Some(seed) = options.seed {
@@ -23,9 +37,28 @@ pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
     if options.keep_going {
         command.arg("--keep-going");
     }
+    for (is_set, option) in [(options.defects, "--defects"), (options.chat, "--chat")] {
+        if is_set {
+            command.arg(option);
+        }
+    }
+    let status = command.status().map_err(Error::io("starting the simulation"))?;
+    let lived = (status.success() || options.keep_going) && toll(options)?;
+    Ok(if status.success() && lived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The worlds in which agents buy: whether every promise was kept, or every defect noticed. One seed is that of both.
+fn toll(options: &Options) -> Result<bool, Error> {
+    let (first, count) = options.seed.map_or((options.first, options.seeds), |seed| (seed, 1));
+    let mut command = cargo();
+    command.current_dir(repository()?).args(RUN).args(options.profile());
+    command.args(["--package", "toll", "--example", "worlds"]);
+    command.arg("--").args([first.to_string(), count.to_string()]);
     if options.defects {
         command.arg("--defects");
     }
-    let status = command.status().map_err(Error::io("starting the simulation"))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if options.keep_going {
+        command.arg("--keep-going");
+    }
+    Ok(command.status().map_err(Error::io("starting the toll's worlds"))?.success())
 }

@@ -1,4 +1,4 @@
-//! `test`: every check and test, in the order in which a failure is cheapest to learn about.
+//! `test`: all checks and tests. The steps with the cheapest failures run first.
 
 #[path = "../../../shared/rules/attestation/src/suite.rs"]
 mod attested_suite;
@@ -9,6 +9,7 @@ mod machine;
 mod npm;
 mod peers;
 mod prompts;
+mod results;
 mod steps;
 mod vendor_types;
 
@@ -26,16 +27,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Tests counted from what `cargo test` prints.
+/// The tests, counted from the output of `cargo test`.
 #[derive(Default, Clone, Copy, PartialEq, Debug)]
 struct Count {
     passed: u64,
     failed: u64,
 }
 
-/// What the steps share.
+/// The state that the steps share.
 struct Suite {
-    /// This program. Where it lies is asked first of all: a step that builds everything puts a new one in its place.
+    /// This program's path. It is determined first, because a step that builds everything replaces the file.
     program: PathBuf,
     root: PathBuf,
     supervisor: Supervisor,
@@ -45,14 +46,14 @@ struct Suite {
     skipped: RefCell<Vec<Skipped>>,
 }
 
-/// One step: its name on the command line, and what it does.
+/// One step: its name on the command line, and its function.
 struct Step {
     name: &'static str,
     about: &'static str,
     run: fn(&Suite) -> Result<Count, Error>,
 }
 
-/// Runs the chosen steps (all when none is), prints a summary, and ends with the line `N passed, N failed`.
+/// Runs the chosen steps (all if none is named), prints a summary, and ends with the line `N passed, N failed`.
 pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, Error> {
     let mut chosen: Vec<&Step> = steps::STEPS.iter().collect();
     if sam || only.iter().any(|name| name == steps::SAM.name) {
@@ -103,7 +104,7 @@ fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skip
         let (verdict, count) = match outcome {
             Ok(count) if count.failed == 0 => ("ok", *count),
             Ok(count) => ("FAILED", *count),
-            // A step that could not run its tests counts as one failure, or it would look like none.
+            // A step that could not run its tests counts as one failure; otherwise the total would show none.
             Err(_) => ("FAILED", Count { passed: 0, failed: 1 }),
         };
         total.passed += count.passed;
@@ -117,7 +118,7 @@ fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skip
     if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Sums up the `test result:` lines of a `cargo test` run.
+/// Adds up the `test result:` lines of a `cargo test` run.
 fn count(output: &str) -> Count {
     let number = |line: &str, what: &str| {
         line.split([';', '.']).find_map(|part| part.trim().strip_suffix(what)?.trim().parse::<u64>().ok()).unwrap_or(0)

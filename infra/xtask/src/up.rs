@@ -1,4 +1,4 @@
-//! `up` and `down`: a whole stack started in order, watched over, and stopped without a trace.
+//! `up` and `down`: start a whole stack in order, supervise it, and stop it so that nothing is left.
 
 use crate::{
     deployment::{self, Addresses},
@@ -29,22 +29,22 @@ use tokio::signal::unix::{SignalKind, signal};
 const SITE_PORT: u16 = 8080;
 const SANDBOX_PORT: u16 = 8090;
 const EMULATOR_PORT: u16 = 4566;
-/// How long a service has to answer after its start.
+/// How long a service may take from its start to its first answer.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// How a stack is to be started.
+/// How `up` starts a stack.
 pub(crate) struct Options {
-    /// Leave it running and return.
+    /// Leaves the stack running and returns.
     pub(crate) detach: bool,
-    /// The programs lie there already: build none.
+    /// The programs are already built: build nothing.
     pub(crate) built: bool,
-    /// Use no real vendor, whatever .env says.
+    /// Uses no real vendor, whatever .env contains.
     pub(crate) sandbox_only: bool,
-    /// Template parameters other than the usual, NAME=VALUE.
+    /// Template parameters other than the defaults, as NAME=VALUE.
     pub(crate) parameters: Vec<(String, String)>,
 }
 
-/// Starts the stack, or brings a running one up to date.
+/// Starts the stack, or updates a running one.
 pub(crate) fn up(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     let begin = Instant::now();
     if let Some(running) = dir.read::<Running>("processes.json")? {
@@ -57,13 +57,13 @@ pub(crate) fn up(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     if options.detach { detached(dir, options) } else { foreground(dir, options, begin) }
 }
 
-/// Stops the stack of this directory and says so.
+/// Stops the stack of this directory, and reports it.
 pub(crate) fn down(dir: &LocalDir) -> Result<ExitCode, Error> {
     eprintln!("{}", if stop(dir)? { "stopped" } else { "nothing was running" });
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stops the stack of this directory; false when nothing was running.
+/// Stops the stack of this directory; returns false if nothing was running.
 pub(crate) fn stop(dir: &LocalDir) -> Result<bool, Error> {
     let running = dir.read::<Running>("processes.json")?;
     match &running {
@@ -83,7 +83,7 @@ pub(crate) fn stop(dir: &LocalDir) -> Result<bool, Error> {
     }
 }
 
-/// Removes what a stack left behind: processes first, then the files that say it runs.
+/// Removes the remains of a stack: first its processes, then the files that mark it as running.
 fn clear(dir: &LocalDir, running: &Running) {
     for process in running.children.iter().chain([&running.supervisor]) {
         process.stop_group();
@@ -100,7 +100,7 @@ fn forget(dir: &LocalDir) {
     }
 }
 
-/// Starts a second `up` that stays, and shows its progress until the site answers.
+/// Starts a second `up` that stays in the background, and shows its progress until the site answers.
 fn detached(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     let supervisor = Supervisor::new(dir);
     forget_on_signal(&supervisor, dir)?;
@@ -131,7 +131,7 @@ fn detached(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     }
 }
 
-/// Copies what a log has gained to standard error; returns its new length.
+/// Copies the new text of a log to standard error; returns the log's new length.
 fn show(log: &Path, from: u64) -> Result<u64, Error> {
     let what = || format!("reading {}", log.display());
     let mut file = fs::File::open(log).map_err(Error::io(what()))?;
@@ -151,7 +151,7 @@ fn foreground(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitC
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// Returns when a service has ended although nobody asked it to.
+/// Returns when a service has ended by itself.
 fn watch(dir: &LocalDir, supervisor: &Supervisor) -> Result<(), Error> {
     loop {
         if let Some((program, status)) = supervisor.ended() {
@@ -162,7 +162,7 @@ fn watch(dir: &LocalDir, supervisor: &Supervisor) -> Result<(), Error> {
     }
 }
 
-/// Ctrl-C is the usual way to end a foreground stack, so it is a success.
+/// Ctrl-C is the usual way to end a foreground stack, so the exit code is success.
 fn forget_on_signal(supervisor: &Supervisor, dir: &LocalDir) -> Result<(), Error> {
     let dir = dir.clone();
     stop_on_signal(supervisor, move || {
@@ -171,8 +171,8 @@ fn forget_on_signal(supervisor: &Supervisor, dir: &LocalDir) -> Result<(), Error
     })
 }
 
-/// From now on SIGINT and SIGTERM stop everything that was started, do what is left to do, and end this process with
-/// the exit code that it gives.
+/// Installs a handler: SIGINT and SIGTERM stop everything that was started, call `last`, and end this process with the
+/// exit code that `last` returns.
 pub(crate) fn stop_on_signal(
     supervisor: &Supervisor,
     last: impl FnOnce() -> i32 + Send + 'static,
@@ -207,7 +207,7 @@ pub(crate) fn stop_on_signal(
         .map_err(Error::io("watching for Ctrl-C"))
 }
 
-/// Says what is being done and how long it took.
+/// Prints the name of a step, runs it, and prints its duration.
 fn step<T>(what: &str, action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     eprintln!("• {what}");
     let begin = Instant::now();
@@ -216,7 +216,8 @@ fn step<T>(what: &str, action: impl FnOnce() -> Result<T, Error>) -> Result<T, E
     Ok(done)
 }
 
-/// The Python environment and the binaries, prepared side by side: one waits for the network, the other for the processor.
+/// Prepares the Python environment and the binaries in parallel: the first waits for the network, the second for the
+/// processor.
 fn prepare(supervisor: &Supervisor, options: &Options) -> Result<(python::Environment, Built), Error> {
     thread::scope(|scope| {
         let environment = scope.spawn(|| python::stack_environment(supervisor));
@@ -229,7 +230,7 @@ fn prepare(supervisor: &Supervisor, options: &Options) -> Result<(python::Enviro
 }
 
 fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Instant) -> Result<(), Error> {
-    // Before anything takes long, so that `down` finds it.
+    // Recorded before the slow steps, so that `down` finds the processes.
     supervisor.record()?;
     let vendors = Vendors::new(dir, options.sandbox_only)?;
     let (environment, built) = prepare(supervisor, options)?;
@@ -244,7 +245,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
         supervisor.start("ministack", &mut emulator(dir, &environment, emulator_port))?;
         await_port(dir, supervisor, "ministack", emulator_port)
     })?;
-    // What the sandbox was asked and answered, for `cargo xtask test --only vendors`: this stack's alone.
+    // The sandbox's calls and replies, for `cargo xtask test --only vendors`; only those of this stack.
     let recording = dir.file("vendor-calls.jsonl");
     fs::write(&recording, "").map_err(Error::io(format!("writing {}", recording.display())))?;
     step(&format!("starting the sandbox at {sandbox}"), || {
@@ -284,7 +285,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     dir.write("stack.json", &stack)
 }
 
-/// Builds and deploys into the stack that runs.
+/// Builds, and deploys to the running stack.
 fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode, Error> {
     if !dir.file("stack.json").exists() {
         return Err(Error::Refused("another `cargo xtask up` is starting this stack just now".to_owned()));
@@ -320,11 +321,12 @@ fn is_newer(file: &Path, than: &Path) -> bool {
 
 fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -> BTreeMap<String, String> {
     let mut parameters = vendors.parameters(site, sandbox);
-    // Functions are built for this machine, and no flood comes here.
+    // Functions are built for this machine, and a local stack needs no firewall.
     parameters.insert("Architecture".to_owned(), architecture().to_owned());
     parameters.insert("Firewall".to_owned(), "off".to_owned());
     if vendors.real.is_empty() {
-        // A fault planned for the next call of a look-alike is meant for the user's call, not for the probe's or the smoke test's.
+        // The probe and the smoke test would use up a fault that a developer plans for the next call of a simulated
+        // vendor.
         parameters.insert("BootProbe".to_owned(), "DISABLED".to_owned());
         parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }
@@ -332,7 +334,7 @@ fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -
     parameters
 }
 
-/// This machine's processor, as Lambda names it.
+/// This machine's processor architecture, in Lambda's terms.
 pub(crate) fn architecture() -> &'static str {
     if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x86_64" }
 }
@@ -352,8 +354,8 @@ fn announce(stack: &StackFile, begin: Instant) {
     );
 }
 
-/// The emulator's process. Functions inherit its environment, so it gets a clean one: no key of the developer's shell
-/// reaches a function that the template does not give it.
+/// The emulator's process. Functions inherit its environment, so it starts with an empty one: a function gets no key of
+/// the developer's shell, only what the template gives it.
 fn emulator(dir: &LocalDir, environment: &python::Environment, port: u16) -> Command {
     let mut command = Command::new(environment.program("ministack"));
     command.current_dir(dir.path()).env_clear();
@@ -370,9 +372,9 @@ fn emulator(dir: &LocalDir, environment: &python::Environment, port: u16) -> Com
         .env("BIND_HOST", "127.0.0.1")
         .env("MINISTACK_HOST", "127.0.0.1")
         .env("GATEWAY_PORT", port.to_string())
-        // Requests must be signed, and each function may do what its role in template.yaml says and nothing else.
+        // Requests must be signed, and each function has exactly the permissions of its role in template.yaml.
         .env("AUTH", "true")
-        // Functions call back to the emulator with this.
+        // The functions' credentials and address for calls to the emulator.
         .env("AWS_ENDPOINT_URL", address(port))
         .env("AWS_DEFAULT_REGION", REGION)
         .env("AWS_ACCESS_KEY_ID", "test")
@@ -413,7 +415,7 @@ fn address(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// Listens on the preferred port, or on any free one when it is taken.
+/// Listens on the preferred port, or on any free port if it is taken.
 fn listen(preferred: u16) -> Result<TcpListener, Error> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, preferred))
         .or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))

@@ -1,6 +1,6 @@
-//! Which vendors the local stack reaches for real, and the template parameters and secrets that follow.
+//! Which vendors of the local stack are real, and the template parameters and secrets that result.
 //!
-//! A vendor whose keys are in .env is real: its base URL stays empty. Every other one is the sandbox.
+//! A vendor whose keys are in .env is real: its base URL stays empty. The sandbox simulates all others.
 
 use crate::{error::Error, local_dir::LocalDir};
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
 /// The vendors of one stack.
 pub(crate) struct Vendors {
-    /// Names of those reached for real.
+    /// The names of the real vendors.
     pub(crate) real: Vec<String>,
     /// The secret that signs webhooks.
     pub(crate) webhook_secret: String,
     parameters: BTreeMap<String, String>,
-    /// What `up` fills the stack's secrets with, by their names.
+    /// The values of the stack's secrets, by name; `up` stores them.
     pub(crate) secrets: BTreeMap<String, Value>,
 }
 
-/// secrets.json: made up once per stack directory, so that deploying again changes nothing.
+/// secrets.json: generated once per stack directory, so that another deployment changes nothing.
 #[derive(Serialize, Deserialize)]
 struct Secrets {
     webhook_secret: String,
     audit_key: String,
-    /// Missing in a file that an older `up` wrote.
+    /// Missing in files that an older `up` wrote.
     #[serde(default)]
     smoke_secret: String,
 }
 
 impl Vendors {
-    /// Reads .env (unless only the sandbox is wanted) and the stack's own made-up secrets.
+    /// Reads .env (unless `sandbox_only`) and the stack's generated secrets.
     pub(crate) fn new(dir: &LocalDir, sandbox_only: bool) -> Result<Self, Error> {
         let secrets = secrets(dir)?;
         let keys = if sandbox_only { BTreeMap::new() } else { dotenv(&dir.root().join(".env"))? };
@@ -82,6 +82,7 @@ impl Vendors {
             real.push("graph".to_owned());
             graph.extend(key("GRAPH_CLIENT_SECRET").map(|secret| ("client_secret", secret)));
         }
+        let refresh_token = graph.remove("refresh_token");
         let sender = key("GRAPH_SENDER").unwrap_or_else(|| "oracle@42sisters.ai".to_owned());
         let secrets = [
             ("stripe", json!({ "secret_key": secret_key })),
@@ -91,6 +92,7 @@ impl Vendors {
             ("stripe-smoke", json!({ "secret_key": smoke_key, "signing_secret": secrets.smoke_secret })),
             ("gemini", json!({ "api_key": gemini_key.unwrap_or_else(|| "sandbox-gemini-key".to_owned()) })),
             ("graph", json!(graph)),
+            ("graph-token", json!({ "refresh_token": refresh_token })),
             ("chat", json!({ "subscriber_key": format!("chat-{}", secrets.audit_key) })),
             ("audit", json!({ "current": "v1", "keys": { "v1": secrets.audit_key } })),
         ];
@@ -117,13 +119,13 @@ impl Vendors {
                 parameters.insert(parameter.to_owned(), format!("{sandbox}/{face}"));
             }
         }
-        // Nobody's money moves on a local stack: the toll meets the sandbox, whichever vendors are real.
+        // No real money moves on a local stack: the toll always uses the sandbox, even if other vendors are real.
         for (parameter, value) in [
             ("TollPayTo", TOLL_PAY_TO.to_owned()),
             ("TollNetwork", TOLL_NETWORK.to_owned()),
             ("TollFacilitatorUrl", format!("{sandbox}/facilitator")),
             ("TollRpcUrl", format!("{sandbox}/rpc")),
-            // Everybody on a local stack comes from one network.
+            // All requests on a local stack come from one network.
             ("ChatMailsPerMinute", "100000".to_owned()),
             ("ChatPerNetwork", "100000".to_owned()),
         ] {
@@ -133,7 +135,7 @@ impl Vendors {
     }
 }
 
-/// Who is paid in USDC on a local stack, and where.
+/// The recipient of USDC payments on a local stack, and the chain.
 pub(crate) const TOLL_PAY_TO: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 pub(crate) const TOLL_NETWORK: &str = "base-sepolia";
 
@@ -160,7 +162,7 @@ fn secrets(dir: &LocalDir) -> Result<Secrets, Error> {
     Ok(secrets)
 }
 
-/// KEY=VALUE lines; `#` begins a comment line, quotes around a value and a leading `export` are dropped.
+/// The variables of a file; none if it does not exist.
 fn dotenv(path: &Path) -> Result<BTreeMap<String, String>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => parse_dotenv(&text),
@@ -170,22 +172,10 @@ fn dotenv(path: &Path) -> Result<BTreeMap<String, String>, Error> {
 }
 
 fn parse_dotenv(text: &str) -> Result<BTreeMap<String, String>, Error> {
-    let mut keys = BTreeMap::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let Some((name, value)) = line.strip_prefix("export ").unwrap_or(line).split_once('=') else {
-            // The line itself may be a secret.
-            return Err(Error::Refused(format!(".env: line {} is not KEY=VALUE", index + 1)));
-        };
-        let value = value.trim();
-        let unquoted =
-            ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(value);
-        keys.insert(name.trim().to_owned(), unquoted.to_owned());
-    }
-    Ok(keys)
+    let numbered = dotenvy::from_read_iter(text.as_bytes()).enumerate();
+    // The parser's error repeats the line, which may contain a secret.
+    let refused = |number| Error::Refused(format!(".env: variable {} is not KEY=VALUE", number + 1));
+    numbered.map(|(number, pair)| pair.map_err(|_| refused(number))).collect()
 }
 
 #[cfg(test)]
@@ -212,6 +202,9 @@ mod tests {
         let smoke = json!({ "secret_key": "sk_test_sandbox", "signing_secret": "whsec_smoke" });
         assert_eq!(vendors.secrets["stripe-webhook"], json!({ "signing_secrets": ["whsec_made_up"] }));
         assert_eq!(vendors.secrets["stripe-smoke"], smoke);
+        let application = json!({ "tenant_id": "sandbox-tenant", "client_id": "sandbox-client" });
+        assert_eq!(vendors.secrets["graph"], application);
+        assert_eq!(vendors.secrets["graph-token"], json!({ "refresh_token": "sandbox-refresh-token" }));
         assert_eq!(vendors.secrets["audit"], json!({ "current": "v1", "keys": { "v1": "00" } }));
         Ok(())
     }
@@ -236,7 +229,8 @@ mod tests {
             ("STRIPE_SECRET_KEY=sk_live_1\nSTRIPE_WEBHOOK_SECRET=w", "live key"),
             ("STRIPE_SECRET_KEY=sk_test_1", "STRIPE_WEBHOOK_SECRET"),
             ("GRAPH_TENANT_ID=t\nGRAPH_CLIENT_ID=c\nGRAPH_SENDER=s", "GRAPH_REFRESH_TOKEN"),
-            ("GEMINI_API_KEY", "line 1"),
+            ("GEMINI_API_KEY", "variable 1"),
+            ("GEMINI_API_KEY=two words", "variable 1"),
         ] {
             let message = choose(text).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(named), "{message}");

@@ -1,4 +1,4 @@
-//! How long `oracle audit report` takes over a million records, each a file of its own as in a copy of the log.
+//! Measures `oracle audit report` over a million records, each in its own file as in a copy of the log.
 
 use super::{Bench, report, run};
 use crate::{
@@ -13,16 +13,16 @@ use std::{
     time::Instant,
 };
 
-/// Operators see everything, point 6: so many within a minute.
+/// Operators see everything, point 6: this many within a minute.
 const RECORDS: u64 = 1_000_000;
 
-/// In the dev profile, which is what an operator has who starts it from the checkout.
+/// Built in the dev profile, like an operator's build from the checkout.
 pub(super) fn audit(bench: &Bench) -> Result<(), Error> {
     let root = repository()?;
     let build = ["build", "--locked", "--package", "oracle-cli", "--bin", "oracle"];
     run(bench, "cargo build", cargo().current_dir(&root).args(build))?;
     let log = bench.dir.file("audit-log");
-    // Written once: it is the same every time. The name is given when it is whole.
+    // Written once, because it is always the same. It gets its name when it is complete.
     if !log.exists() {
         let unfinished = bench.dir.file("audit-log.unfinished");
         let _ = fs::remove_dir_all(&unfinished);

@@ -1,5 +1,5 @@
-//! Ordinary English to count false hits on: documentation packages of Debian, fetched once and kept under
-//! `target/corpus`. Nobody wrote them with the block list in mind.
+//! Ordinary English for counting false hits: documentation packages of Debian, downloaded once and stored in
+//! `target/corpus`. Their authors did not know the block list.
 
 use super::text::{self, Format};
 use crate::{error::Error, processes::Supervisor};
@@ -27,11 +27,11 @@ const PACKAGES: [&str; 14] = [
     "postgresql-doc-15",
 ];
 
-/// One text file per package, fetched and extracted where it is not there yet.
+/// One text file per package, downloaded and extracted if it does not exist yet.
 ///
 /// # Errors
 ///
-/// When a package cannot be fetched or unpacked; the message says which and what would help.
+/// When a package cannot be downloaded or unpacked; the message names the package and a remedy.
 pub(crate) fn texts(supervisor: &Supervisor, root: &Path) -> Result<Vec<PathBuf>, Error> {
     let directory = root.join("target/corpus");
     fs::create_dir_all(&directory).map_err(Error::io(format!("creating {}", directory.display())))?;
@@ -48,13 +48,13 @@ pub(crate) fn texts(supervisor: &Supervisor, root: &Path) -> Result<Vec<PathBuf>
     Ok(PACKAGES.into_iter().map(text_of).collect())
 }
 
-/// Downloads packages without installing them; refreshes the package lists when that is what is missing.
+/// Downloads packages without installing them; refreshes the package lists if they are missing.
 fn download(supervisor: &Supervisor, directory: &Path, packages: &[&str]) -> Result<(), Error> {
     let apt = |arguments: &[&str]| -> Result<bool, Error> {
         // As root, apt would otherwise change to a user who may not write here.
         let mut command = Command::new("apt-get");
         command.args(["--quiet", "--quiet", "-o", "APT::Sandbox::User=root"]).args(arguments).current_dir(directory);
-        // Standard output is the benchmark's.
+        // Standard output belongs to the benchmark.
         command.stdout(std::io::stderr());
         Ok(supervisor.run("apt-get", &mut command)?.success())
     };
@@ -73,7 +73,7 @@ fn download(supervisor: &Supervisor, directory: &Path, packages: &[&str]) -> Res
     )))
 }
 
-/// Unpacks a package and writes all its documentation as one text.
+/// Unpacks a package and writes all its documentation to one text.
 fn extract(supervisor: &Supervisor, archives: &Path, package: &str, text: &Path) -> Result<(), Error> {
     let tree = archives.join(package);
     let prefix = format!("{package}_");
@@ -85,16 +85,16 @@ fn extract(supervisor: &Supervisor, archives: &Path, package: &str, text: &Path)
     if !unpacked.success() {
         return Err(Error::Refused(format!("{} cannot be unpacked ({unpacked})", archive.display())));
     }
-    // It complains about links, at length; what matters is whether any text is there in the end.
+    // gzip prints many warnings about links; only the extracted text matters.
     supervisor.run("gzip", Command::new("gzip").args(["-dfrq"]).arg(&tree).stderr(Stdio::null()))?;
     let mut files = Vec::new();
     walk(&tree, &tree, &mut files)?;
-    // Where there is HTML, plain text is the same once more.
+    // If there is HTML, the plain text has the same content.
     let has_markup = files.iter().any(|(_, format)| *format == Format::Markup);
     let mut all = String::new();
     for (path, format) in files.iter().filter(|(_, format)| !(has_markup && *format == Format::Plain)) {
         let bytes = fs::read(path).map_err(Error::io(format!("reading {}", path.display())))?;
-        // Other encodings are other languages.
+        // Files in other encodings are in other languages.
         let Ok(source) = String::from_utf8(bytes) else { continue };
         if !source.contains('\0') {
             all.push_str(&text::readable(*format, &source));
@@ -105,7 +105,7 @@ fn extract(supervisor: &Supervisor, archives: &Path, package: &str, text: &Path)
         return Err(Error::Refused(format!("{} holds hardly any text", archive.display())));
     }
     fs::remove_dir_all(&tree).map_err(Error::io(format!("removing {}", tree.display())))?;
-    // Renamed into place, so that a text that is there is whole.
+    // Renamed at the end, so that an existing file is complete.
     let unfinished = text.with_extension("unfinished");
     fs::write(&unfinished, all).map_err(Error::io(format!("writing {}", unfinished.display())))?;
     fs::rename(&unfinished, text).map_err(Error::io(format!("renaming to {}", text.display())))
@@ -121,7 +121,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
-/// Every documentation file below a directory, in the order of its path; links are passed over.
+/// Every documentation file below a directory, ordered by path; links are skipped.
 fn walk(root: &Path, directory: &Path, files: &mut Vec<(PathBuf, Format)>) -> Result<(), Error> {
     for path in entries(directory)? {
         let kind = fs::symlink_metadata(&path).map_err(Error::io(format!("reading {}", path.display())))?;

@@ -1,14 +1,18 @@
-//! Benchmarks that live beside what they measure: each prints its own JSON lines.
+//! Benchmarks that are in the crates that they measure: each prints its own JSON lines.
 
 use super::{Bench, corpus, run};
 use crate::{error::Error, functions::cargo, local_dir::repository};
 
-/// AWS requests and their price per delivered Full Breakdown.
+/// AWS requests per delivered Full Breakdown and per 1,000 exchanges of the chat, and their price.
 pub(super) fn requests(bench: &Bench) -> Result<(), Error> {
-    run(bench, "requests", cargo().args(["run", "--quiet", "--locked", "--package", "tests", "--example", "requests"]))
+    for (package, example) in [("tests", "requests"), ("chat", "chat_requests")] {
+        let example = ["run", "--quiet", "--locked", "--package", package, "--example", example];
+        run(bench, "requests", cargo().args(example))?;
+    }
+    Ok(())
 }
 
-/// The memory beside weavatrix-memory: cold boot, fold, and the promises of its tests in full numbers.
+/// The memory compared with weavatrix-memory: cold boot, fold, and the limits from its tests at full size.
 pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "memory_bench"];
     run(bench, "memory", cargo().args(example))
@@ -20,13 +24,13 @@ pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
     run(bench, "authority", cargo().args(example))
 }
 
-/// The quality gate's rule and its reading of texts.
+/// The quality gate's rules and its parsing of texts.
 pub(super) fn anvil(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "anvil-rules", "--example", "anvil_bench"];
     run(bench, "anvil", cargo().args(example))
 }
 
-/// The content filter beside its peers: times, then false hits on documentation that is fetched for it.
+/// The content filter compared with its peers: times, then false hits on downloaded documentation.
 pub(super) fn filter(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "filter", "--example", "bench"];
     run(bench, "filter", cargo().args(example))?;

@@ -1,11 +1,10 @@
-//! Hostile clients beside paying ones at the front door of a stack of its own: what strangers make us ask Stripe, and what
-//! they cost paying customers. Bounded, and on this machine only.
+//! Hostile and paying clients at the front door of a separate stack: how many Stripe calls hostile clients cause, and
+//! how much they delay paying customers. Limited, and on this machine only.
 
-use super::{Bench, median, report, run};
+use super::{Bench, UNSCHEDULED, median, on_stack, report};
 use crate::{
     error::Error,
     http::{Caller, HttpClient, client},
-    up,
 };
 use axum::{
     body::Body,
@@ -14,36 +13,26 @@ use axum::{
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::{
-    process::Command,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-/// How long paying customers are measured alone, and then beside hostile ones.
+/// How long paying customers are measured alone, and then together with hostile clients.
 const QUIET: Duration = Duration::from_secs(20);
 const BUSY: Duration = Duration::from_secs(60);
 
-/// Hostile clients, and the pause of each between two requests: some fifty requests a second together, as many as the
-/// gateway lets through to one route.
+/// The number of hostile clients, and the pause of each between two requests: about fifty requests a second together,
+/// as many as the gateway allows for one route.
 const HOSTILE: u64 = 10;
 const HOSTILE_PAUSE: Duration = Duration::from_millis(200);
 const PAYING_PAUSE: Duration = Duration::from_millis(500);
 
-/// The most calls of Stripe that a hostile request may cause, and how much later a paying customer may be served.
+/// The most Stripe calls per hostile request, and the greatest delay factor for a paying customer.
 const MOST_CALLS: f64 = 0.02;
 const MOST_DELAY: f64 = 2.0;
 
 pub(super) fn front_door(bench: &Bench) -> Result<(), Error> {
-    let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let mut start = Command::new(this);
-    start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(bench.dir.path());
-    for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
-        start.args(["--parameter", &format!("{schedule}=DISABLED")]);
-    }
-    run(bench, "cargo xtask up", &mut start)?;
-    let measured = measure(bench);
-    up::stop(&bench.dir)?;
-    measured
+    on_stack(bench, &UNSCHEDULED, || measure(bench))
 }
 
 fn measure(bench: &Bench) -> Result<(), Error> {
@@ -72,12 +61,12 @@ fn measure(bench: &Bench) -> Result<(), Error> {
     Ok(())
 }
 
-/// The value that so many per cent of the sorted values do not exceed.
+/// The value that this percentage of the sorted values does not exceed.
 fn at(sorted: &[f64], percent: usize) -> f64 {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
 }
 
-/// Buys a verdict and waits for it; says the session's id.
+/// Buys a verdict and waits for it; returns the session's id.
 fn delivered_sale(caller: &Caller, site: &str, sandbox: &str) -> Result<String, Error> {
     let order = json!({ "tier": "quick", "query": "Should I open a second shop next spring?" });
     let (_, bought) = caller.post(&format!("{site}/api/checkout"), &order)?;
@@ -104,7 +93,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Milliseconds of each reply to a paying customer, who opens the verdict and buys another one in turn.
+    /// The milliseconds of each reply to a paying customer, who alternately opens the verdict and buys another one.
     async fn paying(&self, duration: Duration) -> Vec<f64> {
         let order = json!({ "tier": "quick", "query": "Should I hire a second baker?" });
         let (begin, mut taken) = (Instant::now(), Vec::new());
@@ -128,7 +117,7 @@ impl Load<'_> {
         futures_util::future::join_all(clients).await;
     }
 
-    /// Guesses ids and codes, sends what is nothing, and forges events.
+    /// Guesses ids and codes, sends invalid requests, and forges events.
     async fn hostile(&self, client: u64, duration: Duration) {
         let begin = Instant::now();
         for number in 0u64.. {

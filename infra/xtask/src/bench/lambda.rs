@@ -1,4 +1,4 @@
-//! As much of Lambda and of AWS as one webhook invocation sees: the Runtime API, one secret, one queue.
+//! The parts of Lambda and of AWS that one webhook invocation uses: the Runtime API, one secret, one queue.
 
 use crate::error::Error;
 use axum::{
@@ -23,7 +23,7 @@ use tokio::{
 pub(super) const SIGNING_SECRET: &str = "whsec_bench";
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What one process took.
+/// The measurements of one process.
 pub(super) struct Measured {
     /// From the start of the process to its first poll, in milliseconds.
     pub(super) start_ms: f64,
@@ -56,7 +56,8 @@ pub(super) async fn measure(mut program: Command, event: &str) -> Result<Measure
         .env("AWS_LAMBDA_RUNTIME_API", address.to_string())
         .env("AWS_ENDPOINT_URL", format!("http://{address}"))
         .env("ORDERS_QUEUE_URL", format!("http://{address}/orders"))
-        .env("NOTICES_QUEUE_URL", format!("http://{address}/notices"));
+        .env("NOTICES_QUEUE_URL", format!("http://{address}/notices"))
+        .env("PAYMENTS_QUEUE_URL", format!("http://{address}/payments"));
     let begin = Instant::now();
     let mut child = program.spawn().map_err(Error::io("starting the program"))?;
     let outcome = async {
@@ -109,7 +110,7 @@ async fn aws(headers: HeaderMap) -> Response {
     ([("content-type", "application/x-amz-json-1.1")], reply.to_string()).into_response()
 }
 
-/// The process's largest resident size so far; only Linux tells.
+/// The process's largest resident size so far; only Linux reports it.
 fn peak_mib(pid: u32) -> Result<f64, Error> {
     let path = format!("/proc/{pid}/status");
     let status = std::fs::read_to_string(&path).map_err(Error::io(format!("reading {path}")))?;

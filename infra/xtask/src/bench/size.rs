@@ -1,4 +1,4 @@
-//! Zipped size of every function as it is deployed.
+//! Measures the zipped size of every function as deployed.
 
 use super::{Bench, report};
 use crate::{error::Error, functions::build_release, python};
@@ -8,7 +8,7 @@ use std::process::Command;
 pub(super) fn size(bench: &Bench) -> Result<(), Error> {
     let python = python::stack_environment(&bench.supervisor)?;
     for (name, binary) in build_release(&bench.supervisor, None)? {
-        // The same module and level that `sam` zips with.
+        // The same module and compression level as in `sam`.
         let code = "import sys, zipfile, io; b = io.BytesIO(); z = zipfile.ZipFile(b, 'w', zipfile.ZIP_DEFLATED); \
                     z.write(sys.argv[1], 'bootstrap'); z.close(); print(len(b.getvalue()))";
         let output = Command::new(python.program("python"))

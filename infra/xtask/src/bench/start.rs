@@ -1,5 +1,5 @@
-//! From process start to the first poll of the Runtime API, and peak memory after one paid event: the webhook function
-//! beside a bundled Node function for the same job.
+//! Measures the time from process start to the first poll of the Runtime API, and the peak memory after one paid event:
+//! the webhook function compared with a bundled Node function for the same task.
 
 use super::{
     Bench,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{error::Error, functions::build_release, local_dir::repository};
 use hmac::{Hmac, Mac};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use std::{
     fs,
@@ -17,7 +17,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Enough that the median of a busy machine means something.
+/// The number of runs: enough for a meaningful median on a busy machine.
 const RUNS: usize = 25;
 const NODE: &str = "infra/xtask/bench/node-webhook";
 
@@ -27,7 +27,7 @@ pub(super) fn start(bench: &Bench) -> Result<(), Error> {
     let bundle = bundle_node(bench)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Error::io("starting the benchmark"))?;
     let (mut ours, mut peers) = (Vec::new(), Vec::new());
-    // In turns, so that both see the same disturbances.
+    // Alternating, so that both have the same disturbances.
     for _ in 0..RUNS {
         ours.push(runtime.block_on(measure(isolated(&webhook), &event()?))?);
         let mut node = isolated(Path::new("node"));
@@ -50,8 +50,8 @@ pub(super) fn start(bench: &Bench) -> Result<(), Error> {
     Ok(())
 }
 
-/// A program with the environment of a function and nothing else.
-fn isolated(program: &Path) -> Command {
+/// A program with only the environment of a function.
+pub(super) fn isolated(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(path) = std::env::var_os("PATH") {
@@ -66,6 +66,7 @@ fn isolated(program: &Path) -> Command {
         ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
         ("AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH", "true"),
         ("STRIPE_WEBHOOK_SECRET_ID", "stripe-webhook"),
+        ("STRIPE_SMOKE_SECRET_ID", "stripe-smoke"),
         ("STRIPE_WEBHOOK_SECRET", SIGNING_SECRET),
         ("LOG_LEVEL", "error"),
     ] {
@@ -75,7 +76,7 @@ fn isolated(program: &Path) -> Command {
 }
 
 /// API Gateway's event for a signed, paid checkout.
-fn event() -> Result<String, Error> {
+pub(super) fn event() -> Result<String, Error> {
     let session = json!({
         "id": "cs_test_a1b2c3d4e5f6a1b2c3d4e5f6a1b2c3d4e5f6a1b2c3d4e5f6", "object": "checkout.session", "livemode": false,
         "mode": "payment", "status": "complete", "payment_status": "paid", "amount_total": 100, "currency": "cad",
@@ -92,22 +93,31 @@ fn event() -> Result<String, Error> {
         .map_err(|error| Error::Refused(format!("signing the event: {error}")))?;
     mac.update(format!("{now}.{body}").as_bytes());
     let signature = format!("t={now},v1={}", hex::encode(mac.finalize().into_bytes()));
-    Ok(json!({
-        "resource": "/api/webhook", "path": "/api/webhook", "httpMethod": "POST",
-        "headers": {"content-type": "application/json", "stripe-signature": signature},
-        "multiValueHeaders": {"content-type": ["application/json"], "stripe-signature": [signature]},
+    Ok(gateway_event(
+        "/api/webhook",
+        &json!({"content-type": "application/json", "stripe-signature": signature}),
+        &body,
+    ))
+}
+
+/// API Gateway's event for a POST.
+pub(super) fn gateway_event(path: &str, headers: &Value, body: &str) -> String {
+    let lists: Map<String, Value> =
+        headers.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), json!([value]))).collect();
+    json!({
+        "resource": path, "path": path, "httpMethod": "POST", "headers": headers, "multiValueHeaders": lists,
         "queryStringParameters": null, "multiValueQueryStringParameters": null, "pathParameters": null, "stageVariables": null,
         "requestContext": {
             "accountId": "000000000000", "apiId": "bench", "stage": "live", "httpMethod": "POST", "protocol": "HTTP/1.1",
-            "path": "/live/api/webhook", "resourcePath": "/api/webhook", "resourceId": "bench", "requestId": "bench",
+            "path": format!("/live{path}"), "resourcePath": path, "resourceId": "bench", "requestId": "bench",
             "identity": {"sourceIp": "127.0.0.1"},
         },
         "body": body, "isBase64Encoded": false,
     })
-    .to_string())
+    .to_string()
 }
 
-/// Installs the peer's packages under target/ and bundles it into one file, as one would deploy it.
+/// Installs the Node function's packages under target/ and bundles it into one file, like a deployment.
 fn bundle_node(bench: &Bench) -> Result<PathBuf, Error> {
     let (source, target) = (repository()?.join(NODE), bench.dir.file("node-webhook"));
     fs::create_dir_all(&target).map_err(Error::io("creating the peer's directory"))?;

@@ -1,9 +1,9 @@
-//! Readable text out of documentation: HTML and its kin, manual pages, plain text. Pure.
+//! Extracts readable text from documentation: HTML and similar formats, manual pages, plain text. Pure.
 
-/// The named character references that the filter knows, one a line.
+/// The named character references of the filter, one per line.
 const ENTITIES: &str = include_str!("../../../../shared/rules/filter/data/entities.txt");
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Format {
     /// HTML, or another markup language with tags.
@@ -14,7 +14,7 @@ pub(super) enum Format {
     Plain,
 }
 
-/// The format of an unpacked file, by its path inside its package; `None` for what is not documentation.
+/// The format of an unpacked file, by its path inside its package; `None` if it is not documentation.
 pub(super) fn format_of(path: &str) -> Option<Format> {
     const NOT_PROSE: [&str; 5] = ["copyright", "changelog", "readme", "news", "authors"];
     let name = path.rsplit('/').next()?.to_lowercase();
@@ -41,12 +41,12 @@ pub(super) fn readable(format: Format, source: &str) -> String {
     }
 }
 
-/// How many words a text has: runs without white space in which there is a letter.
+/// The number of words in a text: runs without white space that contain a letter.
 pub(super) fn words(text: &str) -> usize {
     text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count()
 }
 
-/// Without tags, comments, scripts and styles; block elements on lines of their own; references resolved.
+/// Removes tags, comments, scripts and styles; puts block elements on separate lines; resolves references.
 fn markup(source: &str) -> String {
     let mut out = String::with_capacity(source.len() / 2);
     let mut rest = source;
@@ -81,7 +81,7 @@ fn markup(source: &str) -> String {
     without_blank_runs(&out)
 }
 
-/// With one blank line at most between paragraphs, and no white space before the end of a line.
+/// Reduces blank lines to one between paragraphs, and removes white space at line ends.
 fn without_blank_runs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank = 0;
@@ -142,7 +142,7 @@ fn unescape(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// A manual page's text without its requests; of the macros, those that set text keep their arguments.
+/// A manual page's text without its requests; macros that set text keep their arguments.
 fn manual(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     for line in source.lines() {
@@ -169,7 +169,7 @@ fn manual(source: &str) -> String {
     out
 }
 
-/// Arguments of a macro that sets them side by side in alternating fonts.
+/// The arguments of a macro that sets them side by side in alternating fonts.
 fn joined(arguments: &str) -> String {
     let mut text = String::new();
     let mut quoted = false;

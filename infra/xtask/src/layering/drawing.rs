@@ -1,4 +1,4 @@
-//! The drawing of the crates in CONTRIBUTING.md, made from what cargo sees.
+//! The drawing of the crates in CONTRIBUTING.md, made from cargo's data.
 
 use super::{Layer, Packages};
 use crate::error::Error;
@@ -12,8 +12,8 @@ use std::{
 const BEGIN: &str = "<!-- The crates: written by `cargo xtask layers --write`. -->\n";
 const END: &str = "<!-- End of the crates. -->\n";
 
-/// The layers with their crates and what they use of each other, then every crate with what it uses directly. Crates
-/// that only test are left out.
+/// Draws the layers with their crates and their dependencies on each other, then every crate with its direct
+/// dependencies. Crates that are only used in tests are left out.
 pub(crate) fn draw(packages: &Packages) -> String {
     let layer = |name: &str| packages.get(name).and_then(|package| Layer::of(&package.folder));
     let mut crates: BTreeMap<Layer, Vec<&str>> = BTreeMap::new();
@@ -47,7 +47,7 @@ fn id(layer: Layer) -> String {
     layer.name().replace('/', "_")
 }
 
-/// Whether an arrow says nothing that a chain of other arrows does not say.
+/// Whether an arrow is implied by a chain of other arrows.
 fn is_implied(uses: &BTreeMap<Layer, BTreeSet<Layer>>, from: Layer, to: Layer) -> bool {
     let direct = |of: Layer| uses.get(&of).into_iter().flatten().copied();
     let mut seen = BTreeSet::new();
@@ -67,14 +67,14 @@ fn file(root: &Path) -> PathBuf {
     root.join("CONTRIBUTING.md")
 }
 
-/// The text with this drawing between its marks.
+/// The text with this drawing between its markers.
 fn with_drawing(text: &str, drawing: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n{drawing}\n{END}{after}"))
 }
 
-/// CONTRIBUTING.md as it is, and as it must be.
+/// The current text of CONTRIBUTING.md, and the text with the current drawing.
 fn contributing(root: &Path, packages: &Packages) -> Result<(String, String), Error> {
     let text = fs::read_to_string(file(root)).map_err(Error::io("reading CONTRIBUTING.md"))?;
     let drawn = with_drawing(&text, &draw(packages)).ok_or_else(|| {
@@ -83,12 +83,12 @@ fn contributing(root: &Path, packages: &Packages) -> Result<(String, String), Er
     Ok((text, drawn))
 }
 
-/// Whether the drawing in CONTRIBUTING.md is that of the workspace.
+/// Whether the drawing in CONTRIBUTING.md matches the workspace.
 pub(crate) fn is_current(root: &Path, packages: &Packages) -> Result<bool, Error> {
     contributing(root, packages).map(|(text, drawn)| text == drawn)
 }
 
-/// Puts the drawing into CONTRIBUTING.md.
+/// Writes the drawing to CONTRIBUTING.md.
 pub(crate) fn write(root: &Path, packages: &Packages) -> Result<(), Error> {
     let (_, drawn) = contributing(root, packages)?;
     fs::write(file(root), drawn).map_err(Error::io("writing CONTRIBUTING.md"))

@@ -5,7 +5,7 @@ fn package(folder: &str, ours: &[&str]) -> Package {
     Package { folder: folder.to_owned(), ours, ..Package::default() }
 }
 
-/// A crate of every kind, each with the dependencies that the design gives it.
+/// A crate of every kind, each with the dependencies of the design.
 fn design() -> Packages {
     [
         ("domain", "shared/domain", &[] as &[&str]),
@@ -39,7 +39,7 @@ fn design() -> Packages {
     .collect()
 }
 
-/// What is found where one crate of the design uses one more.
+/// The violations if one crate of the design uses one more crate.
 fn with(name: &str, used: &str) -> Vec<String> {
     let mut packages = design();
     packages.get_mut(name).unwrap().ours.insert(used.to_owned());

@@ -50,7 +50,7 @@ enum Kind {
     TestOrBuild,
 }
 
-/// cargo's resolved dependency graph.
+/// Cargo's resolved dependency graph.
 struct Graph<'a> {
     /// Name and manifest path by id.
     packages: BTreeMap<&'a str, (&'a str, &'a str)>,
@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
         Self { packages, members: strings(&metadata["workspace_members"]).collect(), direct }
     }
 
-    /// Names of other people's packages that end up in this one.
+    /// The names of third-party packages that this one depends on.
     fn reachable(&self, from: &str) -> BTreeSet<String> {
         let mut seen = BTreeSet::new();
         let mut next = vec![from];

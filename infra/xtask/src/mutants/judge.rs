@@ -1,5 +1,5 @@
-//! The judges of a mutant, cheapest first: the tests of its crate, the pipeline's tests, simulated worlds. Each must
-//! pass without the mutant, and that run also says how long it may take with it.
+//! The judges of a mutant, cheapest first: the tests of its crate, the pipeline's tests, simulated worlds. Each judge
+//! must pass on the unchanged code; that run also sets its time limit.
 
 use super::mutant::Mutant;
 use crate::{error::Error, functions::cargo, processes::wait_until};
@@ -16,25 +16,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The least time that a judge has; a mutant that loops for ever ends then.
+/// The shortest time limit of a judge; it ends a mutant that loops for ever.
 const LEAST_TIME: Duration = Duration::from_secs(60);
-/// How many times as long as without the mutant a judge may take.
+/// The time limit of a judge, as a multiple of its time on the unchanged code.
 const SLOWER: u32 = 5;
-/// The longest that a build takes.
+/// The longest time that a build may take.
 const BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// This judge failed.
     Caught(&'static str),
-    /// This judge did not end in time.
+    /// This judge exceeded its time limit.
     TimedOut(&'static str),
     /// Every judge passed.
     Missed,
     /// It does not compile.
     Unviable,
-    /// It is on the list of mutants that nothing can notice, for this reason.
+    /// The mutant is listed as undetectable, for this reason.
     Equivalent(String),
 }
 
@@ -50,16 +50,16 @@ impl Outcome {
     }
 }
 
-/// A program whose failure notices a mutant.
+/// A program whose failure detects a mutant.
 struct Judge {
     name: &'static str,
-    /// Cargo's arguments that build it.
+    /// The arguments with which cargo builds it.
     build: Vec<String>,
-    /// Cargo's arguments that run it.
+    /// The arguments with which cargo runs it.
     run: Vec<String>,
 }
 
-/// The judges, and how long each that was reached may take.
+/// The judges, with the time limit of each judge that was used so far.
 pub(crate) struct Judges {
     source: PathBuf,
     target: PathBuf,
@@ -80,8 +80,8 @@ impl Judges {
         Self { source: source.to_owned(), target, seeds, times: BTreeMap::new() }
     }
 
-    /// Lets the judges run on the code with a mutant until one notices it. The code is as before afterwards; after an
-    /// error, the next checkout restores it.
+    /// Runs the judges on the code with a mutant until one detects it. The code is restored afterwards; after an error,
+    /// the next checkout restores it.
     pub(crate) fn judge(&mut self, mutant: &Mutant) -> Result<Outcome, Error> {
         let path = self.source.join(&mutant.file);
         let original = read(&path)?;
@@ -102,7 +102,7 @@ impl Judges {
         Ok(outcome.unwrap_or(Outcome::Missed))
     }
 
-    /// What a judge says of the code as it is; `None` where it notices nothing.
+    /// The outcome of one judge on the code as it is; `None` if it detects nothing.
     fn ask(&self, judge: &Judge) -> Result<Option<Outcome>, Error> {
         let time = self.times.get(&judge.run).copied().unwrap_or(LEAST_TIME);
         if self.cargo(&judge.build, BUILD_TIME)? != Ended::Passed {
@@ -115,7 +115,7 @@ impl Judges {
         })
     }
 
-    /// Finds how long a judge may take, by a run without a mutant, which must pass.
+    /// Finds the time limit of a judge: runs it on the unchanged code, where it must pass.
     fn calibrate(&mut self, judge: &Judge) -> Result<(), Error> {
         eprintln!("without a mutant: cargo {}", judge.run.join(" "));
         let built = self.cargo(&judge.build, BUILD_TIME)?;
@@ -133,7 +133,7 @@ impl Judges {
         self.target.with_file_name("judge.log")
     }
 
-    /// Runs cargo in the work tree, in a process group of its own, which ends with its time.
+    /// Runs cargo in the work tree, in a process group of its own, which is killed at the time limit.
     fn cargo(&self, arguments: &[String], time: Duration) -> Result<Ended, Error> {
         let log = fs::File::create(self.log()).map_err(Error::io(format!("creating {}", self.log().display())))?;
         let errors = log.try_clone().map_err(Error::io("sharing a log"))?;
@@ -147,7 +147,7 @@ fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))
 }
 
-/// Writes a file unless it has this text: a file that is not touched is not compiled again.
+/// Writes a file unless it already has this text: cargo does not recompile an untouched file.
 fn put(path: &Path, text: &str) -> Result<(), Error> {
     if read(path)? == text {
         return Ok(());
@@ -183,7 +183,7 @@ fn run(command: &mut Command, time: Duration) -> Result<Ended, Error> {
         return Ok(if status.success() { Ended::Passed } else { Ended::Failed });
     }
     if let Ok(group) = i32::try_from(child.id()) {
-        // Already gone is fine.
+        // The group may have ended already.
         let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
     child.wait().map_err(Error::io("waiting for a judge"))?;

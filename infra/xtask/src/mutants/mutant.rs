@@ -1,4 +1,4 @@
-//! The mutants: listed by cargo-mutants, drawn by the commit, applied to a file's text.
+//! The mutants: cargo-mutants lists them, the commit's hash draws the sample, and `apply` changes a file's text.
 
 use crate::error::Error;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub(crate) struct Target {
     /// Restricts the crate to these files, relative to the repository's root; empty means all files.
     #[serde(default)]
     pub(crate) files: Vec<String>,
-    /// Not these.
+    /// Excludes these files.
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
 }
@@ -30,14 +30,14 @@ pub(crate) struct Mutant {
     pub(crate) package: String,
     pub(crate) file: String,
     span: Span,
-    /// What takes the place of the span.
+    /// The text that replaces the span.
     replacement: String,
-    /// The line where the span begins, without indentation.
+    /// The line in which the span begins, without indentation.
     #[serde(skip)]
     pub(crate) line_text: String,
 }
 
-/// Where in a file: from `start` up to, not including, `end`.
+/// A place in a file: from `start` up to, not including, `end`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct Span {
     start: Position,
@@ -52,7 +52,7 @@ struct Position {
 }
 
 impl Mutant {
-    /// What it changes, without its place.
+    /// The change alone, without file, line and column.
     pub(crate) fn change(&self) -> &str {
         self.name.splitn(4, ':').nth(3).unwrap_or_default().trim_start()
     }
@@ -77,7 +77,7 @@ impl Mutant {
     }
 }
 
-/// Every mutant of the targets.
+/// All mutants of the targets.
 pub(crate) fn list(program: &Path, source: &Path, targets: &[Target]) -> Result<Vec<Mutant>, Error> {
     let mut all = Vec::new();
     for target in targets {
@@ -116,8 +116,8 @@ fn list_target(program: &Path, source: &Path, target: &Target) -> Result<Vec<Mut
     Ok(found)
 }
 
-/// Draws `sample` mutants, the same ones for the same commit, and orders them by place, so that neighbours share what
-/// is compiled. Without a sample, all of them.
+/// Draws `sample` mutants (all if `None`). The same commit gives the same mutants. They are ordered by place, so that
+/// neighbours share compiled code.
 pub(crate) fn draw(mut mutants: Vec<Mutant>, commit: &str, sample: Option<usize>) -> Vec<Mutant> {
     if let Some(sample) = sample {
         mutants.sort_by_cached_key(|mutant| Sha256::digest(format!("{commit} {}", mutant.name)).to_vec());

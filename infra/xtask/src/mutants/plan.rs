@@ -1,4 +1,4 @@
-//! infra/mutants.toml: what is mutated, and which mutants change nothing that anyone can observe.
+//! infra/mutants.toml: which code is mutated, and which mutants change nothing observable.
 
 use super::mutant::{Mutant, Target};
 use crate::error::Error;
@@ -10,7 +10,7 @@ const FILE: &str = "infra/mutants.toml";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
-    /// The version of cargo-mutants; another one lists other mutants.
+    /// The version of cargo-mutants; another version lists other mutants.
     pub(crate) cargo_mutants: String,
     #[serde(rename = "target")]
     pub(crate) targets: Vec<Target>,
@@ -18,17 +18,17 @@ pub(crate) struct Plan {
     pub(crate) equivalents: Vec<Equivalent>,
 }
 
-/// A mutant that no test can notice. It is known by its file, its change and its line's text, so that it stays known
-/// when lines move.
+/// A mutant that no test can detect. Its file, its change and the text of its line identify it, so that it is still
+/// recognized when lines move.
 #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Equivalent {
     pub(crate) file: String,
     /// The change in cargo-mutants' words, as in `replace > with >= in Sale::due`.
     pub(crate) change: String,
-    /// The line of the code where it begins, without indentation.
+    /// The line of code in which the change begins, without indentation.
     pub(crate) line: String,
-    /// Why nothing can notice it.
+    /// Why no test can detect it.
     pub(crate) reason: String,
 }
 
@@ -60,12 +60,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The entry of a mutant that is listed as equivalent.
+    /// The entry of this mutant, if it is listed as equivalent.
     pub(crate) fn equivalent(&self, mutant: &Mutant) -> Option<&Equivalent> {
         self.equivalents.iter().find(|listed| listed.is(mutant))
     }
 
-    /// The entries of which no mutant exists.
+    /// The entries that match no mutant any more.
     pub(crate) fn stale(&self, all: &[Mutant]) -> Vec<&Equivalent> {
         self.equivalents.iter().filter(|listed| !all.iter().any(|mutant| listed.is(mutant))).collect()
     }

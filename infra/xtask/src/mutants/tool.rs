@@ -1,4 +1,4 @@
-//! What mutation testing needs: cargo-mutants in the plan's version, and a work tree of the commit to change.
+//! The tools of mutation testing: cargo-mutants in the plan's version, and a work tree of the commit to change.
 
 use crate::{error::Error, functions::cargo};
 use std::{
@@ -15,7 +15,7 @@ pub(crate) fn commit(root: &Path) -> Result<String, Error> {
     output(root, &["rev-parse", "HEAD"])
 }
 
-/// The path of cargo-mutants in this version, installed under target/ where it is missing.
+/// The path of cargo-mutants in this version; installs it under target/ if it is missing.
 pub(crate) fn install(root: &Path, version: &str) -> Result<PathBuf, Error> {
     let directory = root.join("target/mutants/tool");
     let program = directory.join("bin/cargo-mutants");
@@ -31,8 +31,8 @@ pub(crate) fn install(root: &Path, version: &str) -> Result<PathBuf, Error> {
     Ok(program)
 }
 
-/// A work tree of the commit under target/. Git writes only files that differ, so what is compiled already stays
-/// compiled; what an interrupted run has changed is put right.
+/// A work tree of the commit under target/. Git writes only files that differ, so the compiled code stays valid, and
+/// changes of an interrupted run are undone.
 pub(crate) fn checkout(root: &Path, commit: &str) -> Result<PathBuf, Error> {
     let tree = root.join("target/mutants/source");
     if !tree.join(".git").exists() {

@@ -1,11 +1,11 @@
-//! The deployed API against its description: schemathesis makes requests of it, right ones and wrong ones, and looks
-//! whether every reply is one that the description names.
+//! Compares the deployed API with its description: schemathesis sends valid and invalid requests, and checks that the
+//! description has every reply.
 
 use super::{Count, Suite};
 use crate::{error::Error, local_dir::StackFile, python};
 use std::process::Command;
 
-/// Tries the running stack. One test, passed when there is no finding.
+/// Tests the running stack. This is one test; it passes if there is no finding.
 pub(super) fn contract(suite: &Suite) -> Result<Count, Error> {
     let tools = python::prepare(&suite.supervisor, "target/contract-venv", "requirements-contract.txt")?;
     let stack: StackFile =

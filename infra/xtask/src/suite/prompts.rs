@@ -1,4 +1,5 @@
-//! The prompt regression (content filter, GAP-H) against the sandbox's model, and once with replies that it must refuse.
+//! The prompt regression (content filter, GAP-H) against the sandbox's model, and once with replies that it must
+//! reject.
 
 use super::{Count, Suite, build::build};
 use crate::{
@@ -14,19 +15,19 @@ use std::process::Command;
 /// A model that the sandbox serves.
 const MODEL: &str = "gemini-3.5-flash";
 
-/// Number of contaminated replies, and of verdicts requested with them.
+/// The number of contaminated replies, and of verdicts that are requested with them.
 const CONTAMINATED: usize = 6;
 
 /// Measures the prompts if they have changed since the baseline, and always once with contaminated replies, which must
-/// be refused. Without a measurement of a real model the program warns and the step passes: the suite has no key, and a
-/// step that is always red is not read.
+/// be rejected. If no real model was ever measured, the program warns and the step passes: the suite has no key, and
+/// people ignore a step that always fails.
 pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let programs = binaries(&metadata(&suite.root)?, "debug");
     let port = free_port(0)?;
     let sandbox = format!("http://127.0.0.1:{port}");
-    // Of its own, since a supervisor that has stopped everything starts nothing more; marked, so that an interrupted
-    // run leaves nothing behind.
+    // A separate supervisor, because one that has stopped everything starts nothing more. The process has the stack's
+    // mark, so that an interrupted run leaves nothing behind.
     let supervisor = Supervisor::new(&suite.stack);
     let mut start = Command::new(programs.join("sandbox"));
     start.args(["--port", &port.to_string()]).env(MARK, suite.stack.path());

@@ -7,13 +7,15 @@ use super::{
     count,
     false_hits::false_hits,
     machine::{self, Skipped},
+    npm,
     peers::peers,
     prompts::prompts,
+    results,
     vendor_types::vendor_types,
 };
 use crate::{
     error::Error,
-    functions::{cargo, metadata},
+    functions::{self, cargo, metadata},
     layering, python, spec_rules, up,
 };
 use serde_json::Value;
@@ -24,22 +26,22 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Test programs that need a running stack, by name; the others run without one.
+/// The test programs that need a running stack; all others run without one.
 const DEPLOYED: [&str; 2] = ["stack", "browser"];
 
-/// The one of them that needs a browser.
+/// The test program that needs a browser as well.
 const BROWSER: &str = "browser";
 
-/// Test programs that simulate whole worlds; a step of their own.
-const SIMULATED: [&str; 3] = ["simulated", "defects", "recovery"];
+/// The test programs that simulate whole worlds; they are a separate step.
+const SIMULATED: [&str; 5] = ["simulated", "defects", "recovery", "worlds", "chat_worlds"];
 
-/// Everything `cargo xtask test` does, in order.
+/// All steps of `cargo xtask test`, in order.
 pub(super) const STEPS: [Step; 14] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom, and its drawing", run: layers },
     Step { name: "rules", about: "every cited rule of the specifications is listed", run: rules },
-    Step { name: "template", about: "cfn-lint template.yaml", run: template },
+    Step { name: "template", about: "cfn-lint template.yaml infra/copy.yaml", run: template },
     Step { name: "deny", about: "licences and sources of dependencies", run: deny },
     Step {
         name: "attest",
@@ -71,7 +73,7 @@ pub(super) const STEPS: [Step; 14] = [
     },
 ];
 
-/// Only on request: release builds of every function take longer than all the rest.
+/// Runs only on request: the release builds of all functions take longer than all other steps.
 pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a deployment to AWS", run: sam };
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
@@ -85,7 +87,7 @@ fn tools(suite: &Suite) -> Result<Count, Error> {
     };
     let install = ["install", "--quiet", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
     let installed = apt("apt-get update", &["update", "--quiet"]).and_then(|_| apt("apt-get install", &install));
-    // The step that needs the browser says what is missing.
+    // The step that needs the browser reports what is missing.
     installed.or_else(|error| {
         eprintln!("no browser could be installed: {error}");
         Ok(Count::default())
@@ -114,7 +116,7 @@ fn layers(suite: &Suite) -> Result<Count, Error> {
     none_of(violations)
 }
 
-/// Fails with the violations, one a line.
+/// Fails if there are violations, and prints one per line.
 fn none_of(violations: Vec<String>) -> Result<Count, Error> {
     if violations.is_empty() {
         return Ok(Count::default());
@@ -124,7 +126,11 @@ fn none_of(violations: Vec<String>) -> Result<Count, Error> {
 
 fn template(suite: &Suite) -> Result<Count, Error> {
     let lint = test_tools(suite)?.program("cfn-lint");
-    run(suite, "cfn-lint", Command::new(lint).args(["--regions", "us-east-1", "--", "template.yaml"]))
+    run(
+        suite,
+        "cfn-lint",
+        Command::new(lint).args(["--regions", "us-east-1", "--", "template.yaml", "infra/copy.yaml"]),
+    )
 }
 
 fn deny(suite: &Suite) -> Result<Count, Error> {
@@ -133,10 +139,10 @@ fn deny(suite: &Suite) -> Result<Count, Error> {
     run(suite, "cargo-deny", Command::new(program).args(arguments))
 }
 
-/// Runs the authority gate's suite and leaves its hash and how it ended for the builds that follow.
+/// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow.
 fn attest(suite: &Suite) -> Result<Count, Error> {
     let rules = suite.root.join("shared/rules");
-    let ran = run_tests(suite, cargo().args(["test", "--locked", "--no-fail-fast", "--package", "authority"]));
+    let ran = run_tests(suite, None, cargo().args(["test", "--locked", "--no-fail-fast", "--package", "authority"]));
     let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
     let hash = attested_suite::hash(&rules.join("authority")).map_err(Error::io("the suite cannot be read"))?;
     let attested = serde_json::json!({ "suite": hash, "passed": passed });
@@ -157,22 +163,22 @@ fn tests(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let elsewhere = |name: &str| DEPLOYED.contains(&name) || SIMULATED.contains(&name);
     let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(program)).collect();
-    run_programs(suite, &["--lib", "--bins"], programs)
+    run_programs(suite, "tests", &["--lib", "--bins"], programs)
 }
 
 fn sim(suite: &Suite) -> Result<Count, Error> {
     let wanted = |program: &String| SIMULATED.contains(&program.as_str());
     let programs = test_programs(suite)?.into_iter().filter(wanted).collect();
-    run_programs(suite, &[], programs)
+    run_programs(suite, "sim", &[], programs)
 }
 
-fn run_programs(suite: &Suite, besides: &[&str], programs: Vec<String>) -> Result<Count, Error> {
+fn run_programs(suite: &Suite, step: &str, besides: &[&str], programs: Vec<String>) -> Result<Count, Error> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(besides);
     for program in &programs {
         command.args(["--test", program]);
     }
-    run_tests(suite, &mut command)
+    run_tests(suite, Some(step), &mut command)
 }
 
 fn deployed(suite: &Suite) -> Result<Count, Error> {
@@ -192,15 +198,15 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         )?;
     }
     build(suite)?;
-    // Started as a person would start it, by this same program.
+    // This same program starts the stack, as a person would.
     let mut start = Command::new(&suite.program);
     start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(suite.stack.path());
-    // A model that hangs is tried for real, but not for 45 s at a time.
+    // The call timeout of a model that hangs is really tested, but with less than 45 s.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
-    // Nor does a mail wait for hours.
+    // The retries of mails do not wait for hours either.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     start.args(["--parameter", "VerdictRetryDelays=1,2"]);
-    // Calls of the vendors that no test has made would be counted by one.
+    // Tests count the vendors' calls, so the scheduled functions must make none.
     for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
         start.args(["--parameter", &format!("{schedule}=DISABLED")]);
     }
@@ -215,8 +221,9 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         }
         if let Some(machine::Browser { browser, driver }) = browser {
             command.env("ORACLE_BROWSER", browser).env("ORACLE_BROWSER_DRIVER", driver);
+            install_axe(suite)?;
         }
-        run_tests(suite, command.env("ORACLE_STACK", suite.stack.file("stack.json")))
+        run_tests(suite, Some("deployed"), command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
     let kept = outcome.and_then(|tests| {
         let further = [contract(suite)?, peers(suite)?];
@@ -227,13 +234,21 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     kept
 }
 
+/// Installs the rules for accessibility, which the browser tests run in every page.
+fn install_axe(suite: &Suite) -> Result<(), Error> {
+    let tools = python::prepare(&suite.supervisor, "target/vendor-venv", "requirements-vendors.txt")?;
+    let (sources, packages) = (suite.root.join("infra/page-tests"), suite.root.join("target/page-tests"));
+    npm::install(suite, &tools.program("python"), &sources, &packages)
+}
+
 fn sam(suite: &Suite) -> Result<Count, Error> {
     let tools = python::prepare(&suite.supervisor, "target/sam-venv", "requirements-sam.txt")?;
     let mut search = vec![tools.programs()];
     search.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let path = std::env::join_paths(search).map_err(|error| Error::Refused(format!("PATH: {error}")))?;
+    functions::build_for_lambda(&suite.supervisor, up::architecture(), &path)?;
     let mut command = Command::new(tools.program("sam"));
-    // For this machine: a deployment to arm64 needs the cross compiler's target besides.
+    // For this machine's processor: a build for arm64 on another one would need a cross compiler.
     command
         .args(["build", "--parameter-overrides", &format!("Architecture={}", up::architecture())])
         .env("PATH", path)
@@ -257,8 +272,9 @@ fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
     Ok(programs)
 }
 
-/// Runs `cargo test`, shows its output as it comes, and counts the results in it.
-fn run_tests(suite: &Suite, command: &mut Command) -> Result<Count, Error> {
+/// Runs `cargo test`, shows its output as it arrives, and counts the results. Stores them under the step's name, if one is
+/// given.
+fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command) -> Result<Count, Error> {
     let log = suite.stack.log("cargo-test");
     let (mut reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
     command.current_dir(&suite.root).stdout(writer).stdin(Stdio::null());
@@ -275,10 +291,13 @@ fn run_tests(suite: &Suite, command: &mut Command) -> Result<Count, Error> {
         }
     });
     let status = suite.supervisor.run("cargo test", command);
-    // The writing end must be closed for the copy to end.
+    // The copy ends only after the writing end is closed.
     command.stdout(Stdio::null());
     let output = copy.join().unwrap_or_else(|_| Ok(String::new())).map_err(Error::io("reading test output"))?;
     write_log(&log, &output)?;
+    if let Some(step) = step {
+        results::keep(&suite.root, step, &output)?;
+    }
     let (status, count) = (status?, count(&output));
     if status.success() || count.failed > 0 {
         return Ok(count);

@@ -1,6 +1,6 @@
-//! The look-alikes against the vendors' own types: every call that the sandbox's tests made, and those of the last
-//! deployed tests, with the package `stripe` from npm, `google-genai` from PyPI and Microsoft's description of Graph. The
-//! packages are pinned with hashes.
+//! Checks the simulated vendors against the vendors' own types: every call of the sandbox's tests and of the last
+//! deployed tests is checked with the npm package `stripe`, with `google-genai` from PyPI, and with Microsoft's
+//! description of Graph. The packages are pinned by hash.
 
 use super::{Count, Suite, build::run, npm};
 use crate::{error::Error, functions::cargo, python};
@@ -13,17 +13,18 @@ use std::{
 /// The check of Stripe's types.
 const CHECK: &str = "stripe.mjs";
 
-/// What the checks run in.
+/// The environment of the checks.
 struct Checks<'a> {
     suite: &'a Suite,
     python: PathBuf,
-    /// The checks as they lie in the repository.
+    /// The folder of the checks in the repository.
     sources: PathBuf,
     /// Where Stripe's package is installed.
     directory: PathBuf,
 }
 
-/// Two tests a vendor: calls that are wrong on purpose are found, and no recorded call or event violates its types.
+/// Two tests per vendor: the check finds calls that are deliberately wrong, and no recorded call or event violates the
+/// vendor's types.
 pub(super) fn vendor_types(suite: &Suite) -> Result<Count, Error> {
     let tools = python::prepare(&suite.supervisor, "target/vendor-venv", "requirements-vendors.txt")?;
     let checks = Checks {
@@ -50,7 +51,8 @@ pub(super) fn vendor_types(suite: &Suite) -> Result<Count, Error> {
     Ok(count)
 }
 
-/// Runs the sandbox's own tests with a recording; the deployed tests have left theirs beside their stack.
+/// Runs the sandbox's own tests and records their calls. The deployed tests have left their recording in the stack's
+/// directory.
 fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let file = directory.join("sandbox.jsonl");
     fs::write(&file, "").map_err(Error::io(format!("writing {}", file.display())))?;
@@ -62,7 +64,7 @@ fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Checks<'_> {
-    /// Installs Stripe's package, with the check beside it.
+    /// Installs Stripe's package, and copies the check next to it.
     fn install(&self) -> Result<(), Error> {
         npm::install(self.suite, &self.python, &self.sources, &self.directory)?;
         let (from, to) = (self.sources.join(CHECK), self.directory.join(CHECK));
@@ -85,7 +87,7 @@ impl Checks<'_> {
 
     fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
-        // No compiled files among the sources.
+        // Python must write no compiled files into the sources.
         command.arg("-B").arg(self.sources.join(name));
         command
     }
