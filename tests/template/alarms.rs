@@ -1,5 +1,5 @@
-//! Alarms beyond those of queues and functions (see `delivery`): what our own metrics tell, and what is silent, slow,
-//! throttled or undelivered.
+//! Alarms beyond those of queues and functions (see `delivery`): on our own metrics, and on everything that is silent,
+//! slow, throttled or undelivered.
 
 use crate::{
     assert_rule,
@@ -9,7 +9,7 @@ use crate::{
 use domain::{Metric, metric::Use};
 use serde_json::{Value, json};
 
-/// What a function may take of its time-out before somebody looks, per cent.
+/// The allowed thresholds of the alarms on duration, in per cent of the function's timeout.
 const NEAR: std::ops::RangeInclusive<u64> = 70..=95;
 
 fn has_event(function: &Value, kind: &str) -> bool {
@@ -17,8 +17,8 @@ fn has_event(function: &Value, kind: &str) -> bool {
     events.into_iter().any(|(_, event)| event["Type"] == kind)
 }
 
-/// Every alarm as it is deployed, one JSON object a line. A change of an alarm shows in this file's difference; the
-/// ignored test `write_the_list_of_alarms` writes it anew.
+/// All alarms as they are deployed, one JSON object per line, so that a change of an alarm shows in this file's diff.
+/// The ignored test `write_the_list_of_alarms` rewrites the file.
 const EXPECTED: &str = include_str!("alarms.jsonl");
 
 fn deployed(template: &Template) -> Vec<String> {
@@ -57,8 +57,8 @@ const AT_LEAST: &str = "GreaterThanOrEqualToThreshold";
 const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
-/// What raises the alarm of each of our metrics, and who hears of it. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 21] = [
+/// The condition for each alarm on our metrics, and its topic. The threshold is a number or a parameter.
+const RAISED_BY: [(&str, &str, &str, &str); 23] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
@@ -71,6 +71,7 @@ const RAISED_BY: [(&str, &str, &str, &str); 21] = [
     (Metric::VerdictOpposed.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::TollUnreachable.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::TollUnanswered.name(), AT_LEAST, "3", "OpsTopic"),
+    (Metric::TollCorpusUnreadable.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::Reconciled.name(), LESS_THAN, "1", "OpsTopic"),
     (Metric::CacheHealthRan.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),
@@ -78,11 +79,12 @@ const RAISED_BY: [(&str, &str, &str, &str); 21] = [
     (Metric::SmokeTested.name(), LESS_THAN, "1", "OpsTopic"),
     (Metric::RefreshTokenAge.name(), AT_LEAST, "5184000", "CriticalTopic"),
     (Metric::BreakerOpen.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::MailboxBreakerOpen.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CacheEntries.name(), MORE_THAN, "CacheEntryCountCritical", "OpsTopic"),
     (Metric::CacheBudgetUsed.name(), MORE_THAN, "100", "CriticalTopic"),
 ];
 
-/// What no data means: of a level, that it was not measured; of an event, that it did not happen.
+/// The meaning of missing data: for a level, that it was not measured; for an event, that it did not happen.
 fn silence(metric: &str, comparison: &str) -> &'static [&'static str] {
     match comparison {
         LESS_THAN => &["breaching"],
@@ -103,7 +105,8 @@ fn own_metrics_raise_alarms(template: &Template) -> Vec<String> {
             found.push(format!("the metric {metric} has no alarm"));
             continue;
         };
-        // Where a parameter may switch off what the metric counts, the threshold is that of the schedule that runs.
+        // If a parameter can disable the schedule that the metric counts, the threshold is that of the enabled
+        // schedule.
         let threshold_of = |value: &Value| number(value).map(|number| number.to_string());
         let at = threshold_of(&alarm["Threshold"]).or_else(|| threshold_of(&alarm["Threshold"]["Fn::If"][1]));
         let at = at.or_else(|| target(&alarm["Threshold"]).map(str::to_owned)).unwrap_or_default();
@@ -155,7 +158,7 @@ fn every_metric_of_ours_raises_its_alarm_for_the_right_reason() {
     );
 }
 
-/// The operators who were woken hear when it is over.
+/// A critical alarm also reports its end to the operators whom it alerted.
 fn critical_alarms_tell_their_end(template: &Template) -> Vec<String> {
     let reaches = |actions: &Value| list(actions).into_iter().any(|action| target(action) == Some("CriticalTopic"));
     let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter();
@@ -175,7 +178,7 @@ fn the_end_of_a_critical_alarm_is_told() {
     );
 }
 
-/// What a customer waits for, or cannot do at all, wakes somebody.
+/// An alarm on something that customers wait for, or that they cannot do, is critical.
 fn customers_wait_for_nobody_who_sleeps(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, metric) in [("OrdersQueueAgeAlarm", "ApproximateAgeOfOldestMessage"), ("ApiServerErrorsAlarm", "5XXError")]
@@ -205,7 +208,7 @@ fn orders_that_wait_and_a_site_that_fails_wake_somebody() {
     );
 }
 
-/// Work that a time-out cuts off stays hidden for the whole visibility time-out of its queue.
+/// Work that a timeout ends stays hidden for the whole visibility timeout of its queue.
 fn slowness_is_seen(template: &Template) -> Vec<String> {
     let alarms = template.alarms();
     let mut found = Vec::new();
@@ -245,13 +248,13 @@ fn stores_and_topics_are_watched(template: &Template) -> Vec<String> {
         for metric in wanted(resource["Type"].as_str().unwrap_or_default()) {
             let alarm = alarms.iter().find(|(name, watched, _)| name == metric && *watched == id);
             let actions = alarm.map(|(.., alarm)| list(&alarm["AlarmActions"])).unwrap_or_default();
-            // A topic that cannot deliver cannot tell of it either.
+            // A topic that cannot deliver cannot deliver this alarm either.
             if actions.is_empty() || actions.into_iter().any(|topic| target(topic) == Some(id)) {
                 found.push(format!("{id}: no alarm on {metric} that reaches anybody"));
             }
         }
     }
-    // Without the pages of failed sales: nobody can do anything about those any more.
+    // The pages of failed sales are subtracted: no operator can do anything about them any more.
     let is_5xx = |alarm: &Value| {
         let watched = watched_metrics(alarm);
         let counts = |namespace: &dyn Fn(&Value) -> bool, name: &str| {

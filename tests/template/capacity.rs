@@ -1,4 +1,5 @@
-//! Functions: built as `sam build` and the local stack expect, given every setting their code reads, and bounded.
+//! Functions: they are built as `sam build` and the local stack expect, get every setting that their code reads, and
+//! have limits.
 
 use crate::{
     assert_rule,
@@ -12,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// API Gateway gives up after this many seconds.
+/// API Gateway's timeout in seconds.
 const GATEWAY_LIMIT: u64 = 29;
 
 fn folders() -> BTreeSet<String> {
@@ -78,8 +79,18 @@ fn every_function_is_deployed_bounded_and_logs_for_a_while() {
     assert_rule(rule, remove(&property("CheckoutLog", "RetentionInDays")), "kept for ever");
 }
 
-/// Names of the settings that the sources in a folder read: in the files that see the environment, every SCREAMING_NAME
-/// that is the first argument of a call, and what the backend reads for the clients that the files ask it for.
+fn smoke_reports_are_kept(template: &Template) -> Vec<String> {
+    let kept = &template.resource("SmokeTestLog")["Properties"]["RetentionInDays"];
+    if number(kept) == Some(30) { Vec::new() } else { vec![format!("SmokeTestLog: reports are kept {kept} days")] }
+}
+
+#[test]
+fn reports_of_the_smoke_test_are_kept_thirty_days() {
+    assert_rule(smoke_reports_are_kept, set(&property("SmokeTestLog", "RetentionInDays"), json!(7)), "kept 7 days");
+}
+
+/// The names of the settings that the sources in a folder read: every SCREAMING_NAME that is the first argument of a
+/// call in the files that read the environment, and the names that the backend reads for those files.
 fn settings_read(directory: &Path) -> BTreeSet<String> {
     let backend = Backend::read();
     let mut names = BTreeSet::new();
@@ -99,11 +110,11 @@ fn shipped_text(path: &Path) -> String {
     text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
 }
 
-/// What `shared/platform/backend` reads from the environment.
+/// The names that `shared/platform/backend` reads from the environment.
 struct Backend {
-    /// For each method, the names it reads itself or through other methods.
+    /// For each method, the names that it reads itself or through other methods.
     methods: BTreeMap<String, BTreeSet<String>>,
-    /// For each `QueueName::Orders` and its like, the name of its variable.
+    /// For each value such as `QueueName::Orders`, the name of its variable.
     resources: BTreeMap<String, String>,
 }
 
@@ -120,7 +131,7 @@ impl Backend {
             }
         }
         let mut backend = Self { methods: BTreeMap::new(), resources };
-        // Methods call methods: as many rounds as there are methods reach all of them.
+        // Methods call methods: as many rounds as there are methods find all of the names.
         for _ in 0..bodies.len() {
             let found: Vec<_> = bodies
                 .iter()
@@ -155,7 +166,7 @@ impl Backend {
     }
 }
 
-/// Whether a source names a resource, and not only one whose name begins alike.
+/// Whether a source names a resource, and not only one whose name starts with the same letters.
 fn names_resource(source: &str, resource: &str) -> bool {
     source.match_indices(resource).any(|(start, _)| {
         let after = source[start + resource.len()..].chars().next();
@@ -163,7 +174,7 @@ fn names_resource(source: &str, resource: &str) -> bool {
     })
 }
 
-/// `Self::Orders => "ORDERS_QUEUE_URL"` within `impl QueueName` as `QueueName::Orders`.
+/// Reads `Self::Orders => "ORDERS_QUEUE_URL"` within `impl QueueName` as `QueueName::Orders`.
 fn resource_variables(source: &str) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
     for block in source.split("\nimpl ").skip(1) {
@@ -203,7 +214,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn settings_are_those_read(template: &Template) -> Vec<String> {
-    // Read by the libraries a function is built on.
+    // Read by the libraries of the functions.
     const LIBRARIES: [&str; 1] = ["AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH"];
     let mut found = Vec::new();
     for (id, function) in template.functions() {
@@ -211,13 +222,13 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
         let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
         let folder = root().join("functions").join(binary(function));
         let mut read = settings_read(&folder.join("src"));
-        // What several functions read alike is read in one place.
+        // Settings that several functions read are read in shared crates.
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         for used in ["delivery", "smoke"].iter().filter(|used| manifest.contains(&format!("\n{used}.workspace"))) {
             read.extend(settings_read(&root().join("shared/pipeline").join(used).join("src")));
         }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));
-        // A function may have a figure of its own for what every function gets.
+        // A function may override a setting that every function gets.
         let shared = &template.section("Globals")["Function"]["Environment"]["Variables"];
         let unread = provided
             .difference(&read)
@@ -242,9 +253,9 @@ fn every_function_gets_the_settings_it_reads_and_no_other() {
     );
 }
 
-/// What every function gets, and the crate that all of them reach AWS through reads.
+/// The settings of every function are those that the shared AWS crate reads.
 fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
-    // Lambda's own, and the table, which a function has or has not.
+    // Lambda's own variables, and the table, which not every function has.
     const LAMBDA: [&str; 8] = [
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
@@ -281,8 +292,8 @@ fn what_every_function_gets_is_what_its_stores_read() {
     );
 }
 
-/// A store that does not answer must not eat the whole invocation: two calls with all their attempts, and an alert
-/// about them, fit into any function.
+/// A store that does not answer must not use up the whole invocation: two calls with all their attempts, and an alert
+/// about them, fit into the timeout of every function.
 fn store_calls_are_bounded(template: &Template) -> Vec<String> {
     const ALERT_MS: u64 = 5_000;
     let figure = |value: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! The dashboard: what an operator watches must be there, and nothing on it may be a metric that nobody emits.
+//! The dashboard: it has every metric that operators need, and none that no code emits.
 
 use crate::{
     assert_rule,
@@ -9,7 +9,7 @@ use domain::{Metric, metric::Use};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Metrics that AWS publishes, as far as they are used here.
+/// The metrics that AWS publishes, as far as the dashboard uses them.
 const PUBLISHED: [(&str, &[&str]); 5] = [
     ("AWS/ApiGateway", &["4XXError", "5XXError", "Count", "IntegrationLatency", "Latency"]),
     ("AWS/DynamoDB", &["ReadThrottleEvents", "WriteThrottleEvents"]),
@@ -18,12 +18,12 @@ const PUBLISHED: [(&str, &[&str]); 5] = [
     ("AWS/SQS", &["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "NumberOfMessagesSent"]),
 ];
 
-/// Everything our code emits.
+/// All metrics that our code emits.
 fn emitted() -> BTreeSet<&'static str> {
     Metric::ALL.into_iter().map(Metric::name).collect()
 }
 
-/// The widgets, once the body is JSON with its names in place.
+/// The widgets, if the body is valid JSON after the names are substituted.
 fn widgets(template: &Template) -> Result<Vec<Value>, String> {
     let body = &template.resource("Dashboard")["Properties"]["DashboardBody"]["Fn::Sub"];
     let text = body.as_str().ok_or("Dashboard: its body is no text")?;
@@ -31,7 +31,7 @@ fn widgets(template: &Template) -> Result<Vec<Value>, String> {
     body["widgets"].as_array().cloned().ok_or_else(|| "Dashboard: it has no widgets".to_owned())
 }
 
-/// Every metric on it: namespace, name, and what it is of.
+/// All metrics on the dashboard: namespace, name, and dimension.
 fn metrics(widgets: &[Value]) -> Vec<(String, String, String)> {
     let rows = widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().into_iter().flatten());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ fn the_dashboard_shows_every_alarm_and_only_metrics_that_exist() {
     assert_rule(rule, edit(&body, "{\"type\": \"alarm\"", "{\"type\": \"text\""), "the alarms come first");
 }
 
-/// Widgets lie on CloudWatch's grid of 24 columns, and none on another.
+/// Widgets fit CloudWatch's grid of 24 columns, and do not overlap.
 #[test]
 fn the_widgets_do_not_overlap() {
     let widgets = widgets(&Template::load()).expect("widgets");

@@ -1,4 +1,4 @@
-//! Queues: no accepted message is lost, and dead letters are noticed.
+//! Queues: no accepted message is lost, and dead letters raise an alarm.
 
 use crate::{
     assert_rule,
@@ -7,13 +7,13 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// SQS's limit for DelaySeconds; the local emulator does not know it.
+/// SQS's limit for DelaySeconds; the local emulator does not enforce it.
 const LONGEST_DELAY: u64 = 900;
 /// SQS's default retention, in seconds.
 const DEFAULT_RETENTION: u64 = 345_600;
 const FEWEST_RECEIVES: u64 = 10;
 
-/// Every event source mapping as (function, its timeout, the mapping's properties).
+/// All event source mappings as (function, its timeout, the mapping's properties).
 fn mappings(template: &Template) -> Vec<(&str, u64, &Value)> {
     template
         .functions()

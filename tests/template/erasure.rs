@@ -1,5 +1,4 @@
-//! The right to be forgotten: every place that keeps anything is one that erasure knows, and only erasure removes archived
-//! verdicts.
+//! The right to be forgotten: erasure covers every place that stores data, and only erasure removes archived verdicts.
 
 use crate::{
     assert_rule,
@@ -9,7 +8,7 @@ use crate::{
 use domain::erasure::PLACES;
 use serde_json::json;
 
-/// Kinds of resources that keep data which functions write.
+/// The types of resources that store data which functions write.
 const KEEPERS: [&str; 8] = [
     "AWS::DynamoDB::Table",
     "AWS::S3::Bucket",
@@ -21,7 +20,7 @@ const KEEPERS: [&str; 8] = [
     "AWS::Kinesis::Stream",
 ];
 
-fn every_keeper_is_known(template: &Template) -> Vec<String> {
+pub(crate) fn every_keeper_is_known(template: &Template) -> Vec<String> {
     let known = |id: &str| PLACES.iter().any(|place| place.covers(id));
     let kept = KEEPERS.into_iter().flat_map(|kind| template.of_type(kind));
     kept.filter(|(id, _)| !known(id)).map(|(id, _)| format!("{id}: erasure does not know what it keeps")).collect()

@@ -1,17 +1,17 @@
-//! What CloudFormation's transform `AWS::LanguageExtensions` does to a template, as far as ours uses it: the loops become
-//! the resources that they repeat. The emulator and CloudFormation expand template.yaml themselves.
+//! Expands a template as CloudFormation's transform `AWS::LanguageExtensions` does, as far as ours uses it: a loop
+//! becomes the resources that it repeats. The emulator and CloudFormation expand template.yaml themselves.
 //!
-//! A loop's identifier is replaced in the keys of its fragment, in the text of `Fn::Sub` and where `Ref` names it;
-//! nowhere else. `Ref` and `Fn::GetAtt` take functions as arguments. `Fn::FindInMap` is looked up.
+//! A loop's identifier is replaced in the keys of its fragment, in the text of `Fn::Sub` and as the argument of `Ref`;
+//! nowhere else. `Ref` and `Fn::GetAtt` accept functions as arguments. `Fn::FindInMap` is evaluated.
 
 use serde_json::{Map, Value, json};
 
 const TRANSFORM: &str = "AWS::LanguageExtensions";
 const LOOP: &str = "Fn::ForEach::";
-/// The sections that may hold a loop.
+/// The sections that may contain loops.
 const SECTIONS: [&str; 3] = ["Conditions", "Resources", "Outputs"];
 
-/// The template as CloudFormation sees it after the transform, or what is wrong with its loops.
+/// The template as CloudFormation sees it after the transform, or the error in its loops.
 pub(crate) fn expand(mut template: Value) -> Result<Value, String> {
     let transforms = template["Transform"].as_array_mut();
     let is_declared = transforms.is_some_and(|names| {
@@ -31,7 +31,7 @@ pub(crate) fn expand(mut template: Value) -> Result<Value, String> {
     Ok(template)
 }
 
-/// Identifiers of the loops around a fragment, with the value that each has in this iteration.
+/// The identifiers of the enclosing loops, each with its value in this iteration.
 #[derive(Clone, Default)]
 struct Scope(Vec<(String, String)>);
 
@@ -101,7 +101,7 @@ impl Expander<'_> {
         }
     }
 
-    /// A function whose arguments are known by now is replaced by its value.
+    /// Replaces a function by its value, if its arguments are known.
     fn resolved(&self, object: Map<String, Value>, scope: &Scope) -> Result<Value, String> {
         let only = object.iter().next().filter(|_| object.len() == 1);
         Ok(match only {
@@ -123,7 +123,7 @@ impl Expander<'_> {
     }
 }
 
-/// `Fn::Sub` with what is known by now in place: plain text when nothing is left to substitute.
+/// `Fn::Sub` with the known values substituted: plain text if nothing is left to substitute.
 fn substituted(argument: &Value, scope: &Scope) -> Value {
     let text = argument.as_str().or_else(|| argument[0].as_str()).unwrap_or_default();
     let variables = argument[1].as_object().cloned().unwrap_or_default();

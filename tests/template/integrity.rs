@@ -8,9 +8,10 @@ use crate::{
 use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
 use crosscheck::crosscheck;
 use domain::{
-    Colour, Sale, SessionId, Tier, Timestamp,
-    chat::{BillingChange, Plan},
-    message::ToldBy,
+    CallerIdentity, Colour, Sale, SessionId, Tier, Timestamp,
+    audit_trail::Audited,
+    chat::{BillingChange, BridgeEvent, Plan},
+    message::ReportedBy,
     money::{ObjectId, PaymentChange, PaymentId},
     toll::{Offer, Paid, Purchase, purchase_id},
 };
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use testkit::sale::WithField;
 
-/// Who may do this to that, as the roles say.
+/// The roles that may perform the action on the resource.
 fn may<'a>(template: &'a Template, action: &str, resource: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
@@ -69,8 +70,8 @@ fn digests_are_one_functions(template: &Template) -> Vec<String> {
     found
 }
 
-/// Nobody writes a second version over a record or a digest, nor a delete marker before it, nor past the lock: a digest is
-/// made of the newest version, up to an hour later.
+/// No role may overwrite a record or a digest, put a delete marker on it, or bypass its lock: a digest is made from the
+/// newest version, up to an hour later.
 fn records_are_written_once(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for bucket in ["AuditBucket", "DigestsBucket"] {
@@ -124,7 +125,7 @@ fn nobody_writes_over_a_record_or_removes_one() {
 
 const HEAD: &str = "NOTE#audit-digest";
 
-/// The head of the digests is kept in the table: setting it back there would allow cutting off log and digests.
+/// The table contains the head of the digests: a writer who sets it back could cut off log and digests unnoticed.
 fn the_head_is_one_functions(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
@@ -203,7 +204,7 @@ fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() 
     );
 }
 
-/// One record of every kind. A new kind has to be added here, and to the table's columns below.
+/// One record of every kind. A new kind must be added here and to the table's columns below.
 fn kinds() -> Vec<Body> {
     let facts = Some(json!({}));
     let money = || (Some(500), Some("cad".to_owned()));
@@ -213,6 +214,7 @@ fn kinds() -> Vec<Body> {
         Body::Pipeline { source: Source::Webhook, status: Status::Error, error_detail: None, details: facts },
         Record::toll(Timestamp::from_millis(0), Timestamp::from_millis(0), TollStatus::Replay, "r").body,
         Body::Chat { status: ChatStatus::Answered, details: json!({ "free": true }) },
+        Body::Bridge { details: BridgeEvent::Erased },
         Body::TmmCrosscheck { phi: 0.042, decision },
         Body::ContentFilter {
             gate: 1,
@@ -223,11 +225,17 @@ fn kinds() -> Vec<Body> {
         },
         Body::regen_divergence_check(Some(Colour::Red), Colour::Green),
         Body::SilentDrop { amount_total, currency: currency.clone(), reason: "r".to_owned() },
-        Body::Operator { action: "approve".to_owned(), by: "dana".to_owned(), reason: None },
+        Body::Operator {
+            action: "approve".to_owned(),
+            by: "dana".to_owned(),
+            reason: None,
+            identity: CallerIdentity::parse("arn:aws:iam::123456789012:user/dana").ok(),
+        },
         Body::Refund {
             step: RefundStep::Failed,
             by: "policy".to_owned(),
             reason: "r".to_owned(),
+            identity: None,
             amount_total,
             currency: currency.clone(),
             error: Some("e".to_owned()),
@@ -248,7 +256,7 @@ fn kinds() -> Vec<Body> {
             change: BillingChange::Opened,
             plan: Plan::Chat,
             paid_until: Some(String::new()),
-            told_by: ToldBy::Event,
+            reported_by: ReportedBy::Event,
         },
     ];
     for body in &all {
@@ -256,6 +264,7 @@ fn kinds() -> Vec<Body> {
             Body::Pipeline { .. }
             | Body::Toll { .. }
             | Body::Chat { .. }
+            | Body::Bridge { .. }
             | Body::TmmCrosscheck { .. }
             | Body::ContentFilter { .. }
             | Body::RegenDivergenceCheck { .. }
@@ -272,7 +281,7 @@ fn kinds() -> Vec<Body> {
     all
 }
 
-/// Every record as it is written: a sale's, and a scheduled function's.
+/// All records as they are written: a sale's, and a scheduled function's.
 fn lines() -> Vec<Value> {
     let now = Timestamp::from_millis(1_776_349_384_565);
     // The smoke test's records have one field more.
@@ -283,7 +292,7 @@ fn lines() -> Vec<Value> {
     let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
     let id = purchase_id(&"a".repeat(64)).expect("an id");
     let mut purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "h".to_owned(), paid, now);
-    chain::append_toll(&mut purchase, &Record::toll(now, now, TollStatus::Ok, ""));
+    chain::append_to(&mut purchase, &Record::toll(now, now, TollStatus::Ok, ""));
     let world = testkit::World::at(now);
     let journal =
         FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };
@@ -294,7 +303,7 @@ fn lines() -> Vec<Value> {
     });
     ran.expect("an end");
     let of_functions: Vec<String> = world.state().log.values().cloned().collect();
-    let outboxes = sale.outbox().iter().chain(purchase.outbox());
+    let outboxes = sale.outbox().iter().chain(purchase.trail().outbox());
     let lines = outboxes.map(|entry| entry.line.clone()).chain(of_functions);
     lines.map(|line| serde_json::from_str(&line).expect("a line of JSON")).collect()
 }
@@ -367,7 +376,7 @@ fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
     );
 }
 
-/// The questions to begin with ask for columns that there are.
+/// The example queries use only columns that exist.
 #[test]
 fn the_questions_to_begin_with_are_about_this_table() {
     let text = std::fs::read_to_string(crate::model::root().join("infra/analytics/queries.sql")).expect("questions");

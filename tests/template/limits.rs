@@ -1,4 +1,4 @@
-//! Limits: nobody can make us pay or stall, and one function cannot take another's room.
+//! Limits: a flood can neither cause costs nor block sales, and one function cannot use up another's capacity.
 
 use crate::{
     assert_rule,
@@ -7,9 +7,13 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// Routes with limits of their own. Stripe's events have more than all that a browser can call together.
-const ROUTES: [(&str, &str); 3] =
-    [("POST", "/~1api~1checkout"), ("POST", "/~1api~1webhook"), ("GET", "/~1api~1verdict")];
+/// The routes with limits of their own. The limit for Stripe's events is higher than that of each browser route.
+const ROUTES: [(&str, &str); 4] = [
+    ("POST", "/~1api~1checkout"),
+    ("POST", "/~1api~1webhook"),
+    ("GET", "/~1api~1verdict"),
+    ("GET", "/~1api~1chat~1exchanges~1{id}"),
+];
 
 fn routes_are_throttled(template: &Template) -> Vec<String> {
     let settings = list(&template.resource("Api")["Properties"]["MethodSettings"]);
@@ -26,7 +30,8 @@ fn routes_are_throttled(template: &Template) -> Vec<String> {
     if rate("*", "/*").is_none() {
         found.push("other routes: no limit".to_owned());
     }
-    if rate("POST", "/~1api~1webhook") <= rate("POST", "/~1api~1checkout").max(rate("GET", "/~1api~1verdict")) {
+    let browsers = ROUTES.into_iter().filter(|(_, path)| *path != "/~1api~1webhook");
+    if rate("POST", "/~1api~1webhook") <= browsers.map(|(method, path)| rate(method, path)).max().flatten() {
         found.push("Stripe's events have less room than browsers".to_owned());
     }
     found
@@ -39,10 +44,11 @@ fn every_route_is_throttled_and_stripe_has_the_most_room() {
     assert_rule(rule, set(&setting(1, "ResourcePath"), json!("/api/checkout")), "POST /~1api~1checkout: no limit");
     assert_rule(rule, remove(&setting(0, "ThrottlingRateLimit")), "other routes: no limit");
     assert_rule(rule, set(&setting(2, "ThrottlingRateLimit"), json!(10)), "less room than browsers");
+    assert_rule(rule, set(&setting(4, "ThrottlingRateLimit"), json!(100)), "less room than browsers");
 }
 
-/// Rules of the managed group that look into bodies, or for a browser: a question may look like markup and be 20,000
-/// characters long, and our own probes name no browser.
+/// The rules of the managed group that check bodies or the browser's name, which only count: a question may look like
+/// markup and have 20,000 characters, and our own probes send no browser name.
 const COUNTED: [&str; 6] = [
     "SizeRestrictions_BODY",
     "CrossSiteScripting_BODY",
@@ -104,7 +110,7 @@ fn the_firewall_limits_addresses_and_lets_stripe_and_questions_through() {
     assert_rule(rule, remove("/Resources/SiteFirewall/Condition"), "no parameter turns");
 }
 
-/// The functions behind the site: what a flood starts, and what must not wait behind it.
+/// The functions behind the site: those that a flood invokes, and those that must not wait because of it.
 const BEHIND_THE_SITE: [&str; 4] = ["Checkout", "Webhook", "Verdict", "Result"];
 
 fn concurrency_can_be_reserved(template: &Template) -> Vec<String> {
@@ -114,7 +120,7 @@ fn concurrency_can_be_reserved(template: &Template) -> Vec<String> {
         let condition = format!("Reserves{name}");
         let reserved = &template.resource(&format!("{name}Function"))["Properties"]["ReservedConcurrentExecutions"];
         let wanted = json!({ "Fn::If": [condition, { "Ref": parameter }, { "Ref": "AWS::NoValue" }] });
-        // A new account has nothing to reserve: reserving must leave 100.
+        // A new account cannot reserve anything: 100 must remain unreserved.
         let is_none = &template.section("Parameters")[&parameter]["Default"];
         let off = json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": parameter }, "0"] }] });
         if *reserved != wanted || *is_none != 0 || template.section("Conditions")[&condition] != off {
@@ -143,7 +149,7 @@ fn functions_run_on_arm_unless_the_machine_is_another() {
     assert_rule(processors_can_be_chosen, set("/Parameters/Architecture/Default", json!("x86_64")), "by default");
 }
 
-/// The topics' key: AWS's own for SNS shuts CloudWatch out, and with it every alarm.
+/// The topics' key: CloudWatch cannot use AWS's own key for SNS, so with that key no alarm would be delivered.
 fn alarms_can_use_the_topics_key(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, topic) in template.of_type("AWS::SNS::Topic") {

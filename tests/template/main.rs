@@ -1,15 +1,16 @@
-//! Rules that template.yaml must keep whatever is added to it: what is deployed is checked here, before anything is.
+//! Rules that template.yaml must obey whatever is added to it; they are checked before a deployment.
 //!
-//! cfn-lint (a step of its own) knows CloudFormation; this knows us. Every rule is a plain function from a template to
-//! the violations found, tried on the real template and on one with the mistake planted. Rules read the template as
-//! data, its loops expanded.
+//! cfn-lint (a separate step) checks CloudFormation's rules; these tests check ours. Every rule is a plain function
+//! from a template to its violations. It is run on the real template and on a copy with a mistake. Rules read the
+//! template as data, with its loops expanded.
 
-// A template that cannot be read is a failed test.
+// A template that cannot be read fails the test.
 #![allow(clippy::expect_used)]
 
 mod actions;
 mod alarms;
 mod capacity;
+mod copies;
 mod dashboard;
 mod delivery;
 mod deployments;
@@ -32,10 +33,10 @@ mod topics;
 use model::Template;
 use patch::Patch;
 
-/// A rule: the template in, one line per violation out.
+/// A rule: it takes the template and returns one line per violation.
 type Rule = fn(&Template) -> Vec<String>;
 
-/// The rule finds nothing in the real template, and does find the mistake that a patch plants into a copy of it.
+/// The rule finds no violation in the real template, and finds the mistake that a patch puts into a copy of it.
 fn assert_rule(rule: Rule, mistake: Patch, expected: &str) {
     assert_eq!(rule(&Template::load()), Vec::<String>::new());
     let found = rule(&Template::load().with(mistake));

@@ -1,11 +1,11 @@
-//! The template as data: YAML with CloudFormation's short tags read into their long form, and its loops expanded.
+//! The template as data: CloudFormation's short tags are read into their long form, and loops are expanded.
 
 use crate::{expand::expand, patch::Patch};
 use serde_json::{Map, Value, json};
 use serde_norway::Value as Yaml;
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-/// The namespace of our own metrics, one for each stack.
+/// The namespace of our own metrics; each stack has its own.
 pub(crate) const OURS: &str = "Oracle/${AWS::StackName}";
 
 /// Whether a namespace is that of this stack's own metrics.
@@ -24,18 +24,25 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+fn parsed(path: &str) -> Value {
+    let text = fs::read_to_string(root().join(path)).expect("a template");
+    long_form(serde_norway::from_str(&text).expect("the template is YAML"))
+}
+
 impl Template {
     /// The repository's own template.
     pub(crate) fn load() -> Self {
-        static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
-            let text = fs::read_to_string(root().join("template.yaml")).expect("template.yaml is readable");
-            let parsed = long_form(serde_norway::from_str(&text).expect("the template is YAML"));
-            expand(parsed).expect("the template's loops can be expanded")
-        });
+        static TEMPLATE: LazyLock<Value> =
+            LazyLock::new(|| expand(parsed("template.yaml")).expect("the template's loops can be expanded"));
         Self(TEMPLATE.clone())
     }
 
-    /// The same with a mistake in it.
+    /// The template of the copies in a second region.
+    pub(crate) fn of_copies() -> Self {
+        Self(parsed("infra/copy.yaml"))
+    }
+
+    /// The same template with a mistake in it.
     pub(crate) fn with(mut self, mistake: Patch) -> Self {
         mistake(&mut self.0);
         self
@@ -56,7 +63,7 @@ impl Template {
         self.0["Resources"].as_object().into_iter().flatten().map(|(id, resource)| (id.as_str(), resource))
     }
 
-    /// A resource by its logical id; null when it does not exist.
+    /// A resource by its logical id; null if it does not exist.
     pub(crate) fn resource(&self, id: &str) -> &Value {
         &self.0["Resources"][id]
     }
@@ -66,7 +73,8 @@ impl Template {
         self.of_type("AWS::Serverless::Function")
     }
 
-    /// Every alarm as (metric, the resource it watches, its definition); one on several metrics is there for each.
+    /// All alarms as (metric, the resource it watches, its definition); an alarm on several metrics appears once for
+    /// each.
     pub(crate) fn alarms(&self) -> Vec<(&str, &str, &Value)> {
         let alarms = self.of_type("AWS::CloudWatch::Alarm").into_iter().map(|(_, alarm)| &alarm["Properties"]);
         alarms
@@ -78,7 +86,8 @@ impl Template {
     }
 }
 
-/// What an alarm watches: its own metric, or those of its metric math. Each has Namespace, MetricName and Dimensions.
+/// The metrics that an alarm watches: its own metric, or those of its metric math. Each has Namespace, MetricName and
+/// Dimensions.
 pub(crate) fn watched_metrics(alarm: &Value) -> Vec<&Value> {
     if !alarm["MetricName"].is_null() {
         return vec![alarm];
@@ -86,7 +95,7 @@ pub(crate) fn watched_metrics(alarm: &Value) -> Vec<&Value> {
     list(&alarm["Metrics"]).into_iter().map(|it| &it["MetricStat"]["Metric"]).filter(|it| !it.is_null()).collect()
 }
 
-/// The logical id that a Ref, a Fn::GetAtt or the first `${Id…}` of a Fn::Sub names.
+/// The logical id in a Ref, a Fn::GetAtt or the first `${Id…}` of a Fn::Sub.
 pub(crate) fn target(value: &Value) -> Option<&str> {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).or_else(|| {
         let text = value["Fn::Sub"].as_str()?;
@@ -94,7 +103,7 @@ pub(crate) fn target(value: &Value) -> Option<&str> {
     })
 }
 
-/// One value or a list of them, as a list.
+/// A list, or a single value as a list.
 pub(crate) fn list(value: &Value) -> Vec<&Value> {
     value
         .as_array()
@@ -106,7 +115,7 @@ pub(crate) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Every (key, value) pair anywhere inside.
+/// All (key, value) pairs at any depth.
 pub(crate) fn pairs(value: &Value) -> Vec<(&str, &Value)> {
     match value {
         Value::Object(map) => {
@@ -117,7 +126,7 @@ pub(crate) fn pairs(value: &Value) -> Vec<(&str, &Value)> {
     }
 }
 
-/// YAML with every short tag in its long form.
+/// The YAML with every short tag in its long form.
 pub(crate) fn long_form(yaml: Yaml) -> Value {
     match yaml {
         Yaml::Tagged(tagged) => {

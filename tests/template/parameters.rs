@@ -1,4 +1,4 @@
-//! Parameters: what may be combined, what a new account can bear, and what a deployment leaves for DNS.
+//! Parameters: which combinations are allowed, what fits a new account, and which outputs a deployment has for DNS.
 
 use crate::{
     assert_rule,
@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// A parameter that needs another one: refused before anything is created, not by a resource half an hour later.
+/// A parameter that requires another one: the deployment is refused before it creates anything, not after half an hour.
 const NEEDS: [(&str, &str); 2] = [("DomainName", "CertificateArn"), ("CertificateArn", "DomainName")];
 
 fn combinations_are_checked(template: &Template) -> Vec<String> {
@@ -42,7 +42,7 @@ fn parameters_that_need_each_other_are_checked_first() {
     assert_rule(rule, remove("/Outputs/DomainTarget"), "RegionalDomainName");
 }
 
-/// A new account may run ten functions at a time: the mappings must be able to do with less than that.
+/// The number of functions that a new account may run at a time: the mappings must be able to use fewer.
 const NEW_ACCOUNT: u64 = 10;
 
 fn mappings_can_be_small(template: &Template) -> Vec<String> {
@@ -74,7 +74,7 @@ fn a_new_accounts_quota_is_enough() {
     assert_rule(rule, set("/Parameters/OrdersConcurrency/MinValue", json!(5)), "at least 13 executions");
 }
 
-/// What a stack without anything set up must not do: wake somebody, or cost more than it has to.
+/// A stack with default parameters must not alert operators without a reason, and must not cost more than necessary.
 fn defaults_are_quiet(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     if template.section("Parameters")["SmokeTest"]["Default"] != "DISABLED" {

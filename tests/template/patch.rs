@@ -1,11 +1,11 @@
-//! Mistakes to plant into the parsed template: a rule that does not find its mistake checks nothing.
+//! Mistakes for the parsed template: a rule that does not find its mistake checks nothing.
 
 use serde_json::{Value, json};
 
 /// One change of the parsed, expanded template.
 pub(crate) type Patch = Box<dyn Fn(&mut Value)>;
 
-/// Puts a value where a JSON pointer points; the parent must be there.
+/// Sets the value at a JSON pointer; the parent must exist.
 pub(crate) fn set(pointer: &str, value: Value) -> Patch {
     let (parent, key) = parted(pointer);
     Box::new(move |template| match at(template, &parent) {
@@ -14,7 +14,7 @@ pub(crate) fn set(pointer: &str, value: Value) -> Patch {
     })
 }
 
-/// Takes out what a JSON pointer points to; it must be there.
+/// Removes the value at a JSON pointer; it must exist.
 pub(crate) fn remove(pointer: &str) -> Patch {
     let (parent, key) = parted(pointer);
     Box::new(move |template| {
@@ -23,7 +23,7 @@ pub(crate) fn remove(pointer: &str) -> Patch {
     })
 }
 
-/// Gives what a JSON pointer points to another name beside it.
+/// Renames the entry at a JSON pointer, within its parent.
 pub(crate) fn rename(pointer: &str, new: &str) -> Patch {
     let (parent, key) = parted(pointer);
     let new = new.to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn rename(pointer: &str, new: &str) -> Patch {
     })
 }
 
-/// Replaces a piece of the text that a JSON pointer points to.
+/// Replaces a part of the text at a JSON pointer.
 pub(crate) fn edit(pointer: &str, from: &str, to: &str) -> Patch {
     let (pointer, from, to) = (pointer.to_owned(), from.to_owned(), to.to_owned());
     Box::new(move |template| {
@@ -45,19 +45,19 @@ pub(crate) fn edit(pointer: &str, from: &str, to: &str) -> Patch {
     })
 }
 
-/// Replaces the first value below a JSON pointer that equals this one.
+/// Replaces the first value below a JSON pointer that equals `from`.
 pub(crate) fn replace(pointer: &str, from: Value, to: Value) -> Patch {
     let pointer = pointer.to_owned();
     Box::new(move |template| assert!(replaced(at(template, &pointer), &from, &to), "{pointer} has no {from}"))
 }
 
-/// Adds a value to the list that a JSON pointer points to.
+/// Appends a value to the list at a JSON pointer.
 pub(crate) fn push(pointer: &str, value: Value) -> Patch {
     let pointer = pointer.to_owned();
     Box::new(move |template| at(template, &pointer).as_array_mut().expect("a list").push(value.clone()))
 }
 
-/// Where a resource's property is.
+/// The JSON pointer of a resource's property.
 pub(crate) fn property(resource: &str, name: &str) -> String {
     format!("/Resources/{resource}/Properties/{name}")
 }

@@ -1,18 +1,18 @@
-//! Least privilege: every function has a role of its own that names exact actions on exact resources, and exactly the
-//! resources that its environment and its event source speak of.
+//! Least privilege: every function has its own role, with exact actions on exact resources, and exactly those resources
+//! that its environment and its event source name.
 
 use crate::{
     assert_rule,
     model::{Resource, Template, list, pairs, target},
-    patch::{property, remove, replace, set},
+    patch::{property, push, remove, replace, set},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The one role that AWS itself demands a managed policy for: an account-wide setting.
+/// The only role for which AWS requires a managed policy: an account-wide setting.
 const MANAGED_BY_AWS: &str = "ApiGatewayLogRole";
 
-/// Reads that CloudWatch allows on everything or not at all.
+/// Read actions that CloudWatch allows only on all resources.
 const WITHOUT_RESOURCES: [&str; 2] = ["cloudwatch:DescribeAlarms", "cloudwatch:GetMetricStatistics"];
 
 fn statements(role: &Value) -> Vec<&Value> {
@@ -22,12 +22,12 @@ fn statements(role: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// Whether a resource is everything inside one bucket of this template, or inside one folder of it: the only star
-/// there may be, for objects have no names until they are written.
-/// The stack itself, as CloudFormation checks a call that names it: with any id.
+/// The stack itself, with any id, as CloudFormation checks a call that names it.
 const THIS_STACK: &str =
     "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${AWS::StackName}/*";
 
+/// Whether a resource is everything in one bucket of this template or in one folder of it. No other wildcard is
+/// allowed; this one is, because objects have no names until they are written.
 fn is_inside_our_bucket(template: &Template, resource: &Value) -> bool {
     let Some(id) = target(resource) else { return false };
     let inside = resource["Fn::Sub"].as_str().and_then(|name| name.strip_prefix(&format!("${{{id}.Arn}}/")));
@@ -116,7 +116,7 @@ fn every_function_has_a_role_of_its_own() {
     );
 }
 
-/// Resources that a function's settings hand to it.
+/// The resources in a function's settings.
 fn handed<'a>(template: &'a Template, function: &'a Value) -> BTreeSet<&'a str> {
     let properties = &function["Properties"];
     let variables = properties["Environment"]["Variables"].as_object().into_iter().flatten().map(|(_, value)| value);
@@ -198,14 +198,14 @@ fn no_function_may_change_or_erase_the_audit_log() {
     );
 }
 
-/// Which key of Stripe a function gets. A function that only reads gets the key that only reads.
+/// The Stripe key of each function. A function that only reads gets the read-only key.
 const STRIPE_KEYS: [(&str, &str); 3] = [
     ("CheckoutFunction", "StripeCheckoutSecret"),
     ("ChatFunction", "StripeCheckoutSecret"),
     ("DeadlinesFunction", "StripeRefundSecret"),
 ];
 
-/// Sees whether every secret is filled, and calls Stripe with the key that reads.
+/// The function that checks whether every secret is set, and calls Stripe with the read-only key.
 const PROBES_SECRETS: &str = "BootProbeFunction";
 
 fn stripe_keys_are_apart(template: &Template) -> Vec<String> {
@@ -232,8 +232,48 @@ fn each_function_has_the_key_of_stripe_for_its_work() {
     assert_rule(rule, key("CheckoutFunction", "StripeSecret"), "CheckoutFunction: has StripeSecret");
 }
 
-/// A function reaches the partitions it is named for and no others: sales, alerts, and a note of its own. What is not named
-/// is refused, so that a new kind of item is nobody's until somebody names it.
+/// Functions that store the refresh token which the login service hands them. Those that use the mailbox rarely do not.
+const STORES_TOKENS: [&str; 5] =
+    ["EmailSenderRole", "EmailRetryRole", "InboxWatchRole", "BootProbeRole", "SmokeTestRole"];
+
+/// No function writes a secret but the refresh token's: the application beside it is what operators set.
+fn only_the_token_is_written(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        let writes = |statement: &&Value| {
+            let is_reading = |action: &Value| action == "secretsmanager:GetSecretValue";
+            let actions = list(&statement["Action"]);
+            actions.into_iter().any(|it| it.to_string().contains("secretsmanager:") && !is_reading(it))
+        };
+        for statement in statements(role).into_iter().filter(writes) {
+            let targets: Vec<&str> = list(&statement["Resource"]).into_iter().filter_map(target).collect();
+            if targets != ["GraphTokenSecret"] || !STORES_TOKENS.contains(&id) {
+                found.push(format!("{id}: writes {}", targets.join(", ")));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_write_no_secret_but_the_refresh_token() {
+    let rule = only_the_token_is_written;
+    let secret = |name: &str| json!({ "Fn::GetAtt": [name, "Id"] });
+    for (role, from, to) in
+        [("EmailSenderRole", "GraphTokenSecret", "GraphSecret"), ("InboxWatchRole", "GraphTokenSecret", "AuditSecret")]
+    {
+        let wrong = replace(&format!("/Resources/{role}"), secret(from), secret(to));
+        assert_rule(rule, wrong, &format!("{role}: writes {to}"));
+    }
+    let chat = push(
+        "/Resources/ChatRole/Properties/Policies/0/PolicyDocument/Statement",
+        json!({ "Effect": "Allow", "Action": ["secretsmanager:PutSecretValue"], "Resource": secret("GraphTokenSecret") }),
+    );
+    assert_rule(rule, chat, "ChatRole: writes GraphTokenSecret");
+}
+
+/// A function reaches only the partitions that its role names: sales, alerts, and its own note. All others are refused,
+/// so a new kind of item is accessible to no function until a role names it.
 fn partitions_are_named(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (_, function) in template.functions() {
@@ -248,8 +288,17 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
             let is_kind = |key: &&Value| {
                 let key = key.as_str().unwrap_or_default();
                 key == "CACHE"
-                    || ["SESSION#*", "TOLL#*", "ALERT#*", "BREAKER#*", "SUBSCRIBER#*", "MEMORY#*", "MEMORYKEY#*"]
-                        .contains(&key)
+                    || [
+                        "SESSION#*",
+                        "TOLL#*",
+                        "ALERT#*",
+                        "BREAKER#*",
+                        "SUBSCRIBER#*",
+                        "MEMORY#*",
+                        "MEMORYKEY#*",
+                        "GUESS#*",
+                    ]
+                    .contains(&key)
                     || key.starts_with("CHAT") && key.ends_with("#*")
                     || key.starts_with("NOTE#") && !key.contains('*')
             };
@@ -275,16 +324,17 @@ fn every_function_names_the_partitions_it_reaches() {
     );
 }
 
-/// The cache's counters move in one transaction with an entry of a session. Nothing says how DynamoDB evaluates the keys
-/// of a transaction for one of its actions, so the condition allows both.
+/// The cache's counters change in one transaction with an entry of a session. AWS does not document how DynamoDB
+/// evaluates the keys of a transaction for each of its actions, so the condition allows both.
 fn counters_move_with_entries(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
         for statement in statements(role) {
             let updates = list(&statement["Action"]).into_iter().any(|action| action == "dynamodb:UpdateItem");
             let keys = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CACHE", "SESSION#*"] } });
-            let limits = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CHATLIMIT#*"] } });
-            if updates && ![&keys, &limits].contains(&&statement["Condition"]) {
+            let counter = |name: &str| json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [name] } });
+            let known = [keys, counter("CHATLIMIT#*"), counter("GUESS#*")];
+            if updates && !known.contains(&statement["Condition"]) {
                 found.push(format!("{id}: a transaction on an entry and the counters may be refused"));
             }
         }

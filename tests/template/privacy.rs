@@ -1,4 +1,4 @@
-//! What must not leak: secrets in parameters, session ids in logs.
+//! Data that must not leak: secrets in parameters, session ids in logs.
 
 use crate::{
     assert_rule,
@@ -8,8 +8,8 @@ use crate::{
 
 use serde_json::json;
 
-/// What an access log may hold. Path and query carry the session id, which is what entitles to read a verdict; the
-/// address of the caller is personal data.
+/// The fields that an access log may contain. Path and query contain the session id, which gives access to a verdict;
+/// the caller's address is personal data.
 const LOGGABLE: [&str; 9] = [
     "requestId",
     "requestTimeEpoch",
@@ -64,9 +64,9 @@ fn the_access_log_holds_no_path_query_body_or_address() {
     assert_rule(rule, set(&property("Api", "TracingEnabled"), json!(true)), "traces");
 }
 
-/// The transform AWS::LanguageExtensions puts the values of parameters into the processed template, NoEcho or not, and
-/// that template can be read with the stack. So no secret is a parameter: secrets are created empty, and
-/// `oracle secrets set` fills them.
+/// The transform AWS::LanguageExtensions writes the values of parameters into the processed template, even with NoEcho,
+/// and users with access to the stack can read that template. So no secret is a parameter: secrets are created empty,
+/// and `oracle secrets set` sets them.
 fn secrets_are_no_parameters(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (name, parameter) in template.section("Parameters").as_object().into_iter().flatten() {
@@ -82,7 +82,7 @@ fn secrets_are_no_parameters(template: &Template) -> Vec<String> {
             }
         }
     }
-    // A secret is read from Secrets Manager; in an environment variable everybody with console access could read it.
+    // A secret is read from Secrets Manager; in an environment variable all users with console access could read it.
     for (id, function) in template.functions() {
         for (name, value) in pairs(&function["Properties"]["Environment"]) {
             if value.to_string().contains("resolve:secretsmanager") {

@@ -1,10 +1,10 @@
-//! The API's description and the template's routes are the same list.
+//! The API's description and the template have the same routes.
 
 use crate::{assert_rule, model::Template, patch::remove};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
-/// Serves every GET that no other route has.
+/// The route for every GET that no other route matches.
 const REST: &str = "/{proxy+}";
 
 fn description() -> Value {

@@ -13,7 +13,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).expect("a file of the repository")
 }
 
-/// Each alarm of the table, with its command and what it says.
+/// Each alarm of the runbook's table, with its command and its text.
 fn rows(runbook: &str) -> BTreeMap<String, (String, String)> {
     let cells = |line: &str| -> Option<(String, (String, String))> {
         let mut cells = line.strip_prefix("| `")?.splitn(3, " | ");
@@ -24,7 +24,7 @@ fn rows(runbook: &str) -> BTreeMap<String, (String, String)> {
     runbook.lines().filter_map(cells).collect()
 }
 
-/// As it reaches operators, with STACK for the stack's name.
+/// The description that operators see, with STACK for the stack's name.
 fn description(alarm: &Value) -> String {
     let described = &alarm["Properties"]["AlarmDescription"];
     let text = described.as_str().or_else(|| described["Fn::Sub"].as_str()).unwrap_or_default();
@@ -57,7 +57,7 @@ fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
     assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
 }
 
-/// The commands of the entries are commands of the operator's command line.
+/// Every command of the entries exists in the operator's command line.
 #[test]
 fn every_command_of_the_runbook_exists() {
     let main = read("infra/oracle/src/main.rs");
@@ -76,7 +76,7 @@ fn every_command_of_the_runbook_exists() {
     }
 }
 
-/// Each drill of the runbook is played by a test of that name, and each test of a drill is in the runbook.
+/// Each drill of the runbook has a test of the same name, and each such test is in the runbook.
 #[test]
 fn every_drill_is_played() {
     let runbook = read("infra/runbook.md");

@@ -1,4 +1,4 @@
-//! What runs by itself: at the times that the specs name, and with time-outs that fit the rights of one run.
+//! Scheduled functions: they run at the times that the specs name, and their timeouts fit the lease of one run.
 
 use crate::{
     assert_rule,
@@ -8,7 +8,7 @@ use crate::{
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Every schedule there is, as the specs and the decisions name it.
+/// All schedules, as the specs and the decisions name them.
 const SCHEDULES: [(&str, &str); 7] = [
     ("AuditDigestFunction", "rate(1 hour)"),
     ("BootProbeFunction", "rate(5 minutes)"),
@@ -62,9 +62,9 @@ fn what_runs_by_itself_runs_when_the_specs_say() {
     );
 }
 
-/// The inbox's and the smoke test's time-outs, in seconds. The right of one run of the inbox's (110 s, in its code) ends
-/// after its time-out, 10 s before the next run; a deployment is answered after 80 s at the latest, which is later than
-/// a run's minute and earlier than the function's time-out.
+/// The timeouts of inbox-watch and of the smoke test, in seconds. The lease of one run of inbox-watch (110 s, in its
+/// code) ends after its timeout and 10 s before the next run. A deployment is answered after 80 s at the latest, which
+/// is later than a run's minute and earlier than the function's timeout.
 const INBOX_LEASE: u64 = 110;
 const INBOX_LAST_MESSAGE: u64 = 50 + 40;
 const ANSWERED_AFTER: u64 = 80;
@@ -86,7 +86,7 @@ fn times_fit(template: &Template) -> Vec<String> {
     found
 }
 
-/// The numbers above are those of the code: a change of either fails here.
+/// Compares the numbers above with the code: a change of either fails here.
 #[test]
 fn the_times_of_the_code_are_those_of_this_file() {
     let read = |path: &str| std::fs::read_to_string(crate::model::root().join(path)).expect("a source file");

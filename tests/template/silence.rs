@@ -1,5 +1,5 @@
-//! Alarms on what does not happen, and on figures that CloudWatch leaves out: schedules that fall silent, tables that are
-//! throttled now and then, messages whose age is no longer counted.
+//! Alarms on missing events, and on figures that CloudWatch omits: schedules that stop, tables that are throttled now
+//! and then, messages whose age is no longer counted.
 
 use crate::{
     assert_rule,
@@ -9,7 +9,7 @@ use crate::{
 use domain::Metric;
 use serde_json::{Value, json};
 
-/// The metric that each schedule sends at the end of a whole run. Deadlines and boot-probe are heard by being started.
+/// The metric that each schedule sends at the end of a complete run. For deadlines and boot-probe, the start counts.
 const HEARTBEATS: [(&str, Metric); 5] = [
     ("ReconcileFunction", Metric::Reconciled),
     ("CacheHealthFunction", Metric::CacheHealthRan),
@@ -18,7 +18,7 @@ const HEARTBEATS: [(&str, Metric); 5] = [
     ("SmokeTestFunction", Metric::SmokeTested),
 ];
 
-/// The schedule of a function; null when it has none.
+/// The schedule of a function; null if it has none.
 fn schedule(function: &Value) -> &Value {
     let events = function["Properties"]["Events"].as_object().into_iter().flatten();
     let mut schedules = events.map(|(_, event)| event).filter(|event| event["Type"] == "Schedule");
@@ -33,15 +33,15 @@ fn interval(schedule: &Value) -> u64 {
     if rate.contains("hour") { count * 3_600 } else { count * 60 }
 }
 
-/// Where data points are missing, CloudWatch takes older ones than the evaluated periods have: a daily job that stopped
-/// would be heard of days later. `FILL` makes a zero of each period without a run.
+/// If data points are missing, CloudWatch uses older ones from before the evaluated periods, so the alarm on a daily
+/// job that stopped would come days late. `FILL` adds a zero for each period without a run.
 fn is_filled(alarm: &Value) -> bool {
     let metrics = list(&alarm["Metrics"]);
     let returned: Vec<_> = metrics.iter().filter(|metric| metric["ReturnData"] != false).collect();
     matches!(returned[..], [only] if only["Expression"] == "FILL(runs, 0)")
 }
 
-/// Two runs may be missed and not three hours more: a daily job has two hours of grace.
+/// The alarm's window is longer than one interval and at most five; a daily job has two hours of grace.
 fn hears_in_time(alarm: &Value, interval: u64) -> bool {
     let stat = list(&alarm["Metrics"]).into_iter().map(|metric| &metric["MetricStat"]).find(|stat| !stat.is_null());
     let period = stat.and_then(|stat| number(&stat["Period"])).unwrap_or_default();
@@ -50,7 +50,8 @@ fn hears_in_time(alarm: &Value, interval: u64) -> bool {
     period <= 3_600 && window > interval && window <= longest && stat.is_some_and(|stat| stat["Stat"] == "Sum")
 }
 
-/// Whether an alarm is raised by silence; where a parameter switches the schedule off, and only there, it is not.
+/// Whether missing runs raise the alarm. If a parameter can disable the schedule, they must not raise it while it is
+/// disabled.
 fn hears_silence(template: &Template, schedule: &Value, alarm: &Value) -> bool {
     let (missing, threshold) = (&alarm["TreatMissingData"], &alarm["Threshold"]);
     let raised = if schedule["State"].is_null() {
@@ -107,7 +108,8 @@ fn every_schedule_that_falls_silent_is_heard_in_time() {
     assert_rule(rule, once, "AuditDigestMissingAlarm is raised too late, or too early");
 }
 
-/// Alarms on AWS/DynamoDB keep their state while data is missing, and an index has figures of its own.
+/// Alarms on AWS/DynamoDB hold their state while data is missing, so each metric must be filled. An index has metrics
+/// of its own.
 fn throttles_are_counted(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, table) in template.of_type("AWS::DynamoDB::Table") {
@@ -146,8 +148,9 @@ fn throttles_of_the_table_and_of_its_indexes_raise_an_alarm_and_end_it() {
     assert_rule(rule, set(&index, json!("opened")), "ReadThrottleEvents of \"open\"");
 }
 
-/// SQS counts no age of a message that was received three times; its consumer hides one whose work fails for a minute at
-/// most, and counts it as `MessageKeepsFailing` after twenty deliveries. The alarm on the age must hold until then.
+/// SQS does not count the age of a message that was received three times. The queue's consumer hides a message whose
+/// work fails for at most a minute, and counts it as `MessageKeepsFailing` after twenty deliveries. The alarm on the
+/// age must hold until then.
 const COUNTED_RECEIVES: u64 = 3;
 const COUNTED_BY_US_FROM: u64 = 20;
 const LONGEST_HIDDEN: u64 = 60;
@@ -160,7 +163,7 @@ fn ages_are_held(template: &Template) -> Vec<String> {
         }
         let properties = &template.resource(queue)["Properties"];
         let receives = number(&properties["RedrivePolicy"]["maxReceiveCount"]).unwrap_or_default();
-        // Messages of the log's bucket have a consumer of their own, which hides none.
+        // Messages of the log's bucket have a separate consumer, which hides none.
         let (most, hidden) = if queue == "LogNoticesQueue" {
             (receives, number(&properties["VisibilityTimeout"]).unwrap_or(30))
         } else {

@@ -1,4 +1,4 @@
-//! Buckets and the table: what is immutable, what can be erased, and nothing public.
+//! Buckets and the table: which are immutable, which can be erased; none is public.
 
 use crate::{
     assert_rule,
@@ -7,12 +7,13 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// The audit log, and the digests that show what was done to it.
+/// The audit log, and the digests that prove changes to it.
 const AUDIT: [&str; 2] = ["AuditBucket", "DigestsBucket"];
-/// Kept when the stack is deleted, and gone when its first deployment fails: a second attempt would meet its name.
+/// Retained when the stack is deleted, but deleted when its first deployment fails: otherwise the name would block a
+/// second attempt.
 const KEPT: &str = "RetainExceptOnCreate";
 const QUARANTINE: &str = "QuarantineBucket";
-/// How long a held-back payload may stay, in days.
+/// The retention of a held payload, in days.
 const QUARANTINE_DAYS: u64 = 90;
 
 fn audit_alone_is_locked(template: &Template) -> Vec<String> {
@@ -72,7 +73,7 @@ fn quarantined_payloads_expire() {
     assert_rule(rule, set(&format!("{expiry}/Status"), json!("Disabled")), "stay for ever");
 }
 
-fn buckets_are_private(template: &Template) -> Vec<String> {
+pub(crate) fn buckets_are_private(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     let policies = template.of_type("AWS::S3::BucketPolicy");
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
@@ -161,7 +162,8 @@ fn the_table_can_be_recovered_and_its_rows_expire() {
     assert_rule(rule, set(&property("Table", "TimeToLiveSpecification/AttributeName"), json!("ttl")), "do not expire");
 }
 
-/// What outlives the stack: records, the keys that read and sign them, and the policies that keep records unchanged.
+/// The resources that outlive the stack: records, the keys that read and sign them, and the policies that keep records
+/// unchanged.
 fn records_outlive_the_stack(template: &Template) -> Vec<String> {
     const KINDS: [&str; 5] = [
         "AWS::DynamoDB::Table",
@@ -170,7 +172,7 @@ fn records_outlive_the_stack(template: &Template) -> Vec<String> {
         "AWS::SecretsManager::Secret",
         "AWS::KMS::Key",
     ];
-    // It guards alerts on their way, and nothing that is kept is encrypted with it.
+    // The key only encrypts alerts in transit; no stored data is encrypted with it.
     const PASSING: [&str; 2] = ["AlertKey", "AnalyticsBucketPolicy"];
     let mut found = Vec::new();
     for (id, resource) in template.resources() {

@@ -1,4 +1,4 @@
-//! The topics: who can hear them, and what an alert needs besides.
+//! The topics: who can subscribe to them, and what else an alert needs.
 
 use crate::{
     assert_rule,
@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// Operators can be alerted by mail and by webhook, each on both topics; what the webhook does not take is kept.
+/// Operators can get alerts by mail and by webhook from both topics; a queue stores what the webhook does not accept.
 fn topics_reach_somebody(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, _) in template.of_type("AWS::SNS::Topic") {
@@ -28,7 +28,8 @@ fn topics_reach_somebody(template: &Template) -> Vec<String> {
             }
         }
     }
-    // `exists: false` takes only messages with at least one attribute, and alarms have none: nobody would hear of them.
+    // A filter with `exists: false` matches only messages with at least one attribute, and alarms have none: they would
+    // reach no operator.
     for (id, subscription) in template.of_type("AWS::SNS::Subscription") {
         if !subscription["Properties"]["FilterPolicy"].is_null() {
             found.push(format!("{id}: a filter keeps alerts and alarms from it"));
@@ -55,7 +56,8 @@ fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
     assert_rule(rule, set(&property("OpsSubscription", "FilterPolicy"), filter), "OpsSubscription: a filter keeps");
 }
 
-/// Processes share the alerts that they sent through the table: a role that may publish an alert must be able to record it.
+/// The processes record the alerts that they sent in the table: a role that may publish an alert must be able to write
+/// there.
 fn alerts_are_told_once(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
