@@ -1,9 +1,9 @@
 //! Who takes part: customers with what they buy, what the model says to them, and what they do.
 
-use crate::random::Random;
+use crate::{follow_up::FollowUp, random::Random};
 use domain::{
-    CheckoutSession, EmailAddress, PaymentStatus, Query, SessionId, Submission, Tier,
-    money::{PaymentChange, PaymentId},
+    CheckoutSession, EmailAddress, PaymentStatus, Query, SessionId, Submission, Tier, Timestamp,
+    money::{ObjectId, PaymentChange, PaymentId, PaymentReport, RefundStatus},
     ports::{ModelError, ModelReply},
 };
 use serde_json::{Value, json};
@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// by these words, not by the filter that is under test.
 pub(crate) const HELD_TERM: &str = "CSDM";
 pub(crate) const REPLACED_TERM: &str = "MNEMOS";
+
+/// Stripe's id of a refund that no function of ours asked for.
+const OUTSIDE_REFUND: &str = "re_outside";
 
 /// What the model says to a customer's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub(crate) enum Payment {
     Never,
 }
 
-/// What becomes of the money on Stripe's side, some time after it was paid.
+/// How the payment changes on Stripe's side, some time after it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Afterwards {
     /// Nothing.
@@ -57,6 +60,8 @@ pub(crate) enum Afterwards {
     Inquiry(PaymentChange),
     /// It goes back, and does not arrive.
     Bounces,
+    /// It goes back in two parts.
+    InParts,
 }
 
 /// One customer.
@@ -82,15 +87,19 @@ pub(crate) struct Customer {
     pub(crate) afterwards: Afterwards,
     /// Whether Stripe's events about the session never reach us.
     pub(crate) events_lost: bool,
+    /// Whether Stripe's events about what happens to the payment afterwards never reach us.
+    pub(crate) payment_events_lost: bool,
     /// Whether the model changes its mind when it is asked again.
     pub(crate) fickle: bool,
     /// Whether an operator has decided something about the sale.
     pub(crate) operated: bool,
-    /// When somebody outside last gave the sale a new start: the promise counts from there.
+    /// When an operator or Stripe last restarted the sale: the promise counts from there.
     pub(crate) restarted_at: Option<i64>,
     /// Whether a worker that no queue follows died over the sale, or a worker's clock was wrong, or a message came
     /// twice: then the deadlines function may be what brings it on.
     pub(crate) may_be_chased: bool,
+    /// Of a follow-up: what it follows, and how it is ordered. It counts as paid once its sale exists.
+    pub(crate) follow_up: Option<FollowUp>,
 }
 
 /// Questions of every state of the authority gate that a text of a customer's can end in, locked ones among them.
@@ -112,19 +121,7 @@ fn governed(number: usize) -> Option<&'static str> {
 
 impl Customer {
     pub(crate) fn draw(number: usize, random: &mut Random) -> Self {
-        let mut answer = Answer::Good;
-        for (candidate, thousandths) in [
-            (Answer::Replaced, 80),
-            (Answer::Held, 80),
-            (Answer::Rejected, 50),
-            (Answer::Prose, 30),
-            (Answer::ProseOnce, 50),
-            (Answer::Down, 30),
-        ] {
-            if random.chance(thousandths) {
-                answer = candidate;
-            }
-        }
+        let answer = Answer::draw(random);
         let payment = match random.below(20) {
             0..=1 => Payment::Slow,
             2 => Payment::Never,
@@ -152,10 +149,12 @@ impl Customer {
             mishap: None,
             afterwards: Afterwards::draw(random),
             events_lost: random.chance(12),
+            payment_events_lost: false,
             fickle: random.chance(500),
             operated: false,
             restarted_at: None,
             may_be_chased: false,
+            follow_up: None,
         }
     }
 
@@ -176,16 +175,31 @@ impl Customer {
             mishap: None,
             afterwards: Afterwards::Stays,
             events_lost: false,
+            payment_events_lost: false,
             fickle: false,
             operated: false,
             restarted_at: None,
             may_be_chased: false,
+            follow_up: None,
+        }
+    }
+
+    /// The customer who pays, of a follow-up the one whose sale includes it.
+    pub(crate) fn buyer(&self) -> usize {
+        self.follow_up.as_ref().map_or(self.number, |follow_up| follow_up.of)
+    }
+
+    /// Whether a prompt asks the customer's question. A follow-up's prompt has the first question too.
+    pub(crate) fn asks(&self, prompt: &str) -> bool {
+        match &self.follow_up {
+            Some(follow_up) => follow_up.texts.iter().any(|text| prompt.contains(&text.text)),
+            None => prompt.contains(&self.question),
         }
     }
 
     /// Stripe's id of the payment.
     pub(crate) fn payment_id(&self) -> Option<PaymentId> {
-        PaymentId::parse(format!("pi_{}", self.number)).ok()
+        PaymentId::parse(format!("pi_{}", self.buyer())).ok()
     }
 
     /// What the customer says when an operator asks.
@@ -194,7 +208,7 @@ impl Customer {
     }
 
     pub(crate) fn address(&self) -> String {
-        format!("customer-{}@example.com", self.number)
+        format!("customer-{}@example.com", self.buyer())
     }
 
     /// The session as Stripe knows it before it is paid.
@@ -219,6 +233,24 @@ impl Customer {
         }
     }
 
+    /// The refund or dispute in Stripe's list that this change makes or changes.
+    pub(crate) fn listed(&self, change: PaymentChange, at: Timestamp) -> PaymentReport {
+        let amount = i64::from(self.tier.price_cents());
+        let refund = |id, amount, status| {
+            let id = ObjectId::parse(id).unwrap_or_else(|_| ObjectId::unnamed());
+            PaymentReport::Refund { id, amount: Some(amount), status, at }
+        };
+        match change {
+            PaymentChange::Refunded if self.afterwards == Afterwards::InParts => {
+                refund("re_rest", amount - amount / 2, RefundStatus::Succeeded)
+            }
+            PaymentChange::Refunded => refund(OUTSIDE_REFUND, amount, RefundStatus::Succeeded),
+            PaymentChange::PartlyRefunded => refund(OUTSIDE_REFUND, amount / 2, RefundStatus::Succeeded),
+            PaymentChange::RefundFailed => refund(OUTSIDE_REFUND, amount, RefundStatus::Failed),
+            _ => testkit::reports::report(change, amount, at),
+        }
+    }
+
     /// The body of Stripe's event about the payment.
     pub(crate) fn payment_event(&self, change: PaymentChange, created: i64) -> Option<String> {
         let (payment, amount) = (self.payment_id()?, self.tier.price_cents());
@@ -237,7 +269,7 @@ impl Customer {
             PaymentChange::Refunded => ("charge.refunded", charge(amount)),
             PaymentChange::PartlyRefunded => ("charge.refunded", charge(amount / 2)),
             PaymentChange::RefundFailed => {
-                let refund = json!({ "id": "re_1", "object": "refund", "payment_intent": payment.as_str(),
+                let refund = json!({ "id": OUTSIDE_REFUND, "object": "refund", "payment_intent": payment.as_str(),
                                      "status": "failed", "amount": amount });
                 ("refund.failed", refund)
             }
@@ -271,6 +303,25 @@ impl Customer {
     }
 }
 
+impl Answer {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        let mut answer = Self::Good;
+        for (candidate, thousandths) in [
+            (Self::Replaced, 80),
+            (Self::Held, 80),
+            (Self::Rejected, 50),
+            (Self::Prose, 30),
+            (Self::ProseOnce, 50),
+            (Self::Down, 30),
+        ] {
+            if random.chance(thousandths) {
+                answer = candidate;
+            }
+        }
+        answer
+    }
+}
+
 impl Afterwards {
     fn draw(random: &mut Random) -> Self {
         match random.below(100) {
@@ -283,6 +334,7 @@ impl Afterwards {
             11 => Self::Inquiry(PaymentChange::InquiryClosed),
             12 => Self::Inquiry(PaymentChange::DisputeLost),
             13..=14 => Self::Bounces,
+            15..=16 => Self::InParts,
             _ => Self::Stays,
         }
     }

@@ -1,5 +1,6 @@
 //! Checks the rules at every step: after each effect, on what it changed.
 
+mod follow_ups;
 mod saved;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
 use domain::{
     CachedVerdict, Sale, SessionId, Timestamp,
     breaker::Breaker,
+    inbox::INQUIRIES,
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
     money::Money,
@@ -38,6 +40,8 @@ pub(crate) struct Invocation {
     pub(crate) began: i64,
     /// Whether it saw that the first model's breaker is open.
     pub(crate) refused_by_breaker: bool,
+    /// Whether it could not read the sale with its verdict.
+    pub(crate) has_no_table: bool,
 }
 
 /// The first of the models that the simulated deployment asks.
@@ -126,6 +130,7 @@ impl Checker {
         if crossing.name == "breaker.load" {
             Self::read_breaker(state, invocation, crossing.fault);
         }
+        invocation.has_no_table |= crossing.name == "store.load_with_verdict" && crossing.fault.is_some();
         // A model that is not known was not asked: it costs no attempt (infra/decisions/models.md).
         invocation.asked += u32::from(crossing.name == "model.ask" && crossing.fault != Some(Fault::Refuse(404)));
         let done = matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter));
@@ -142,6 +147,8 @@ impl Checker {
                 Rule::Claims.require(claimed, || "a draft was made without a claim".to_owned())
             }
             "model.ask" => self.asked(state, customer, session, invocation, crossing.fault.is_some()),
+            // An operator's command about a follow-up may record a decision about the sale that includes it.
+            "log.publish" if session.is_followup() => self.changed(state, customer, crossing),
             "log.publish" => self.published(state, session),
             "archive.keep" => self.archived(state, customer, session),
             "alerts.raise" => self.alerted(state),
@@ -155,20 +162,28 @@ impl Checker {
             return Ok(());
         }
         for customer in customers {
-            let saved = customer.session.as_ref().and_then(|session| Some((session, &state.sales.get(session)?.0)));
-            let Some((session, sale)) = saved else { continue };
-            match crossing.name {
-                "log.publish" if sale.audit().is_none() => {}
-                "store.save" => self.saved(state, customer, session)?,
-                "ledger.refund" => self.refunded(state, customer, session)?,
-                "log.publish" => self.published(state, session)?,
-                _ => {}
-            }
+            self.changed(state, customer, crossing)?;
         }
         self.alerted(state)
     }
 
-    /// Whoever reads that a breaker is open must not ask; where it cannot be read, calls go on.
+    /// What an effect of an invocation changed about one sale, although the invocation is not that sale's.
+    pub(crate) fn changed(&mut self, state: &State, customer: &Customer, crossing: Crossing) -> Checked {
+        if !matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter)) {
+            return Ok(());
+        }
+        let saved = customer.session.as_ref().and_then(|session| Some((session, &state.sales.get(session)?.0)));
+        let Some((session, sale)) = saved else { return Ok(()) };
+        match crossing.name {
+            "log.publish" if sale.audit().is_none() => Ok(()),
+            "store.save" => self.saved(state, customer, session),
+            "ledger.refund" => self.refunded(state, customer, session),
+            "log.publish" => self.published(state, session),
+            _ => Ok(()),
+        }
+    }
+
+    /// A worker that reads an open breaker must not ask the model. Where the breaker cannot be read, calls go on.
     fn read_breaker(state: &State, invocation: &mut Invocation, fault: Option<Fault>) {
         let now = Timestamp::from_millis(state.now);
         let open = |breaker: &Breaker| breaker.refuses_until(now, &breaker_policy()).is_some();
@@ -182,7 +197,7 @@ impl Checker {
         let times =
             payment.map_or(0, |payment| state.refunds_of(&payment).filter(|made| !made.status.is_void()).count());
         Rule::Money.require(times <= 1, || "the money went back twice".to_owned())?;
-        let authorised = self.seen.get(session).is_some_and(|seen| seen.authorised);
+        let authorised = self.seen.get(&session.paid_session()).is_some_and(|seen| seen.authorised);
         Rule::Money.require(times == 0 || authorised, || "money went back without an authority".to_owned())
     }
 
@@ -209,7 +224,7 @@ impl Checker {
         let is_first = state.prompts.last().is_some_and(|(model, _)| model == FIRST_MODEL);
         let refused = is_first && invocation.refused_by_breaker && self.clocks_are_right;
         Rule::Model.require(!refused, || "the model is asked although its circuit is open".to_owned())?;
-        // What was erased while the worker was at it has no claim any more (checked above: not before the worker began).
+        // A sale that was erased after the worker began has no claim any more; `not_forgotten` checks the order.
         let owned = |(sale, _): &(Sale, u64)| {
             sale.is_erased() || invocation.owner.as_ref().is_some_and(|owner| sale.generates(owner))
         };
@@ -217,7 +232,7 @@ impl Checker {
         Rule::Claims.require(claimed, || "the model is asked without a claim".to_owned())
     }
 
-    /// Whoever begins after a sale was erased does nothing about it.
+    /// An invocation that begins after the erasure of a sale does nothing about it.
     fn not_forgotten(&self, session: &SessionId, invocation: &Invocation, what: &str) -> Checked {
         let erased_since = self.seen.get(session).and_then(|seen| seen.erased_since);
         let late = erased_since.is_some_and(|since| since < invocation.began);
@@ -241,7 +256,7 @@ impl Checker {
         Rule::NothingBlocked.require(is_clean(&letter.body) && is_clean(&letter.subject), || {
             "a mail with a blocked term went out".to_owned()
         })?;
-        Rule::Private.require(letter.to == customer.address(), || "a mail went to somebody else".to_owned())?;
+        Rule::Private.require(letter.to == customer.address(), || "a mail went to another address".to_owned())?;
         let Some((sale, _)) = state.sales.get(session) else {
             return Err(Rule::States.broken("a mail without a sale"));
         };
@@ -256,17 +271,19 @@ impl Checker {
             Mail::NotOrdered | Mail::Ordered => false,
             _ => true,
         };
-        Rule::OneMail.require(recorded, || "a draft went out that nobody recorded".to_owned())?;
+        Rule::OneMail.require(recorded, || "an unrecorded draft went out".to_owned())?;
         match kind {
             Letter::Verdict => {}
             Letter::Refund => {
                 let back = customer.payment_id().is_some_and(|payment| {
                     state.refunds_of(&payment).next().is_some() || state.given_back.contains(&payment)
                 });
-                return Rule::Money.require(back, || "a mail tells of a refund that was never made".to_owned());
+                return Rule::Money.require(back, || "a refund letter went out without a refund".to_owned());
             }
             Letter::Divergence => {
-                return Rule::States.require(sale.regenerated_at().is_some(), || "told of no regeneration".to_owned());
+                return Rule::States.require(sale.regenerated_at().is_some(), || {
+                    "a divergence letter went out without a regeneration".to_owned()
+                });
             }
             Letter::SilentDrop => {
                 let unusable = matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || customer.operated;
@@ -296,7 +313,7 @@ impl Checker {
     fn published(&mut self, state: &State, session: &SessionId) -> Checked {
         let seen = self.seen.entry(session.clone()).or_default();
         let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit()) else {
-            return Err(Rule::Recorded.broken("a record of a sale that nobody saved"));
+            return Err(Rule::Recorded.broken("a record of a sale that was not saved"));
         };
         let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
         while let Some(line) = state.log.get(&key(seen.published + 1)) {
@@ -336,7 +353,7 @@ impl Checker {
             Message::PaymentChanged { payment, .. } => Some(payment) == customer.payment_id().as_ref(),
             _ => message.session_id() == customer.session.as_ref(),
         };
-        Rule::Queues.require(own, || "a message about somebody else".to_owned())?;
+        Rule::Queues.require(own, || "a message about another sale".to_owned())?;
         // What is on record as ordered is asked about until Stripe says what it is.
         let asks = matches!(message, Message::Order { ordered_by: OrderedBy::Deadlines, .. });
         let paid = customer.paid_at.is_some() || asks;
@@ -349,12 +366,14 @@ impl Checker {
         );
         let regenerates = sale.is_some_and(|sale| sale.regenerated_at().is_some());
         let tells_of_refund = sale.is_some_and(|sale| sale.is_to_send(Letter::Refund));
-        let early = right.starts_with("email") && !can_be_read && !regenerates && !tells_of_refund;
+        // An operator may erase the sale between another one's decision and its message.
+        let is_erased = sale.is_some_and(Sale::is_erased);
+        let early = right.starts_with("email") && !can_be_read && !regenerates && !tells_of_refund && !is_erased;
         Rule::CacheBeforeMail.require(!early, || "a mail is ordered before there is a verdict".to_owned())
     }
 
     /// A page was answered.
-    pub(crate) fn page(state: &State, customer: &Customer, asked_at: i64, reply: &Reply) -> Checked {
+    pub(crate) fn page(&self, state: &State, customer: &Customer, asked_at: i64, reply: &Reply) -> Checked {
         let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
         Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
         if let Some(Fulfilment::Erased { at, .. }) = sale.map(Sale::fulfilment) {
@@ -372,13 +391,14 @@ impl Checker {
                 let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
                 let withheld = body["query_withheld"] == true;
                 let own = withheld || body["query"] == customer.question.as_str();
-                Rule::Page.require(own, || "a page shows somebody else's question".to_owned())?;
+                Rule::Page.require(own, || "a page shows another sale's question".to_owned())?;
                 Rule::Page.require(body["tier"] == customer.tier.key(), || "another tier".to_owned())
             }
             402 => {
-                // What Stripe said a moment before the payment is remembered for five seconds.
+                // What Stripe said a moment before the payment is remembered for five seconds of the process's clock.
                 let was_paid = customer.paid_at.is_some_and(|at| at + 5 * SECOND < asked_at);
-                Rule::Page.require(!was_paid, || "a paid session is told that it is not".to_owned())
+                Rule::Page
+                    .require(!was_paid || !self.clocks_are_right, || "a page calls a paid session unpaid".to_owned())
             }
             500 => {
                 let ended = sale.is_some_and(|sale| {
@@ -387,7 +407,7 @@ impl Checker {
                         Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } | Fulfilment::Erased { .. }
                     ) || *sale.money() != Money::Kept
                 });
-                Rule::Page.require(ended, || "a page tells of a failure that there is not".to_owned())
+                Rule::Page.require(ended, || "a page reports a failure of a sale that has not failed".to_owned())
             }
             422 => {
                 let declined = sale.is_some_and(|sale| sale.declined().is_some());
@@ -411,14 +431,17 @@ impl Checker {
             Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
             let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
             let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.prefix());
-            let alerts = state.alerts.iter().chain(&state.logged_alerts).filter(|alert| reminds(&alert.line)).count();
+            // An alert that is saved with its sale is raised by the next worker.
+            let alerts = state.alerts.iter().chain(&state.logged_alerts).chain(sale.alerts());
+            let alerts = alerts.filter(|alert| reminds(&alert.line)).count();
             Rule::HumanTold.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
             for letter in Letter::ALL {
                 let Mail::Dead { .. } = sale.letter(letter) else { continue };
                 let prefix = format!("{}/{}-", session.as_str(), letter.as_str());
                 let kept = state.dead_letters.keys().any(|key| key.starts_with(&prefix));
-                let told = state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
-                Rule::Reviewable.require(kept || told, || "a dead letter was not kept".to_owned())?;
+                let is_alerted =
+                    state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
+                Rule::Reviewable.require(kept || is_alerted, || "a dead letter was not kept".to_owned())?;
             }
             let Some(head) = &sale.audit() else { continue };
             let mut previous = audit::digest::sha256(b"");
@@ -438,9 +461,10 @@ impl Checker {
             }
             Rule::Chain.require(previous == head.hash, || "the head is not the last record".to_owned())?;
         }
-        // Evaluations before payment belong to no sale: checkout has streams of its own.
-        let of_checkout = |key: &str| checkout::STREAMS.iter().any(|name| key.contains(&format!("/function/{name}/")));
-        let strays = state.log.keys().filter(|key| !keys.contains(*key) && !of_checkout(key)).count();
+        // Evaluations before payment, and messages in the inbox, belong to no sale: these functions have streams of their own.
+        let streams: Vec<_> = checkout::STREAMS.into_iter().chain([inbox_watch::FUNCTION, INQUIRIES]).collect();
+        let of_function = |key: &str| streams.iter().any(|name| key.contains(&format!("/function/{name}/")));
+        let strays = state.log.keys().filter(|key| !keys.contains(*key) && !of_function(key)).count();
         Rule::Recorded.require(strays == 0, || format!("{strays} records without their change"))
     }
 }

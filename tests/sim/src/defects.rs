@@ -23,6 +23,10 @@ pub enum Defect {
     VerdictLost,
     /// The store caches a verdict under another sale's key.
     VerdictUnderOtherKey,
+    /// The store opens a follow-up although there is one.
+    FollowUpReplaced,
+    /// The store opens a follow-up without its text.
+    FollowUpTextLost,
     /// The list of due sales leaves out those with this work.
     WorkUnlisted(Work),
     /// The log reports a record as written and does not write it.
@@ -51,6 +55,8 @@ pub enum Defect {
     RefundLost,
     /// Stripe's list of paid sessions is empty.
     CompletedSessionsUnlisted,
+    /// Stripe's lists of refunds and disputes are empty.
+    ReportsUnlisted,
     /// The mailbox sends a draft again that was sent.
     SentDraftSentAgain,
     /// The mailbox reports a draft as sent and does not send it.
@@ -76,13 +82,15 @@ pub enum Defect {
 }
 
 /// Every defect that the checker must notice.
-pub const DEFECTS: [Defect; 48] = [
+pub const DEFECTS: [Defect; 51] = [
     Defect::VersionIgnored,
     Defect::SaleLost,
     Defect::PendingAlertsLost,
     Defect::PendingRecordsLost,
     Defect::VerdictLost,
     Defect::VerdictUnderOtherKey,
+    Defect::FollowUpReplaced,
+    Defect::FollowUpTextLost,
     Defect::WorkUnlisted(Work::InFlight),
     Defect::WorkUnlisted(Work::Refund),
     Defect::RecordLost,
@@ -103,6 +111,7 @@ pub const DEFECTS: [Defect; 48] = [
     Defect::UnpaidReadsPaid,
     Defect::RefundLost,
     Defect::CompletedSessionsUnlisted,
+    Defect::ReportsUnlisted,
     Defect::SentDraftSentAgain,
     Defect::MailLost,
     Defect::MailErrorSwallowed,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use audit::{FunctionJournal, Journal, SubscriberJournal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    EmailAddress, Recent, Secret, StepError, Timestamp,
+    EmailAddress, Guessing, Secret, StepError, Timestamp,
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},
     mail::MailSchedule,
@@ -60,7 +60,7 @@ pub struct Deployment<'w> {
     pub verdict: verdict::Settings,
     mail: delivery::Settings,
     asked: result::Asked,
-    unknown_codes: Recent,
+    codes: Guessing,
     watching: Option<inbox_watch::Settings>,
 }
 
@@ -111,7 +111,7 @@ impl<'w> Deployment<'w> {
                 schedule: MailSchedule::standard(),
             },
             asked: result::Asked::default(),
-            unknown_codes: checkout::unknown_codes(),
+            codes: checkout::codes(),
             watching: EmailAddress::parse("oracle@42sisters.ai").ok().map(inbox_watch::Settings::of),
         }
     }
@@ -136,7 +136,6 @@ impl<'w> Deployment<'w> {
     /// Any request to the checkout function.
     pub async fn purchase(&self, request: Request) -> Reply {
         let world = self.world;
-        let unknown_codes = &self.unknown_codes;
         let journal = FunctionJournal {
             function: checkout::STREAMS[0],
             notes: world,
@@ -149,7 +148,8 @@ impl<'w> Deployment<'w> {
             randomness: world,
             meter: world,
             clock: world,
-            unknown_codes,
+            codes: &self.codes,
+            guesses: world,
             records: checkout::Records { journal, audit_keys: &self.audit_keys, meter: world },
         };
         checkout::handle(ports, request).await
@@ -197,6 +197,7 @@ impl<'w> Deployment<'w> {
             notices: &self.notices,
             meter: self.world,
             asked: &self.asked,
+            guesses: self.world,
             submissions: self.world,
             site: "https://oracle.example",
         };
@@ -326,11 +327,13 @@ impl<'w> Deployment<'w> {
             mailbox: &self.ports,
             audit_keys: &self.audit_keys,
             retries: &self.retries,
+            breakers: self.world,
+            meter: self.world,
         }
     }
 
     /// One run of the deadlines function.
-    pub async fn deadlines(&self, refund_held: bool) -> deadlines::Report {
+    pub async fn deadlines(&self, refund_held: bool) -> domain::due::Report {
         let ports = deadlines::Ports {
             journal: self.journal(),
             open: &self.ports,
@@ -343,6 +346,8 @@ impl<'w> Deployment<'w> {
             data: self.world,
             sale_mails: self.world,
             settlements: None,
+            memories: None,
+            letters: None,
             meter: self.world,
         };
         let settings = deadlines::Settings { refund_held, most: 50, share: Duration::from_secs(20) };

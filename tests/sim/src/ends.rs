@@ -1,4 +1,4 @@
-//! How a paid sale may end: delivered, or before a human who was told.
+//! How a paid sale may end: delivered, or on a human's list with an alert.
 
 use crate::{
     cast::Customer,
@@ -32,7 +32,7 @@ pub enum End {
     QueueRefuses,
     /// Tier or question did not arrive; operators know and the customer was asked.
     Unusable,
-    /// The mail was given up or its outcome is unknown; a human decides.
+    /// The mail is a dead letter, or its outcome is unknown; a human decides.
     MailUndecided,
     /// The mail is tried again on its schedule, and operators know.
     MailWaits,
@@ -44,12 +44,14 @@ pub enum End {
     RefundFailed,
     /// The customer's bank has the money, and operators know.
     Disputed,
-    /// Given up by a queue, behind an alarm.
+    /// Its message is in a dead-letter queue, which has an alarm.
     DeadLetter,
     /// Erased, as the customer asked.
     Erased,
     /// Never paid.
     NotPaid,
+    /// A follow-up that was never ordered.
+    NotOrdered,
 }
 
 /// Where a sale's messages are.
@@ -66,11 +68,11 @@ pub(crate) enum Whereabouts {
 /// How the sale of a customer ended, or why it has not. `is_refused`: a queue took no message for long, until lately.
 ///
 /// # Errors
-/// [`Rule::EndsInTime`] where it is still on its way, [`Rule::Orphaned`] where nobody will come for it,
-/// [`Rule::HumanTold`] where it ended and nobody knows.
+/// [`Rule::EndsInTime`] where it is still on its way, [`Rule::Orphaned`] where no message will bring it on,
+/// [`Rule::HumanTold`] where it ended without an alert.
 pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refused: bool) -> Result<End, Violation> {
     let (Some(session), true) = (customer.session.as_ref(), customer.paid_at.is_some()) else {
-        return Ok(End::NotPaid);
+        return Ok(if customer.follow_up.is_some() { End::NotOrdered } else { End::NotPaid });
     };
     let Some((sale, _)) = state.sales.get(session) else {
         return match at {
@@ -79,13 +81,16 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
             _ if is_refused && state.measurements.iter().any(|it| it.metric == Metric::EventNotQueued) => {
                 Ok(End::QueueRefuses)
             }
-            _ => Err(Rule::EndsInTime.broken("paid, and nobody knows of it")),
+            _ => Err(Rule::EndsInTime.broken("paid, and without a sale")),
         };
     };
     let case = Case { state, customer, sale, at };
     match case.end() {
         // It waits in a dead-letter queue, behind an alarm.
-        Err(open) if at == Whereabouts::GivenUp && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
+        // So may the news that a refund bounced.
+        Err(open)
+            if at == Whereabouts::GivenUp && [Rule::EndsInTime, Rule::Orphaned, Rule::Money].contains(&open.rule) =>
+        {
             Ok(End::DeadLetter)
         }
         Err(open) if is_refused && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
@@ -109,15 +114,20 @@ impl Case<'_> {
     }
 
     fn told(&self, what: &str) -> Result<(), Violation> {
-        let session = self.sale.session_id();
-        let (prefix, reference) = (session.prefix(), session.reference());
-        let known = self
-            .alerts()
-            .any(|alert| (alert.line.contains(prefix) || alert.line.contains(reference)) && alert.line.contains(what));
-        Rule::HumanTold.require(known, || format!("nobody was told ({what})"))
+        let known = self.alerts().any(|alert| self.is_named(&alert.line) && alert.line.contains(what));
+        Rule::HumanTold.require(known, || format!("no alert names the sale ({what})"))
     }
 
-    /// Before a human who was told, and who finds the sale in this list.
+    /// Whether a line names the sale. A follow-up is named after the session that includes it.
+    fn is_named(&self, line: &str) -> bool {
+        let session = self.sale.session_id();
+        let is_of_followup = line.contains(&format!("{}-followup", session.prefix()))
+            || line.contains(&format!("{}-followup", session.paid_session().reference()));
+        let is_named = line.contains(session.prefix()) || line.contains(session.reference());
+        is_named && is_of_followup == session.is_followup()
+    }
+
+    /// On this list of a human's, with an alert.
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
         self.told(what)?;
         let listed = self.sale.open_work().map(|open| open.work);
@@ -139,6 +149,9 @@ impl Case<'_> {
         }
         match self.sale.money() {
             Money::Kept => {}
+            // A follow-up's money is its session's, whose alerts and lists are about both.
+            Money::Disputed { .. } if self.sale.is_followup() => return Ok(End::Disputed),
+            Money::RefundFailed { .. } if self.sale.is_followup() => return Ok(End::RefundFailed),
             Money::Refunded { .. } => return self.refunded(),
             Money::RefundAuthorised { .. } => return Ok(End::RefundUnderWay),
             Money::RefundFailed { .. } => {
@@ -159,7 +172,7 @@ impl Case<'_> {
                 Ok(End::Delivered)
             }
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } if self.sale.model_wait().is_some() => {
-                // What a circuit does to many sales is told once.
+                // An open circuit stops many sales and is alerted once.
                 let circuit = self.alerts().any(|alert| alert.line.contains("| CIRCUIT |"));
                 self.told("[ORACLE-VERDICT]").or_else(|untold| if circuit { Ok(()) } else { Err(untold) })?;
                 if self.at == Whereabouts::Nowhere {
@@ -173,14 +186,18 @@ impl Case<'_> {
         }
     }
 
-    /// Nothing that nobody may approve is charged and kept; the rest waits for people, and then goes back too.
+    /// A question that no person may approve is refunded at once; another waits for people first.
     fn declined(&self) -> Result<End, Violation> {
         let waits = self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
-        let told = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
-        if waits { Ok(told) } else { Err(Rule::EndsInTime.broken("charged for what nobody may answer, and kept")) }
+        let end = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
+        if waits {
+            Ok(end)
+        } else {
+            Err(Rule::EndsInTime.broken("charged for a question that must not be answered, and not refunded"))
+        }
     }
 
-    /// All that Stripe told of has come by now.
+    /// Every event of Stripe's has arrived by now.
     fn refunded(&self) -> Result<End, Violation> {
         let back = self.customer.payment_id().is_some_and(|payment| {
             let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());

@@ -6,11 +6,13 @@
 //! it is drawn from the seed: the same seed does the same, to the letter of its trace.
 
 mod cast;
+pub mod chat;
 mod checker;
 pub mod defects;
 pub mod deployment;
 mod ends;
 mod faults;
+mod follow_up;
 mod operator;
 mod ports;
 mod queues;
@@ -25,16 +27,16 @@ pub use ends::End;
 pub use rules::{Rule, Violation};
 pub use tally::Tally;
 
-use cast::Customer;
+use cast::{Afterwards, Customer};
 use defects::Defect;
 use deployment::Deployment;
 use domain::{Timestamp, breaker::BreakerPolicy, ports::ModelError};
 use faults::Faults;
 use random::Random;
 use simulator::Simulator;
-use testkit::World;
+use testkit::{Plan, World};
 
-/// What the world of a seed came to.
+/// The result of a seed's world.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The seed.
@@ -59,14 +61,32 @@ pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report 
     let mut random = Random::new(seed, 1);
     let faults = Faults::draw(&mut random);
     let number = usize::try_from(random.between(1, 8)).unwrap_or(1);
-    let customers: Vec<Customer> = (0..number).map(|number| Customer::draw(number, &mut random)).collect();
+    let mut customers: Vec<Customer> = (0..number).map(|number| Customer::draw(number, &mut random)).collect();
+    let mut lost = Random::new(seed, 4);
+    for customer in customers.iter_mut().filter(|customer| customer.afterwards != Afterwards::Stays) {
+        customer.payment_events_lost = lost.chance(150);
+    }
+    customers.extend(follow_up::draw(&customers, &mut Random::new(seed, 3)));
     let world = World::at(start());
-    surround(&world, &faults, Random::new(seed, 2), &customers);
     let deployment = deploy(&world, defect);
+    watch_inbox_first(&deployment);
+    surround(&world, &faults, Random::new(seed, 2), &customers);
     let mut simulator = Simulator::new(&deployment, faults, random, customers, traced);
     simulator.begin();
     let outlook = simulator.run();
     Report { seed, violation: outlook.result.err(), tally: outlook.tally, trace: outlook.trace }
+}
+
+/// The first run of inbox-watch takes what is in the inbox as seen. It is over before the first customer comes.
+fn watch_inbox_first(deployment: &Deployment<'_>) {
+    // Nothing goes wrong yet, so it comes to its end at once.
+    let _ = testkit::run(deployment.watch_inbox("first"));
+    // Its effects do not count.
+    deployment.world.plan(Plan::none());
+    let mut state = deployment.world.state();
+    state.crossings.clear();
+    state.boundaries.clear();
+    state.alerts.clear();
 }
 
 /// Gives a world its faults and a model that knows the customers' questions.
@@ -88,8 +108,8 @@ fn teach(world: &World, customers: &[Customer]) {
     let mut state = world.state();
     state.promotion_codes.insert("FRIEND".to_owned(), "promo_friend".to_owned());
     state.model = Some(Box::new(move |_model, prompt| {
-        let asks = |customer: &&Customer| prompt.content.contains(&customer.question);
-        match customers.iter().find(asks) {
+        // Follow-ups come last, and their prompts have the first question too.
+        match customers.iter().rfind(|customer| customer.asks(&prompt.content)) {
             Some(customer) => {
                 calls[customer.number] += 1;
                 cast::reply(customer, calls[customer.number])

@@ -4,7 +4,7 @@
 
 use clap::Parser;
 use simulation::{
-    Tally,
+    Tally, chat,
     defects::{DEFECTS, hunt},
     simulate,
 };
@@ -28,10 +28,16 @@ struct Arguments {
     /// Give a port or a queue one defect after the other, and print the first world of --seeds that shows it
     #[arg(long)]
     defects: bool,
+    /// Worlds of the chat and its subscriptions instead of sales
+    #[arg(long)]
+    chat: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.chat {
+        return chat_worlds(&arguments);
+    }
     if arguments.defects {
         return defects(arguments.seeds);
     }
@@ -70,6 +76,43 @@ fn many(arguments: &Arguments) -> ExitCode {
     println!("\n{tally}");
     println!("{broken} worlds in which a promise was broken");
     println!("{seconds:.1} s, {:.0} sales a minute", tally.sales as f64 / seconds * 60.0);
+    if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The chat's worlds: one with its trace, the defects, or many.
+fn chat_worlds(arguments: &Arguments) -> ExitCode {
+    if arguments.defects {
+        let mut missed = 0;
+        for defect in chat::DEFECTS {
+            match chat::hunt(defect, arguments.seeds) {
+                Some((seed, broken)) => println!("{defect:?}: seed {seed}: {broken}"),
+                None => {
+                    missed += 1;
+                    println!("{defect:?}: NOT FOUND");
+                }
+            }
+        }
+        return if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let (first, seeds) = arguments.seed.map_or((arguments.first, arguments.seeds), |seed| (seed, 1));
+    let mut tally = chat::ChatTally::default();
+    let mut broken = 0;
+    for seed in first..first.saturating_add(seeds) {
+        let report = chat::simulate_chat(seed, arguments.seed.is_some(), None);
+        report.trace.iter().for_each(|line| println!("{line}"));
+        tally.add(&report.tally);
+        if let Some(violation) = report.broken {
+            broken += 1;
+            println!(
+                "BROKEN in the chat's world of seed {seed}: {violation}\n    cargo xtask sim --chat --seed {seed}"
+            );
+            if !arguments.keep_going {
+                break;
+            }
+        }
+    }
+    tally.counts.iter().for_each(|(what, count)| println!("{count:>8} {what}"));
+    println!("{broken} worlds in which a promise was broken");
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -13,8 +13,8 @@ use domain::{
     ports::{
         Alerts, AuditLog, CacheEntry, CompletedSessions, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
         MadeRefund, MailError, Mailbox, NewCheckoutSession, NewRefund, OpenSales, OutgoingMail, PaymentError,
-        PaymentReports, Payments, Published, Quarantine, Queue, QueueError, SaleStore, SaveError, SecretSource,
-        StorageError, VerdictArchive, Versioned, Visibility,
+        PaymentReports, Payments, Published, Quarantine, Queue, QueueError, ReportsSince, SaleStore, SaveError,
+        SecretSource, StorageError, VerdictArchive, Versioned, Visibility,
     },
     sale::{AuditEntry, Draft},
 };
@@ -77,6 +77,15 @@ impl SaleStore for Ports<'_> {
     async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError> {
         match self.defect {
             Some(Defect::SaleLost) => Ok(()),
+            Some(Defect::FollowUpReplaced) => {
+                self.world.state().sales.remove(sale.session_id());
+                self.world.open_followup(sale, text, first_version).await
+            }
+            Some(Defect::FollowUpTextLost) => {
+                let opened = self.world.open_followup(sale, text, first_version).await;
+                self.world.state().submissions.remove(sale.session_id());
+                opened
+            }
             _ => self.world.open_followup(sale, text, first_version).await,
         }
     }
@@ -214,10 +223,13 @@ impl Ledger for Ports<'_> {
 
     async fn reports_since(
         &self,
-        since: Timestamp,
+        since: ReportsSince,
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<PaymentReports, PaymentError> {
+        if self.has(Defect::ReportsUnlisted) {
+            return Ok(PaymentReports::default());
+        }
         self.world.reports_since(since, now, from).await
     }
 

@@ -11,8 +11,8 @@ pub(crate) const MAX_DELAY: i64 = 900 * SECOND;
 /// Lambda stops a chain of queue and function after 16; the design stays far below.
 pub(crate) const MAX_HOPS: u32 = 8;
 
-/// The queues by name, with their visibility time-outs and after how many receives a message is given up
-/// (`maxReceiveCount`), as in the template.
+/// The queues by name, with their visibility time-outs and after how many receives a message moves to
+/// the dead-letter queue (`maxReceiveCount`), as in the template.
 pub(crate) const QUEUES: [(&str, i64, u32); 5] = [
     ("orders", 1080 * SECOND, 300),
     ("email", 540 * SECOND, 200),
@@ -25,7 +25,7 @@ pub(crate) const QUEUES: [(&str, i64, u32); 5] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) body: String,
-    /// Whom it is about; nobody where it is no message.
+    /// The customer it is about; `None` for an unreadable body.
     pub(crate) customer: Option<usize>,
     /// How often it was received.
     pub(crate) receives: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Waiting {
     pub(crate) hops: u32,
 }
 
-/// What became of an attempt to receive.
+/// The result of an attempt to receive.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// It is to be handled now; the receive count is up to date.

@@ -1,5 +1,5 @@
 //! How soon the sales that waited for a vendor are delivered after its return: worlds of many sales, one outage, and
-//! nothing else that goes wrong. Nobody has a page open.
+//! nothing else that goes wrong. No page is open.
 
 use crate::{
     cast::Customer,
@@ -10,7 +10,7 @@ use crate::{
     simulator::{Script, Simulator},
     start, surround,
 };
-use domain::Sale;
+use domain::{Sale, breaker::BreakerPolicy};
 use std::time::Duration;
 use testkit::{Fault, World};
 
@@ -20,7 +20,7 @@ const FROM: i64 = 2 * MINUTE;
 /// and ends.
 const UNTIL: i64 = 12 * MINUTE;
 
-/// What came of one world.
+/// The result of one world.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// For each sale that waited when the vendor returned: how long after that its mail went; `None` where it never did.
@@ -29,14 +29,16 @@ pub struct Recovery {
     pub violation: Option<Violation>,
 }
 
-/// Lets `sales` sales come in the course of an outage of ten minutes of the vendor whose boundaries begin with `of`.
+/// Lets `sales` sales come in the course of an outage of ten minutes of the vendor whose boundaries begin with `of`, with
+/// these settings of the model's circuit.
 #[must_use]
-pub fn recover(seed: u64, of: &'static str, how: Fault, sales: usize) -> Recovery {
+pub fn recover(seed: u64, of: &'static str, how: Fault, sales: usize, breaker: BreakerPolicy) -> Recovery {
     let customers: Vec<Customer> = (0..sales).map(Customer::plain).collect();
     let faults = Faults::only(Outage { of, from: FROM, until: UNTIL, how });
     let world = World::at(start());
     surround(&world, &faults, Random::new(seed, 2), &customers);
-    let deployment = Deployment::new(&world);
+    let mut deployment = Deployment::new(&world);
+    deployment.verdict.policy.breaker = breaker;
     let mut simulator = Simulator::new(&deployment, faults, Random::new(seed, 1), customers, false);
     simulator.follow(Script { arrivals: UNTIL, ..Script::default() });
     let outlook = simulator.run();

@@ -13,7 +13,7 @@ pub enum Rule {
     PaidOnly,
     /// A state changes along the sale's life only, and never away from an end.
     States,
-    /// Who works on a sale has claimed it, and nobody takes a claim from a living worker.
+    /// A worker claims a sale before it works on it, and no claim is taken from a living worker.
     Claims,
     /// Every change of state has its records, saved with it, and no record is lost (Audit Trail).
     Recorded,
@@ -29,25 +29,28 @@ pub enum Rule {
     Page,
     /// Every paid sale comes to an end in time, or before a human.
     EndsInTime,
-    /// Somebody comes back for every sale that a worker left behind: one that is not finished has a message in a
-    /// queue, and the deadlines function is needed only where a process died that no queue follows.
+    /// Every sale that is not finished has a message in a queue. Only where a process died whose work no queue
+    /// delivers again does the deadlines function bring the sale on.
     Orphaned,
     /// Money goes back once, and by an authority on record: an operator, or the policy where it may decide. Nothing
     /// is made or mailed afterwards (Silent Drop, invariant 6).
     Money,
-    /// Whoever has to act is told, and finds the sale in a list.
+    /// Operators are alerted to a sale that needs them, and find it in a list.
     HumanTold,
-    /// Nothing is given up that the queues' patience should have carried.
+    /// No message moves to a dead-letter queue that later receives would have finished.
     NotGivenUp,
-    /// Nothing is put before a human that the code should have carried.
+    /// No sale is put before a human that the code can finish.
     Needless,
     /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
     Queues,
     /// What the authority gate does not sell is not bought on the site, not asked of the model, and not kept (003).
     Authority,
+    /// A Strategy Session has one follow-up: what was accepted is answered, no second one is, and every message in the
+    /// inbox is announced and leads to a follow-up or to a person.
+    FollowUp,
     /// No address and no question in alerts, logs or queues.
     Private,
-    /// Who asked to be forgotten is: nothing is made, sent or shown any more, and no store keeps anything.
+    /// After an erasure nothing is made, sent or shown any more, and no store keeps anything.
     Forgotten,
 }
 

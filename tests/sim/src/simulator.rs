@@ -4,6 +4,7 @@
 mod agenda;
 mod customers;
 mod deliveries;
+mod follow_ups;
 mod schedules;
 
 pub(crate) use agenda::{Mishap, Script};
@@ -21,7 +22,7 @@ use crate::{
     rules::{Rule, Violation},
     tally::Tally,
 };
-use domain::message::Message;
+use domain::{message::Message, money::Money};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
@@ -34,7 +35,7 @@ use testkit::{World, world::State};
 /// Every paid sale ends within this time, or is before a human (the owner's promise).
 const PROMISE: i64 = 3 * HOUR;
 
-/// What a world came to.
+/// The result of a world.
 pub(crate) struct Outlook {
     pub(crate) result: Checked,
     pub(crate) tally: Tally,
@@ -58,10 +59,12 @@ pub(crate) struct Simulator<'h> {
     script: Option<Script>,
     /// The schedules run at least until then.
     horizon: i64,
-    /// Whose refund Stripe has told of.
+    /// The customers whose refund Stripe has reported.
     refunds_told: BTreeSet<usize>,
     /// Whether what is held for a day is refunded by policy.
     refund_held: bool,
+    /// Whether inbox-watch is on the agenda.
+    watches_inbox: bool,
 }
 
 impl<'h> Simulator<'h> {
@@ -94,6 +97,7 @@ impl<'h> Simulator<'h> {
             horizon: began + 4 * HOUR,
             refunds_told: BTreeSet::new(),
             refund_held: true,
+            watches_inbox: false,
         }
     }
 
@@ -241,12 +245,21 @@ impl<'h> Simulator<'h> {
             });
             let state = self.world.state();
             match task.customer.and_then(|number| self.customers.get(number)) {
-                Some(customer) => self.checker.crossed(&state, customer, &mut task.invocation, crossing)?,
+                Some(customer) => {
+                    self.checker.crossed(&state, customer, &mut task.invocation, crossing)?;
+                    // What is done about a sale may change its follow-up too, and the other way round.
+                    if let Some(relative) = self.relative(customer.number) {
+                        self.checker.changed(&state, &self.customers[relative], crossing)?;
+                    }
+                }
                 None => self.checker.crossed_by_all(&state, &self.customers, crossing)?,
             }
             drop(state);
-            if crossing.name == "ledger.refund" {
-                self.stripe_refunded();
+            match crossing.name {
+                "ledger.refund" => self.stripe_refunded(),
+                "store.open_followup" => self.opened(&task.work)?,
+                "mailbox.send_draft" => self.mailed(task.customer)?,
+                _ => {}
             }
         }
         for (queue, message, delay) in outgoing {
@@ -277,7 +290,13 @@ impl<'h> Simulator<'h> {
     fn send(&mut self, task: &Task<'h>, name: &'static str, message: &Message, delay: Duration) -> Checked {
         let of_session =
             |session| self.customers.iter().position(|customer| customer.session.as_ref() == Some(session));
-        let number = task.customer.or_else(|| message.session_id().and_then(of_session));
+        let of_payment = || match message {
+            Message::PaymentChanged { payment, .. } => {
+                self.buyers().find(|number| self.customers[*number].payment_id().as_ref() == Some(payment))
+            }
+            _ => None,
+        };
+        let number = message.session_id().and_then(of_session).or_else(of_payment).or(task.customer);
         if let Some(customer) = number.and_then(|number| self.customers.get(number)) {
             Checker::queued(&self.world.state(), customer, name, message)?;
         }
@@ -304,16 +323,21 @@ impl<'h> Simulator<'h> {
     /// No queue follows these: what they could not finish, the deadlines function does.
     fn may_be_left(&mut self, work: &Work, customer: Option<usize>) {
         match work {
-            Work::Page | Work::Operator { .. } => self.may_be_chased(customer),
+            Work::Page | Work::FollowUp { .. } | Work::Operator { .. } => self.may_be_chased(customer),
             // It may have stopped between a sale and its messages, whichever sale that was.
-            Work::Deadlines | Work::Reconcile => (0..self.customers.len()).for_each(|it| self.may_be_chased(Some(it))),
+            Work::Deadlines | Work::Reconcile | Work::Inbox => {
+                (0..self.customers.len()).for_each(|it| self.may_be_chased(Some(it)))
+            }
             Work::Checkout { .. } | Work::Webhook { .. } | Work::PaymentWebhook { .. } | Work::Message { .. } => {}
         }
     }
 
     fn may_be_chased(&mut self, customer: Option<usize>) {
-        if let Some(customer) = customer.and_then(|number| self.customers.get_mut(number)) {
-            customer.may_be_chased = true;
+        let relative = customer.and_then(|number| self.relative(number));
+        for number in customer.into_iter().chain(relative) {
+            if let Some(customer) = self.customers.get_mut(number) {
+                customer.may_be_chased = true;
+            }
         }
     }
 
@@ -339,7 +363,7 @@ impl<'h> Simulator<'h> {
     fn forgiven(&self, customer: &Customer, end: End) -> Checked {
         let excused = self.faults.is_long() || customer.mishap.is_some();
         Rule::NotGivenUp.require(end != End::DeadLetter || excused, || {
-            format!("customer {}'s message was given up", customer.number)
+            format!("customer {}'s message is in a dead-letter queue", customer.number)
         })
     }
 
@@ -366,16 +390,26 @@ impl<'h> Simulator<'h> {
     /// Nothing is under way and nothing waits: every sale has ended, every record is written.
     fn at_rest(&mut self, redriven: bool) -> Checked {
         let waiting = self.queues.iter().all(Queue::is_empty) && self.tasks.is_empty();
-        Rule::Queues.require(waiting, || "messages wait, and nobody comes for them".to_owned())?;
+        Rule::Queues.require(waiting, || "messages wait, and no delivery of them is due".to_owned())?;
         let state = self.world.state();
         self.checker.at_rest(&state)?;
+        Checker::replies_at_rest(&state, &self.customers)?;
         for customer in &self.customers {
             let end = self.end(&state, customer)?;
             self.forgiven(customer, end)?;
             let over = !matches!(end, End::MailWaits | End::VerdictWaits | End::QueueRefuses | End::RefundUnderWay);
             Rule::EndsInTime.require(over, || format!("{end:?} without end"))?;
+            let given_back = customer.payment_id().is_some_and(|payment| state.given_back.contains(&payment));
+            let is_kept = || {
+                let session = customer.session.as_ref().filter(|session| !session.is_followup());
+                session
+                    .and_then(|session| state.sales.get(session))
+                    .is_some_and(|(sale, _)| *sale.money() == Money::Kept)
+            };
+            let knows = !given_back || end == End::DeadLetter || !is_kept();
+            Rule::Money.require(knows, || "Stripe gave the money back, and the sale does not know".to_owned())?;
             let settled = !redriven || end != End::DeadLetter || customer.mishap.is_some();
-            Rule::NotGivenUp.require(settled, || "given up again after the cause was gone".to_owned())?;
+            Rule::NotGivenUp.require(settled, || "in a dead-letter queue again after the cause was gone".to_owned())?;
         }
         Ok(())
     }

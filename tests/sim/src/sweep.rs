@@ -5,12 +5,13 @@ use crate::{
     cast::{Afterwards, Answer, Customer, Payment},
     ends::End,
     faults::{Faults, HOUR, MINUTE, SECOND},
+    follow_up::{self, Way},
     operator::Decision,
     random::Random,
     simulator::{Mishap, Outlook, Script, Simulator},
     start,
 };
-use domain::{money::PaymentChange, retry::RetryTable};
+use domain::{Tier, money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
 use testkit::{Fault, Passage, World};
 
@@ -20,6 +21,8 @@ pub struct Scenario {
     /// What it is called.
     pub name: &'static str,
     customer: Customer,
+    /// How the customer orders a follow-up, if at all.
+    follow_up: Option<Way>,
     ends: &'static [End],
     mishap: Option<(Mishap, i64)>,
     rival: bool,
@@ -51,6 +54,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let plain = Scenario {
         name: "a sale",
         customer: Customer::plain(0),
+        follow_up: None,
         ends: &[End::Delivered],
         mishap: None,
         rival: false,
@@ -110,12 +114,21 @@ pub fn scenarios() -> Vec<Scenario> {
         with("a mailbox that says no", &[End::MailUndecided], |it| {
             it.refused = Some(("mailbox.create_draft", usize::MAX, 400));
         }),
-        with("a sale that nobody told us of", &[End::Delivered], |it| {
+        with("a sale whose events are lost", &[End::Delivered], |it| {
             it.customer.events_lost = true;
             it.looks = false;
             it.reconcile = Some(3 * HOUR);
         }),
+        with("a follow-up that is ordered on the page", &[End::Delivered], |it| it.has_follow_up(Way::Page)),
+        with("a follow-up that is ordered by a reply", &[End::Delivered], |it| it.has_follow_up(Way::Reply)),
     ]
+}
+
+impl Scenario {
+    fn has_follow_up(&mut self, way: Way) {
+        self.customer.tier = Tier::Strategy;
+        self.follow_up = Some(way);
+    }
 }
 
 /// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
@@ -123,7 +136,7 @@ pub fn scenarios() -> Vec<Scenario> {
 pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
     let mut sweep = Sweep::default();
     sweep.boundaries = sweep.live(scenario, &[]);
-    for at in 0..sweep.boundaries {
+    for at in first(scenario)..sweep.boundaries {
         for fault in FAULTS {
             let then = sweep.live(scenario, &[(at, fault)]);
             if pairs && fault == Fault::CrashAfter {
@@ -134,6 +147,19 @@ pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
         }
     }
     sweep
+}
+
+/// The first effect at which faults strike: a sale that has a follow-up is swept without one already.
+fn first(scenario: &Scenario) -> usize {
+    if scenario.follow_up.is_none() {
+        return 0;
+    }
+    let world = World::at(start());
+    live_in(&world, scenario, &[], false);
+    let reached = &world.state().boundaries;
+    let ordering = reached.iter().position(|name| ["store.open_followup", "inbox.arrived"].contains(name));
+    // The reads of the order come before its write.
+    ordering.unwrap_or(0).saturating_sub(3)
 }
 
 /// One life, line by line.
@@ -160,9 +186,20 @@ impl Sweep {
 }
 
 fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outlook, usize) {
-    let customers = vec![scenario.customer.clone()];
     let world = World::at(start());
-    crate::teach(&world, &customers);
+    let outlook = live_in(&world, scenario, faults, traced);
+    (outlook, world.passed())
+}
+
+fn live_in(world: &World, scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> Outlook {
+    let mut customers = vec![scenario.customer.clone()];
+    let asked = "And if shop number 0 opens in autumn instead?".to_owned();
+    customers.extend(scenario.follow_up.map(|way| follow_up::of(&scenario.customer, 1, way, asked)));
+    let mut deployment = crate::deploy(world, None);
+    if scenario.follow_up.is_some() {
+        crate::watch_inbox_first(&deployment);
+    }
+    crate::teach(world, &customers);
     let faults = faults.to_vec();
     let (mut begun, mut refused, refusal) = (0, 0, scenario.refused);
     world.surround(Box::new(move |name, _now| {
@@ -175,7 +212,6 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
         let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
         Passage { before, fault, after: Duration::from_millis(1) }
     }));
-    let mut deployment = crate::deploy(&world, None);
     // A few attempts are enough to meet every effect: each fault strikes at each of them.
     deployment.verdict.retries = RetryTable::standard().cut(2, Duration::from_secs(150));
     let mut simulator = Simulator::new(&deployment, Faults::none(scenario.rival), Random::new(0, 0), customers, traced);
@@ -187,6 +223,5 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
         decision: scenario.decision,
         reconcile: scenario.reconcile,
     });
-    let outlook = simulator.run();
-    (outlook, world.passed())
+    simulator.run()
 }

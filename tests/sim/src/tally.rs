@@ -16,6 +16,8 @@ pub struct Tally {
     pub boundaries: BTreeMap<&'static str, u64>,
     /// Faults that struck, by kind.
     pub faults: BTreeMap<&'static str, u64>,
+    /// Follow-ups and messages in the inbox, by what happened.
+    pub follow_ups: BTreeMap<&'static str, u64>,
     /// Invocations, by what started them.
     pub invocations: BTreeMap<&'static str, u64>,
 }
@@ -25,6 +27,10 @@ impl Tally {
         *self.faults.entry(kind).or_default() += 1;
     }
 
+    pub(crate) fn count_follow_up(&mut self, what: &'static str) {
+        *self.follow_ups.entry(what).or_default() += 1;
+    }
+
     /// Adds what another run did.
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
@@ -32,6 +38,7 @@ impl Tally {
         sum(&mut self.ends, &other.ends);
         sum(&mut self.boundaries, &other.boundaries);
         sum(&mut self.faults, &other.faults);
+        sum(&mut self.follow_ups, &other.follow_ups);
         sum(&mut self.invocations, &other.invocations);
     }
 }
@@ -49,9 +56,12 @@ impl std::fmt::Display for Tally {
         for (end, number) in &self.ends {
             writeln!(f, "  {number:>9} {end:?}")?;
         }
-        for (title, numbers) in
-            [("faults", &self.faults), ("boundaries", &self.boundaries), ("invocations", &self.invocations)]
-        {
+        for (title, numbers) in [
+            ("faults", &self.faults),
+            ("follow-ups", &self.follow_ups),
+            ("boundaries", &self.boundaries),
+            ("invocations", &self.invocations),
+        ] {
             writeln!(f, "\n{title}:")?;
             for (name, number) in numbers {
                 writeln!(f, "  {number:>9} {name}")?;

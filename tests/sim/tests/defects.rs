@@ -1,4 +1,4 @@
-//! The checker notices every defect of a port or a queue.
+//! The checker detects every defect of a port or a queue.
 
 use simulation::defects::{DEFECTS, Defect, hunt};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-/// Worlds among which one must show a defect.
+/// The number of worlds searched for each defect: at least one world must reveal it.
 const WORLDS: u64 = 3000;
 
 #[test]

@@ -86,7 +86,7 @@ impl<'a> Step<'a> {
     /// Decided by an operator, on record; from then on only the money changes, and the end of the erasure is on record.
     fn erased(&self, added: &[AuditEntry]) -> Checked {
         if !self.old.is_erased() {
-            Rule::States.require(self.customer.operated, || "erased, and nobody decided it".to_owned())?;
+            Rule::States.require(self.customer.operated, || "erased without an operator's decision".to_owned())?;
             return Self::recorded(added, "\"action\":\"erase\"");
         }
         self.money(added)?;
@@ -129,7 +129,8 @@ impl<'a> Step<'a> {
                     return Rule::Needless.require(!paid, || "a paid sale is said not to be paid".to_owned());
                 }
                 let cause = is_declined || refused || self.table_is_over() || !self.clocks_are_right;
-                Rule::Needless.require(cause, || "given up before the end of the table".to_owned())?;
+                let cause = cause || self.has_lost_its_first_verdict();
+                Rule::Needless.require(cause, || "failed before the end of the retry table".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
             }
             (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Unusable { .. }) => {
@@ -145,7 +146,7 @@ impl<'a> Step<'a> {
                 }
                 Self::recorded(added, OPERATOR)
             }
-            // Somebody has paid after all.
+            // The session was paid after it had been reported as unpaid.
             (
                 Fulfilment::Failed { .. },
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::Unusable { .. },
@@ -160,6 +161,13 @@ impl<'a> Step<'a> {
             }
             _ => Err(Rule::States.broken(format!("{} (new: {is_new}) became {}", word(old), word(new)))),
         }
+    }
+
+    /// Whether this is a follow-up whose first verdict neither the cache nor the archive has.
+    fn has_lost_its_first_verdict(&self) -> bool {
+        let paid = self.session.paid_session();
+        let is_kept = self.state.cache.contains_key(&paid) || self.state.archive.contains_key(&paid);
+        self.new.is_followup() && (!is_kept || self.customer.mishap.is_some())
     }
 
     /// Whether the sale was tried as often, or waited as long, as the table says.
@@ -179,7 +187,7 @@ impl<'a> Step<'a> {
         let payment = self.customer.payment_id();
         let back = payment.is_some_and(|payment| {
             let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());
-            // What comes back later was given back when Stripe told of it.
+            // A refund that bounces later had succeeded when Stripe reported it.
             let bounces = self.customer.afterwards == Afterwards::Bounces;
             made || bounces || self.state.given_back.contains(&payment)
         });
@@ -187,11 +195,13 @@ impl<'a> Step<'a> {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
                 let by_policy = authorisation.by().starts_with("policy");
                 let may = if by_policy {
-                    matches!(self.new.fulfilment(), Fulfilment::InReview { .. }) || self.new.declined().is_some()
+                    // A follow-up has no money of its own.
+                    !self.new.is_followup()
+                        && (matches!(self.new.fulfilment(), Fulfilment::InReview { .. }) || self.new.declined().is_some())
                 } else {
                     self.customer.operated
                 };
-                Rule::Money.require(may, || "a refund that nobody may have decided".to_owned())?;
+                Rule::Money.require(may, || "a refund without the right to decide it".to_owned())?;
                 Rule::PaidOnly.require(self.customer.paid_at.is_some(), || "a refund of nothing".to_owned())?;
                 Self::recorded(added, "\"step\":\"authorised\"")
             }
@@ -212,7 +222,7 @@ impl<'a> Step<'a> {
             }
             (_, Money::Disputed { .. })
             | (Money::Disputed { refund: None, .. }, Money::Kept)
-            // A refund that was decided before the dispute stands once the dispute is won.
+            // A refund that was authorised before the dispute is carried out once the dispute is won.
             | (Money::Disputed { refund: Some(_), .. }, Money::RefundAuthorised { .. }) => {
                 Self::recorded(added, PAYMENT_CHANGE)
             }
@@ -248,14 +258,16 @@ impl<'a> Step<'a> {
             return Err(Rule::CacheBeforeMail.broken("ready, and nothing is cached"));
         };
         let own = cached.query == self.customer.question && cached.tier == self.customer.tier;
-        Rule::CacheBeforeMail.require(own, || "somebody else's verdict is cached".to_owned())?;
+        Rule::CacheBeforeMail.require(own, || "another sale's verdict is cached".to_owned())?;
+        let follows = cached.first.is_some() == self.customer.follow_up.is_some();
+        Rule::FollowUp.require(follows, || "a follow-up is cached without its first verdict".to_owned())?;
         let clean = cached.verdict.texts().into_iter().all(is_clean);
         Rule::NothingBlocked.require(clean, || "a blocked term is cached".to_owned())?;
         let rejected = matches!(self.customer.answer, Answer::Rejected | Answer::Prose | Answer::Down);
         Rule::NothingBlocked.require(!rejected, || "what the crosscheck rejects is cached".to_owned())?;
         if let Some(first) = &seen.first {
-            let told = cached.regen && self.new.regenerated_at().is_some();
-            Rule::FirstVerdict.require(told || cached == first, || "the first verdict was replaced".to_owned())?;
+            let is_marked = cached.regen && self.new.regenerated_at().is_some();
+            Rule::FirstVerdict.require(is_marked || cached == first, || "the first verdict was replaced".to_owned())?;
             return Self::recorded(added, "\"status\":\"REGENERATED\"");
         }
         seen.first = Some(cached.clone());
@@ -269,10 +281,14 @@ impl<'a> Step<'a> {
         if old == new {
             return Ok(());
         }
+        if self.new.regenerated_at() != self.old.regenerated_at() {
+            let same = without_hash(old) == without_hash(new);
+            return Rule::States.require(same, || "a reopened sale's mail changes more than its text".to_owned());
+        }
         match (old, new) {
             (Mail::NotOrdered, Mail::Ordered) if letter == Letter::Refund => {
                 let back = matches!(self.new.money(), Money::Refunded { .. });
-                Rule::Money.require(back, || "a mail is to tell of a refund that is none".to_owned())
+                Rule::Money.require(back, || "a refund letter is ordered without a refund".to_owned())
             }
             (Mail::NotOrdered, Mail::Ordered) => {
                 let can_be_read = matches!(
@@ -297,11 +313,13 @@ impl<'a> Step<'a> {
             (Mail::Retrying { progress: had, .. }, Mail::Sending { progress: has, .. }) => {
                 self.progress(had, has, added)
             }
-            (Mail::Sending { progress: had, .. }, Mail::Retrying { progress: has, .. }) => {
+            (Mail::Sending { progress: had, .. }, Mail::Retrying { due, progress: has }) => {
                 Rule::PaidOnly
                     .require(self.customer.paid_at.is_some(), || "a retry for an unpaid session".to_owned())?;
+                let early = had.early.is_some() && has.failures == had.failures && *due >= had.early.unwrap_or(*due);
                 let failed = has.failures.len() == had.failures.len() + 1 && has.failures.len() <= 4;
-                Rule::States.require(failed || self.customer.operated, || "a retry without a failure".to_owned())?;
+                Rule::States
+                    .require(failed || early || self.customer.operated, || "a retry without a failure".to_owned())?;
                 self.progress(had, has, added)
             }
             (Mail::Sending { .. }, Mail::Sent { .. }) => {
@@ -322,7 +340,8 @@ impl<'a> Step<'a> {
                 let used_up = progress.failures.len() >= most;
                 let another_text = self.customer.mishap.is_some() || self.customer.operated;
                 let cause = used_up || matches!(new, Mail::Dead { .. }) && (seen.mail_refused || another_text);
-                Rule::Needless.require(cause, || "a mail was given up that could have gone".to_owned())?;
+                Rule::Needless
+                    .require(cause, || "a mail is a dead letter before its retries are used up".to_owned())?;
                 Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
             }
             (Mail::Dead { progress: had, .. }, Mail::Retrying { progress: has, .. }) => {
@@ -361,6 +380,15 @@ impl<'a> Step<'a> {
         let found = added.iter().any(|entry| entry.line.contains(what));
         Rule::Recorded.require(found, || format!("a change without its record ({what})"))
     }
+}
+
+/// A mail without the hash of the text that its attempts have rendered.
+fn without_hash(mail: &Mail) -> Mail {
+    let mut mail = mail.clone();
+    if let Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } = &mut mail {
+        progress.body_hash = None;
+    }
+    mail
 }
 
 const fn word(fulfilment: &Fulfilment) -> &'static str {

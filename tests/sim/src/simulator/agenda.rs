@@ -3,6 +3,7 @@
 use crate::{
     checker::Invocation,
     faults::SECOND,
+    follow_up::Said,
     operator::{Answered, Decision},
 };
 use domain::money::PaymentChange;
@@ -25,17 +26,17 @@ pub(super) enum What {
     Event { customer: usize, kind: &'static str, paid: bool, attempt: u32 },
     /// A customer looks at the page.
     Look { customer: usize },
-    /// Somebody asks for a session that there is not.
+    /// A request for a session that does not exist.
     Stranger,
     /// A message becomes visible.
     Due { queue: usize, id: u64 },
     /// A queue delivers a message although nothing is due.
     Again { queue: usize, id: u64, body: String, customer: Option<usize>, hops: u32, skew: i64 },
-    /// Something happens that is nobody's fault.
+    /// Data is lost or changed outside the functions.
     Mishap { kind: Mishap, customer: usize },
     /// What is no message comes into a queue.
     Garbage { queue: usize },
-    /// An order for a session that nobody paid comes into the queue.
+    /// An order for an unpaid session comes into the queue.
     Forged { customer: usize },
     /// The deadlines function runs.
     Deadlines,
@@ -45,15 +46,21 @@ pub(super) enum What {
     OperatorsLook,
     /// An operator decides, for the `attempt`th time.
     Decide { customer: usize, decision: Decision, attempt: u32 },
-    /// Something becomes of a payment, on Stripe's side.
+    /// A payment changes on Stripe's side: a refund, a dispute, an inquiry.
     PaymentChanges { customer: usize, change: PaymentChange },
     /// Stripe delivers an event about a payment, for the `attempt`th time.
     PaymentEvent { customer: usize, told: Told, attempt: u32 },
+    /// A customer orders a follow-up on the page with the text of this number, for the `attempt`th time.
+    Post { customer: usize, text: usize, attempt: u32 },
+    /// A customer's message comes into the inbox.
+    Write { customer: usize, said: Said },
+    /// Inbox-watch runs.
+    Inbox,
     /// The promise to a customer is due.
     Promise { customer: usize },
 }
 
-/// What Stripe tells of a payment, and when it happened there, in seconds.
+/// A payment event of Stripe's, and when the change happened, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Told {
     pub(super) change: PaymentChange,
@@ -82,6 +89,8 @@ pub(super) enum Work {
     Webhook { kind: &'static str, paid: bool, attempt: u32 },
     PaymentWebhook { told: Told, attempt: u32 },
     Page,
+    FollowUp { text: usize, attempt: u32 },
+    Inbox,
     Deadlines,
     Reconcile,
     Operator { decision: Decision, attempt: u32 },
@@ -94,6 +103,8 @@ impl Work {
             Self::Checkout { .. } => "checkout",
             Self::Webhook { .. } | Self::PaymentWebhook { .. } => "webhook",
             Self::Page => "page",
+            Self::FollowUp { .. } => "follow-up",
+            Self::Inbox => "inbox",
             Self::Deadlines => "deadlines",
             Self::Reconcile => "reconcile",
             Self::Operator { .. } => "operator",
@@ -108,7 +119,12 @@ impl Work {
     /// The functions' time-outs, as in the template.
     pub(super) const fn time_out(&self) -> i64 {
         match self {
-            Self::Checkout { .. } | Self::Webhook { .. } | Self::PaymentWebhook { .. } | Self::Page => 20 * SECOND,
+            Self::Checkout { .. }
+            | Self::Webhook { .. }
+            | Self::PaymentWebhook { .. }
+            | Self::Page
+            | Self::FollowUp { .. } => 20 * SECOND,
+            Self::Inbox => 100 * SECOND,
             Self::Deadlines => 240 * SECOND,
             Self::Reconcile | Self::Operator { .. } => 900 * SECOND,
             Self::Message { queue: 0, .. } => 180 * SECOND,
@@ -118,7 +134,7 @@ impl Work {
     }
 }
 
-/// What an invocation came to.
+/// How an invocation ended.
 pub(super) enum Outcome {
     Replied(Reply),
     Handled(Handled),
@@ -159,7 +175,7 @@ pub(super) fn message_id(queue: &str, id: u64) -> String {
 }
 
 pub(super) fn label(task: &Task<'_>) -> String {
-    let who = task.customer.map_or_else(|| "nobody".to_owned(), |number| number.to_string());
+    let who = task.customer.map_or_else(|| "-".to_owned(), |number| number.to_string());
     match &task.work {
         Work::Message { id, .. } => format!("{} {id} of customer {who}:", task.work.name()),
         work => format!("{} of customer {who}:", work.name()),
@@ -188,6 +204,8 @@ mod tests {
             ("Checkout", Work::Checkout { attempt: 1 }),
             ("Webhook", Work::Webhook { kind: "x", paid: true, attempt: 1 }),
             ("Result", Work::Page),
+            ("Result", Work::FollowUp { text: 0, attempt: 1 }),
+            ("InboxWatch", Work::Inbox),
             ("Deadlines", Work::Deadlines),
             ("Reconcile", Work::Reconcile),
             ("Verdict", message(0)),

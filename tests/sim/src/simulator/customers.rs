@@ -2,7 +2,7 @@
 
 use super::{Mishap, Outcome, PROMISE, Script, Simulator, What, Work};
 use crate::{
-    cast::{HELD_TERM, Payment},
+    cast::{Customer, HELD_TERM, Payment},
     deployment::SIGNING_SECRET,
     faults::{HOUR, MINUTE, SECOND},
     queues::QUEUES,
@@ -20,7 +20,7 @@ const LATE_PAYMENT: &str = "checkout.session.async_payment_succeeded";
 impl Simulator<'_> {
     /// Puts the beginning on the agenda.
     pub(crate) fn begin(&mut self) {
-        for customer in 0..self.customers.len() {
+        for customer in self.buyers() {
             let when = self.random.between(0, 4 * MINUTE);
             self.in_a_while(when, What::Arrive { customer, attempt: 1 });
         }
@@ -42,8 +42,8 @@ impl Simulator<'_> {
 
     /// Puts a script on the agenda.
     pub(crate) fn follow(&mut self, script: Script) {
-        let every = script.arrivals / i64::try_from(self.customers.len().max(1)).unwrap_or(1);
-        for (customer, turn) in (0..self.customers.len()).zip(0..) {
+        let every = script.arrivals / i64::try_from(self.buyers().len().max(1)).unwrap_or(1);
+        for (customer, turn) in self.buyers().zip(0..) {
             self.in_a_while(turn * every + every / 2, What::Arrive { customer, attempt: 1 });
         }
         if let Some((kind, when)) = script.mishap {
@@ -97,6 +97,9 @@ impl Simulator<'_> {
             What::Decide { customer, decision, attempt } => self.decide(customer, decision, attempt),
             What::PaymentChanges { customer, change } => self.payment_changes(customer, change),
             What::PaymentEvent { customer, told, attempt } => self.payment_event(customer, told, attempt),
+            What::Post { customer, text, attempt } => self.post(customer, text, attempt),
+            What::Write { customer, said } => self.write(customer, said),
+            What::Inbox => self.inbox(),
             What::Deadlines
             | What::Poll(_)
             | What::TimeOut(_)
@@ -109,7 +112,7 @@ impl Simulator<'_> {
     fn arrive(&mut self, number: usize, attempt: u32) {
         let Some(customer) = self.customers.get(number) else { return };
         if customer.by_link {
-            if let Ok(id) = SessionId::parse(format!("cs_test_payment_link_{number}")) {
+            if let Ok(id) = SessionId::parse(format!("cs_test_L{number:03}_payment_link")) {
                 self.has_session(number, id);
             }
             return;
@@ -127,6 +130,10 @@ impl Simulator<'_> {
         let now = Timestamp::from_millis(self.now());
         let Some(customer) = self.customers.get_mut(number) else { return };
         customer.session = Some(id.clone());
+        let customer = customer.clone();
+        if let Some(relative) = self.relative(number) {
+            self.customers[relative].session = Some(id.followup());
+        }
         let mut session = customer.stripe_session(id.clone());
         session.created = Some(now);
         self.world.state().sessions.insert(id, session);
@@ -194,6 +201,8 @@ impl Simulator<'_> {
     }
 
     fn look(&mut self, number: usize) {
+        // A follow-up is shown on the page of the sale that includes it.
+        let number = self.customers.get(number).map_or(number, Customer::buyer);
         let Some(session) = self.customers.get(number).and_then(|customer| customer.session.clone()) else { return };
         let deployment = self.deployment;
         let looks = async move { Outcome::Replied(deployment.page(session.as_str()).await) };
@@ -238,6 +247,9 @@ impl Simulator<'_> {
         drop(state);
         if let Some(what) = what {
             customer.mishap = Some(what);
+            if let Some(relative) = self.relative(number) {
+                self.customers[relative].mishap = Some(what);
+            }
             self.tally.count_fault(what);
             self.note(|| format!("customer {number}: {what}"));
         }

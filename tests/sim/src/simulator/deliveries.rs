@@ -1,4 +1,4 @@
-//! Messages on their way from a queue to a function, and what becomes of invocations.
+//! Delivers messages from queues to functions, and ends invocations.
 
 use super::{Outcome, Simulator, Task, Told, What, Work, label, message_id};
 use crate::{
@@ -40,11 +40,13 @@ impl<'h> Simulator<'h> {
         match self.queues[queue].receive(id, now) {
             Received::Nothing => Ok(()),
             Received::GivenUp(waiting) => {
-                self.tally.count_fault("given up by a queue");
+                self.tally.count_fault("moved to a dead-letter queue");
                 let name = QUEUES[queue].0;
-                self.note(|| format!("{name} {id} is given up"));
+                self.note(|| format!("{name} {id} moves to the dead-letter queue"));
                 let most = self.queues[queue].max_receives;
-                Rule::Queues.require(waiting.receives == most, || "given up at the wrong time".to_owned())
+                Rule::Queues.require(waiting.receives == most, || {
+                    "moved to the dead-letter queue at the wrong receive".to_owned()
+                })
             }
             Received::Delivered(waiting) => {
                 let most = QUEUES[queue].2;
@@ -85,7 +87,7 @@ impl<'h> Simulator<'h> {
         self.invoke(Work::Message { queue, id }, customer, hops, skew, handled);
     }
 
-    /// An invocation came to its end.
+    /// An invocation ended with an outcome.
     pub(super) fn finished(&mut self, task: &Task<'h>, outcome: &Outcome) -> Checked {
         match outcome {
             Outcome::Handled(handled) => {
@@ -125,7 +127,12 @@ impl<'h> Simulator<'h> {
             Work::Page => {
                 let state = self.world.state();
                 let Some(customer) = self.customers.get(number) else { return Ok(()) };
-                return Checker::page(&state, customer, task.began, reply);
+                self.checker.page(&state, customer, task.began, reply)?;
+                if let Some(follow_up) = self.relative(number).map(|relative| &self.customers[relative]) {
+                    Checker::followed(&state, follow_up, &task.invocation, reply)?;
+                }
+                drop(state);
+                self.looked(number, reply);
             }
             Work::Webhook { kind, paid, attempt } => {
                 self.stripe_hears(number, kind, *paid, *attempt, reply.status() == 200);
@@ -147,12 +154,13 @@ impl<'h> Simulator<'h> {
             Work::PaymentWebhook { told, attempt } => {
                 self.stripe_hears_of_payment(number, *told, *attempt, reply.status() == 200);
             }
-            Work::Message { .. } | Work::Deadlines | Work::Reconcile | Work::Operator { .. } => {}
+            Work::FollowUp { text, attempt } => return self.posted(number, *text, *attempt, reply),
+            Work::Message { .. } | Work::Inbox | Work::Deadlines | Work::Reconcile | Work::Operator { .. } => {}
         }
         Ok(())
     }
 
-    /// An invocation's process is gone: whoever waits for a reply has none, and a message comes back by itself.
+    /// An invocation's process died: its caller gets no reply, and its queue delivers the message again.
     pub(super) fn died(&mut self, task: &Task<'h>) {
         self.may_be_left(&task.work, task.customer);
         match (&task.work, task.customer) {
@@ -166,6 +174,7 @@ impl<'h> Simulator<'h> {
                 self.stripe_hears(number, kind, *paid, *attempt, false);
             }
             (Work::Checkout { attempt }, Some(number)) => self.comes_back(number, *attempt),
+            (Work::FollowUp { text, attempt }, Some(number)) => self.posts_again(number, *text, *attempt),
             _ => {}
         }
     }

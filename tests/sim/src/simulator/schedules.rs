@@ -1,4 +1,4 @@
-//! What runs on a schedule, what operators do, and what becomes of payments.
+//! Scheduled functions, operators' decisions, and changes of payments.
 
 use super::{Outcome, Simulator, Told, What, Work};
 use crate::{
@@ -14,8 +14,9 @@ use crate::{
 use domain::{
     Sale, Timestamp,
     mail::Mail,
-    money::PaymentChange,
+    money::{PaymentChange, PaymentId, PaymentReport},
     open_work::{OpenWork, Work as OpenKind},
+    ports::MadeRefund,
     sale::Fulfilment,
 };
 use std::cmp::Reverse;
@@ -24,7 +25,7 @@ use std::cmp::Reverse;
 const DEADLINES_EVERY: i64 = 5 * MINUTE;
 
 /// The schedules end at this time after their horizon, whatever is left.
-const LONGEST: i64 = 60 * HOUR;
+pub(super) const LONGEST: i64 = 60 * HOUR;
 
 impl Simulator<'_> {
     /// Puts the schedules on the agenda.
@@ -33,7 +34,7 @@ impl Simulator<'_> {
         if self.faults.faults_until == 0 {
             return;
         }
-        let lost = self.customers.iter().any(|customer| customer.events_lost);
+        let lost = self.customers.iter().any(|it| it.events_lost || it.payment_events_lost);
         if lost || self.random.chance(250) {
             let hours = self.random.between(if lost { 50 } else { 26 }, 80);
             self.horizon = self.now() + hours * HOUR;
@@ -69,7 +70,7 @@ impl Simulator<'_> {
 
     /// Whether nothing is under way: no message, no invocation, no sale that machines still work on.
     fn is_quiet(&self) -> bool {
-        // What becomes of an order for a session that nobody paid takes days.
+        // An order for an unpaid session stays open for days.
         let paid = |sale: &Sale| {
             self.customers.iter().any(|it| it.paid_at.is_some() && it.session.as_ref() == Some(sale.session_id()))
         };
@@ -89,6 +90,9 @@ impl Simulator<'_> {
                     | What::PaymentChanges { .. }
                     | What::PaymentEvent { .. }
                     | What::Decide { .. }
+                    | What::Post { .. }
+                    | What::Write { .. }
+                    | What::Inbox
             )
         };
         self.tasks.is_empty()
@@ -97,7 +101,7 @@ impl Simulator<'_> {
             && !self.world.state().sales.values().any(|(sale, _)| machines(sale))
     }
 
-    /// What is due now, and has no message and no worker, was left behind by somebody.
+    /// Requires that work which is due now has a message or a worker.
     fn orphans(&self) -> Checked {
         let now = Timestamp::from_millis(self.now());
         let state = self.world.state();
@@ -110,7 +114,7 @@ impl Simulator<'_> {
             let left = due && !worked_on && self.whereabouts(customer.number) == Whereabouts::Nowhere;
             Rule::Orphaned.require(!left, || {
                 let what = chased(sale);
-                format!("{what} is due, and nobody but the deadlines function comes for it ({})", customer.number)
+                format!("{what} is due, and only the deadlines function brings it on ({})", customer.number)
             })?;
         }
         Ok(())
@@ -175,11 +179,13 @@ impl Simulator<'_> {
 
     pub(super) fn decide(&mut self, number: usize, decision: Decision, attempt: u32) {
         let begins = self.promise_begins();
-        let Some(customer) = self.customers.get_mut(number) else { return };
+        let Some(customer) = self.customers.get(number) else { return };
         let Some(session) = customer.session.clone() else { return };
-        customer.operated = true;
-        customer.restarted_at = Some(begins);
         let (deployment, tier, submission) = (self.deployment, customer.tier, customer.submission());
+        for number in [Some(number), self.relative(number)].into_iter().flatten() {
+            self.customers[number].operated = true;
+            self.customers[number].restarted_at = Some(begins);
+        }
         let decides = async move { Outcome::Answered(decide(deployment, decision, session, tier, submission).await) };
         self.invoke(Work::Operator { decision, attempt }, Some(number), 0, 0, decides);
         if self.script.is_none() {
@@ -208,6 +214,9 @@ impl Simulator<'_> {
             }
             Afterwards::Dispute(end) => self.two_changes(number, first, PaymentChange::DisputeOpened, end),
             Afterwards::Inquiry(end) => self.two_changes(number, first, PaymentChange::InquiryOpened, end),
+            Afterwards::InParts => {
+                self.two_changes(number, first, PaymentChange::PartlyRefunded, PaymentChange::Refunded);
+            }
             Afterwards::Bounces => {
                 self.two_changes(number, first, PaymentChange::Refunded, PaymentChange::RefundFailed);
             }
@@ -224,37 +233,68 @@ impl Simulator<'_> {
 
     pub(super) fn payment_changes(&mut self, number: usize, change: PaymentChange) {
         let (now, begins) = (self.now(), self.promise_begins());
-        let Some(customer) = self.customers.get_mut(number) else { return };
+        let Some(customer) = self.customers.get(number) else { return };
         let Some(payment) = customer.payment_id() else { return };
         let mut state = self.world.state();
         let standing = state.refunds_of(&payment).any(|made| !made.status.is_void());
         match change {
             PaymentChange::Refunded if standing => return,
             PaymentChange::Refunded => {
-                state.given_back.insert(payment);
+                state.given_back.insert(payment.clone());
             }
             // The bank sends back what was given back in Stripe's dashboard; what we gave back has arrived.
             PaymentChange::RefundFailed if standing || !state.given_back.remove(&payment) => return,
             _ => {}
         }
         drop(state);
-        customer.restarted_at = Some(begins);
-        // What a won dispute starts again, and what only a payment event told us of, the deadlines function brings on.
-        customer.may_be_chased |= change == PaymentChange::DisputeWon || customer.events_lost;
+        let (listed, is_lost) = (customer.listed(change, Timestamp::from_millis(now)), customer.payment_events_lost);
+        self.list(&payment, listed);
+        // The daily comparison finds what no event reports; the second one at the latest.
+        let begins = if is_lost { begins + 48 * HOUR } else { begins };
+        let is_brought_on = change == PaymentChange::DisputeWon || customer.events_lost || is_lost;
+        for number in [Some(number), self.relative(number)].into_iter().flatten() {
+            let customer = &mut self.customers[number];
+            customer.restarted_at = Some(begins);
+            // The deadlines function brings on a sale after a won dispute, and one that only a payment event has reported.
+            customer.may_be_chased |= is_brought_on;
+        }
         self.tally.count_fault("payment changed");
         self.note(|| format!("customer {number}: {change:?}"));
         let wait = self.random.between(200, 3 * MINUTE);
-        let told = Told { change, at: now / 1000 };
-        self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
+        if is_lost {
+            self.tally.count_fault("payment event lost");
+        } else {
+            let told = Told { change, at: now / 1000 };
+            self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
+        }
         self.at(begins + super::PROMISE, What::Promise { customer: number });
     }
 
-    /// Stripe tells of every refund, its own or ours.
+    /// A refund or a dispute is new, or has changed, in Stripe's lists.
+    fn list(&self, payment: &PaymentId, report: PaymentReport) {
+        let mut state = self.world.state();
+        let now = Timestamp::from_millis(state.now);
+        let same =
+            |(_, of, known): &&mut (Timestamp, PaymentId, PaymentReport)| of == payment && known.id() == report.id();
+        match state.reports.iter_mut().find(same) {
+            Some((_, _, known)) => *known = report,
+            None => state.reports.push((now, payment.clone(), report)),
+        }
+    }
+
+    /// Stripe sends an event for every refund, its own or ours.
     pub(super) fn stripe_refunded(&mut self) {
-        for number in 0..self.customers.len() {
+        for number in self.buyers() {
             let Some(payment) = self.customers[number].payment_id() else { continue };
             let refunded = self.world.state().refunds.iter().any(|(refunded, _)| *refunded == payment);
-            if refunded && self.refunds_told.insert(number) {
+            let refunds: Vec<MadeRefund> = self.world.state().refunds_of(&payment).collect();
+            for made in refunds {
+                let at = Timestamp::from_millis(self.now());
+                let MadeRefund { id, amount, status, .. } = made;
+                self.list(&payment, PaymentReport::Refund { id, amount, status, at });
+            }
+            let is_lost = self.customers[number].payment_events_lost;
+            if refunded && self.refunds_told.insert(number) && !is_lost {
                 let wait = self.random.between(200, 3 * MINUTE);
                 let told = Told { change: PaymentChange::Refunded, at: self.now() / 1000 };
                 self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });

@@ -1,0 +1,238 @@
+//! Defects of a port that the checker must detect: each breaks one contract that the chat relies on.
+
+use super::{Broken, functions::Ports, simulate_chat};
+use async_trait::async_trait;
+use domain::{
+    Timestamp,
+    chat::{Access, Account, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
+    ports::{
+        AuditLog, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, Published, ReplyBeginnings,
+        SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys, Subscribers, Versioned,
+    },
+    sale::AuditEntry,
+};
+
+/// One defect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChatDefect {
+    /// Saving an account overwrites concurrent changes.
+    AccountVersionIgnored,
+    /// Accounts are not saved, but the store reports success.
+    AccountLost,
+    /// An account is saved without its sealed replies.
+    CountWithoutReply,
+    /// Subscribers are not saved, but the store reports success.
+    SubscriberLost,
+    /// Every person has access.
+    AccessForAll,
+    /// No person has access.
+    AccessForNobody,
+    /// The key of an erased memory is kept.
+    KeyKept,
+    /// The memory's log drops its writes.
+    MemoryLost,
+    /// The erasure of a log is not written.
+    ErasureUnwritten,
+    /// The log of records drops its writes.
+    RecordLost,
+    /// A link can be used any number of times.
+    LinkKept,
+    /// Interrupted erasures are not listed.
+    ErasuresUnlisted,
+    /// A failed message is removed from its queue.
+    FailureAcknowledged,
+    /// Stripe's subscriptions cannot be listed.
+    BillingUnlisted,
+}
+
+/// All defects that the checker must detect.
+pub const DEFECTS: [ChatDefect; 14] = [
+    ChatDefect::AccountVersionIgnored,
+    ChatDefect::AccountLost,
+    ChatDefect::CountWithoutReply,
+    ChatDefect::SubscriberLost,
+    ChatDefect::AccessForAll,
+    ChatDefect::AccessForNobody,
+    ChatDefect::KeyKept,
+    ChatDefect::MemoryLost,
+    ChatDefect::ErasureUnwritten,
+    ChatDefect::RecordLost,
+    ChatDefect::LinkKept,
+    ChatDefect::ErasuresUnlisted,
+    ChatDefect::FailureAcknowledged,
+    ChatDefect::BillingUnlisted,
+];
+
+/// Searches for a world in which the defect breaks a promise: returns the first of seeds 1 to `most`, if any.
+#[must_use]
+pub fn hunt(defect: ChatDefect, most: u64) -> Option<(u64, Broken)> {
+    (1..=most).find_map(|seed| Some((seed, simulate_chat(seed, false, Some(defect)).broken?)))
+}
+
+impl Ports {
+    fn has(&self, defect: ChatDefect) -> bool {
+        self.defect == Some(defect)
+    }
+}
+
+#[async_trait]
+impl Store<Account> for Ports {
+    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Account>>, StorageError> {
+        Store::<Account>::load(&*self.world, id).await
+    }
+
+    async fn save(&self, account: &Account, expected: u64) -> Result<u64, SaveError> {
+        let store: &dyn Store<Account> = &*self.world;
+        match self.defect {
+            Some(ChatDefect::AccountVersionIgnored) => {
+                let current = store.load(account.id()).await?.map_or(0, |stored| stored.version);
+                store.save(account, current).await
+            }
+            Some(ChatDefect::AccountLost) => Ok(expected + 1),
+            Some(ChatDefect::CountWithoutReply) => {
+                let mut document = serde_json::to_value(account).unwrap_or_default();
+                if let Some(exchanges) = document["exchanges"].as_array_mut() {
+                    exchanges.retain(|exchange| exchange["stage"]["is"] != "answered");
+                }
+                let without = serde_json::from_value(document).unwrap_or_else(|_| account.clone());
+                store.save(&without, expected).await
+            }
+            _ => store.save(account, expected).await,
+        }
+    }
+}
+
+#[async_trait]
+impl ChatAccounts for Ports {
+    async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        if self.has(ChatDefect::ErasuresUnlisted) {
+            return Ok(Vec::new());
+        }
+        self.world.erasures_due(until).await
+    }
+}
+
+/// Beginnings have no defect of their own: whatever this store returns, only the seal and the claim make it readable. It
+/// returns the latest beginning of any exchange.
+#[async_trait]
+impl ReplyBeginnings for Ports {
+    async fn put(
+        &self,
+        who: &SubscriberId,
+        exchange: &ExchangeId,
+        sealed: &str,
+        until: Timestamp,
+    ) -> Result<(), StorageError> {
+        self.world.put(who, exchange, sealed, until).await
+    }
+
+    async fn find(&self, who: &SubscriberId, exchange: &ExchangeId) -> Result<Option<String>, StorageError> {
+        let found = ReplyBeginnings::find(&*self.world, who, exchange).await?;
+        Ok(found.or_else(|| self.world.state().beginnings.values().next_back().cloned()))
+    }
+}
+
+#[async_trait]
+impl ChatAccess for Ports {
+    async fn access(&self, subscriber: &SubscriberId, now: Timestamp) -> Result<Access, StorageError> {
+        let access = self.world.access(subscriber, now).await?;
+        Ok(match self.defect {
+            Some(ChatDefect::AccessForAll) => Access { plan: domain::chat::Plan::Chat, ..access },
+            Some(ChatDefect::AccessForNobody) => Access::default(),
+            _ => access,
+        })
+    }
+}
+
+#[async_trait]
+impl Store<Subscriber> for Ports {
+    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Subscriber>>, StorageError> {
+        Store::<Subscriber>::load(&*self.world, id).await
+    }
+
+    async fn save(&self, subscriber: &Subscriber, expected: u64) -> Result<u64, SaveError> {
+        match self.defect {
+            Some(ChatDefect::SubscriberLost) => Ok(expected + 1),
+            _ => Store::<Subscriber>::save(&*self.world, subscriber, expected).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Subscribers for Ports {
+    async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        self.world.ending_after(from).await
+    }
+}
+
+#[async_trait]
+impl SubjectKeys for Ports {
+    async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError> {
+        SubjectKeys::find(&*self.world, subject).await
+    }
+
+    async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError> {
+        self.world.find_or_create(subject).await
+    }
+
+    async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
+        if self.has(ChatDefect::KeyKept) { Ok(()) } else { self.world.destroy(subject).await }
+    }
+}
+
+#[async_trait]
+impl MemoryLogs for Ports {
+    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+        let is_erasure = record.body.first() == Some(&b'P');
+        match self.defect {
+            Some(ChatDefect::MemoryLost) if !is_erasure => Ok(MemoryAppend::Written),
+            Some(ChatDefect::ErasureUnwritten) if is_erasure => Ok(MemoryAppend::Written),
+            _ => self.world.append(log, record).await,
+        }
+    }
+
+    async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError> {
+        self.world.read(log, after).await
+    }
+
+    async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {
+        self.world.head(log).await
+    }
+}
+
+#[async_trait]
+impl AuditLog for Ports {
+    async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
+        if self.has(ChatDefect::RecordLost) { Ok(Published::Written) } else { self.world.publish(entry).await }
+    }
+}
+
+#[async_trait]
+impl SignIns for Ports {
+    async fn login(&self, digest: &str) -> Result<Option<Versioned<Login>>, StorageError> {
+        self.world.login(digest).await
+    }
+
+    async fn save_login(&self, digest: &str, login: &Login, expected: u64) -> Result<(), SaveError> {
+        if self.has(ChatDefect::LinkKept) && expected > 0 {
+            return Ok(());
+        }
+        self.world.save_login(digest, login, expected).await
+    }
+
+    async fn session(&self, digest: &str) -> Result<Option<ChatSession>, StorageError> {
+        SignIns::session(&*self.world, digest).await
+    }
+
+    async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError> {
+        self.world.begin_session(digest, session).await
+    }
+
+    async fn end_session(&self, digest: &str) -> Result<(), StorageError> {
+        self.world.end_session(digest).await
+    }
+
+    async fn take(&self, name: &str, most: u32, until: Timestamp) -> Result<bool, StorageError> {
+        self.world.take(name, most, until).await
+    }
+}

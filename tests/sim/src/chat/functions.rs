@@ -1,0 +1,241 @@
+//! The chat's functions, connected to the ports of one world.
+
+use super::defects::ChatDefect;
+use crate::random::Random;
+use async_trait::async_trait;
+use audit::{BridgeJournal, ChatJournal, Journal, SubscriberJournal};
+use chat::Settings;
+use domain::{
+    EmailAddress, Secret, StepError, Timestamp,
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Reopen},
+    chat::{SubscriberId, SubscriberKey},
+    message::Message,
+    ports::{ModelError, ModelReply, Pause, SecretSource, StorageError},
+};
+use runtime::{
+    Handled,
+    http::{Reply, Request},
+    queue::Delivery,
+};
+use serde_json::{Value, json};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+use testkit::World;
+
+const KEY: &str = r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#;
+
+/// The text of blocked replies. Their first sentence alone passes.
+const BLOCKED: &str = "Count the rent first. The CSDM says so. Then ask.";
+
+/// How long the model takes for a sentence.
+const SENTENCE_TIME: Duration = Duration::from_millis(350);
+
+/// A world whose model gives a different reply to each request, and sometimes an unusable one.
+pub(super) fn world(random: &mut Random) -> World {
+    let world = World::at(Timestamp::from_seconds(1_800_000_000));
+    let mut draw = Random::new(random.next(), 12);
+    let (mut asked, unusable) = (0_u64, if random.chance(300) { 250 } else { 60 });
+    let mut state = world.state();
+    state.random = random.next();
+    state.sentence_time = SENTENCE_TIME;
+    state.model = Some(Box::new(move |_, prompt| {
+        asked += 1;
+        if draw.chance(unusable) {
+            return match draw.below(3) {
+                0 => Err(ModelError::Unavailable(503)),
+                1 => Ok(said(BLOCKED)),
+                _ => Ok(said("")),
+            };
+        }
+        let message: Value = serde_json::from_str(&prompt.content).unwrap_or_default();
+        let mut words = message["message"].as_str().unwrap_or_default().split(['?', ' ']);
+        let street = words.find(|word| word.starts_with("Qx")).unwrap_or("this street");
+        Ok(said(&format!("Walk through {street}. Count what the first shop earns. Then look, says reply {asked}.")))
+    }));
+    drop(state);
+    world
+}
+
+fn said(text: &str) -> ModelReply {
+    let text = json!({ "reply": text }).to_string();
+    ModelReply { text, model_version: "m-1".to_owned(), status_warning: None }
+}
+
+/// The key of subscribers' ids.
+struct Key;
+
+#[async_trait]
+impl SecretSource for Key {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(KEY))
+    }
+}
+
+/// A world's ports. One of them may have a defect.
+#[derive(Clone)]
+pub(super) struct Ports {
+    pub(super) world: Arc<World>,
+    pub(super) defect: Option<ChatDefect>,
+}
+
+/// Implements waiting. Unlike the world's own pause, it can be awaited concurrently with an effect.
+struct Clockwork {
+    world: Arc<World>,
+    /// The earliest time that a poll waits for.
+    next: Mutex<Option<i64>>,
+}
+
+struct Waiting<'a> {
+    clock: &'a Clockwork,
+    until: i64,
+}
+
+impl Future for Waiting<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.clock.world.state().now >= self.until {
+            return Poll::Ready(());
+        }
+        let mut next = self.clock.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = Some(next.map_or(self.until, |next| next.min(self.until)));
+        Poll::Pending
+    }
+}
+
+#[async_trait]
+impl Pause for Clockwork {
+    async fn pause(&self, duration: Duration) {
+        let until = self.world.state().now + i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Waiting { clock: self, until }.await;
+    }
+}
+
+/// The functions of one world.
+pub(super) struct Functions {
+    pub(super) world: Arc<World>,
+    pub(super) ports: Ports,
+    settings: Settings,
+    pause: Clockwork,
+}
+
+impl Functions {
+    pub(super) fn new(world: World, defect: Option<ChatDefect>) -> Self {
+        let breaker = BreakerPolicy {
+            failures: 1000,
+            slow_successes: 1000,
+            slow: Duration::from_secs(40),
+            open: Duration::from_secs(60),
+            reopen: Reopen::STANDARD,
+        };
+        let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
+        let settings = Settings {
+            site: crate::deployment::SITE.to_owned(),
+            policy: generation::Policy { models: vec!["model-a".to_owned()], backoff, breaker },
+            lease: Duration::from_secs(35),
+            model_time: Duration::from_secs(21),
+            mails_a_minute: 1000,
+            per_network: 1000,
+        };
+        let world = Arc::new(world);
+        let pause = Clockwork { world: Arc::clone(&world), next: Mutex::new(None) };
+        let ports = Ports { world: Arc::clone(&world), defect };
+        Self { world, ports, settings, pause }
+    }
+
+    /// The time of the next poll of the function that was polled last; `None` if its process has ended.
+    pub(super) fn wake(&self) -> Option<i64> {
+        let waits = self.pause.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        [self.world.wake(), waits].into_iter().flatten().min()
+    }
+
+    pub(super) async fn chat(&self, request: Request) -> Reply {
+        let ports = chat::Ports {
+            journal: self.accounts(),
+            bridges: self.bridges(),
+            sign_ins: &self.ports,
+            access: &self.ports,
+            subscribers: &self.ports,
+            desk: &*self.world,
+            mailbox: &*self.world,
+            logs: &self.ports,
+            keys: &self.ports,
+            secret: &Key,
+            model: &*self.world,
+            beginnings: &self.ports,
+            breakers: &*self.world,
+            randomness: &*self.world,
+            pause: &self.pause,
+            meter: &*self.world,
+        };
+        chat::handle(ports, &self.settings, request).await
+    }
+
+    fn bridges(&self) -> BridgeJournal<'_> {
+        BridgeJournal { store: &*self.world, log: &self.ports, alerts: &*self.world, clock: &*self.world }
+    }
+
+    fn accounts(&self) -> ChatJournal<'_> {
+        ChatJournal { store: &self.ports, log: &self.ports, alerts: &*self.world, clock: &*self.world }
+    }
+
+    /// The deadlines function's part in the chat: finishes erasures.
+    pub(super) async fn finish_erasures(&self) -> bool {
+        let (journal, bridges) = (self.accounts(), self.bridges());
+        let ports = forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports };
+        forgetting::run(ports).await.is_ok_and(|report| report.failed == 0)
+    }
+
+    fn sales(&self) -> Journal<'_> {
+        Journal { store: &*self.world, log: &*self.world, alerts: &*self.world, clock: &*self.world }
+    }
+
+    /// Processes one message of the payments queue. Returns whether the message may leave the queue.
+    pub(super) async fn payment_event(&self, message: Message) -> bool {
+        let ports = payment_events::Ports {
+            journal: self.sales(),
+            ledger: &*self.world,
+            subscribers: SubscriberJournal {
+                store: &self.ports,
+                log: &self.ports,
+                alerts: &*self.world,
+                clock: &*self.world,
+            },
+            subscriptions: &*self.world,
+        };
+        let delivery = Delivery { message_id: "message".to_owned(), receive_count: 1, message };
+        let handled = payment_events::handle(ports, delivery).await;
+        handled == Handled::Done || self.ports.defect == Some(ChatDefect::FailureAcknowledged)
+    }
+
+    /// The daily comparison with Stripe.
+    pub(super) async fn reconcile(&self) -> Result<(), StepError> {
+        if self.ports.defect == Some(ChatDefect::BillingUnlisted) {
+            return Ok(());
+        }
+        let (orders, notices, payments) =
+            (self.world.queue("orders"), self.world.queue("notices"), self.world.queue("payments"));
+        let ports = reconcile::Ports {
+            journal: self.sales(),
+            ledger: &*self.world,
+            subscriptions: &*self.world,
+            orders: &orders,
+            notices: &notices,
+            payments: &payments,
+            meter: &*self.world,
+        };
+        reconcile::handle(ports, Duration::from_secs(3 * 24 * 3600)).await.map(drop)
+    }
+}
+
+/// The subscriber of an address.
+pub(super) fn subscriber(address: &str) -> Option<SubscriberId> {
+    let key = SubscriberKey::parse(&Secret::new(KEY)).ok()?;
+    Some(SubscriberId::of(&key, &EmailAddress::parse(address).ok()?))
+}

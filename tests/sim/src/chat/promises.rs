@@ -1,0 +1,54 @@
+//! The promises of the chat, by name.
+
+/// A promise that the simulation of the chat checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// An exchange id has one reply, regardless of who requests it and how often.
+    OneReply,
+    /// No person gets a fourth free exchange (Product Tiers, VC-9, FM-10).
+    ThreeFree,
+    /// A counted exchange was answered, and its reply is available.
+    NotForNothing,
+    /// A paid period gives access, and nothing else does.
+    PaidAccess,
+    /// No person reads the text of another.
+    Own,
+    /// Erased content is in no prompt, no reply and no store.
+    Erased,
+    /// No store contains a customer's words or address in plain text.
+    Sealed,
+    /// No reply and no beginning of one has a blocked term.
+    Filtered,
+    /// A link signs in once, and only in the browser that requested it.
+    SignIn,
+    /// Every reply has one record, and no record stays pending.
+    Recorded,
+    /// After the faults end, every call is answered.
+    Recovers,
+    /// No person pays for two subscriptions without an alert.
+    Alerted,
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The promise.
+    pub promise: Promise,
+    /// The observation that broke it.
+    pub detail: String,
+}
+
+pub(super) type Checked = Result<(), Broken>;
+
+impl Promise {
+    /// Returns an error unless `holds`.
+    pub(super) fn require(self, holds: bool, detail: impl FnOnce() -> String) -> Checked {
+        if holds { Ok(()) } else { Err(Broken { promise: self, detail: detail() }) }
+    }
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: {}", self.promise, self.detail)
+    }
+}

@@ -1,0 +1,101 @@
+//! The end of a world: faults have ended, the schedules run, and every person calls again.
+
+use super::{Simulator, What};
+use crate::{
+    chat::{
+        chaos::{MINUTE, SECOND},
+        people::{Act, Browser},
+        promises::{Broken, Checked, Promise},
+        stripe::DAY,
+    },
+    random::Random,
+};
+use serde_json::Value;
+
+impl Simulator<'_> {
+    /// Runs the end without faults: every person signs in, requests all of their exchanges again, and reads their
+    /// memory.
+    pub(super) fn calm(&mut self) -> Checked {
+        let (chaos, mut random) = (self.chaos.clone(), Random::new(self.random.next(), 14));
+        self.functions.world.surround(Box::new(move |name, _| chaos.passage(&mut random, name, true)));
+        let now = self.now() + 2 * MINUTE;
+        self.at(now, What::Reconcile);
+        for hours in 0..4 {
+            self.at(now + hours * 61 * MINUTE, What::Deadlines);
+        }
+        self.until_quiet()?;
+        self.checker.erasures_ended(&self.functions.world)?;
+        for person in 0..self.people.len() {
+            self.come_back(person)?;
+            let exchanges = self.people[person].exchanges.clone();
+            for exchange in exchanges {
+                self.settle(person, exchange)?;
+            }
+            let export = self.insist(person, Act::Export, &[200])?;
+            self.checker.remembered(person, &export.to_string(), &self.others)?;
+            self.fresh(person)?;
+            for days in [0, 11, 31] {
+                self.functions.world.state().now += i64::from(days) * i64::try_from(DAY.as_millis()).unwrap_or(0);
+                if days > 0 {
+                    self.people[person].browsers[0].session = None;
+                    self.come_back(person)?;
+                }
+                let told = self.insist(person, Act::Me, &[200])?;
+                let now = self.timestamp();
+                self.checker.access(person, told["plan"].as_str().unwrap_or_default(), now)?;
+            }
+        }
+        self.checker.at_rest(&self.functions.world)
+    }
+
+    fn come_back(&mut self, person: usize) -> Checked {
+        self.people[person].browsers[0] = Browser::default();
+        self.sign_in(person, 0);
+        self.until_quiet()?;
+        self.sign_in(person, 0);
+        self.until_quiet()?;
+        let is_in = self.people[person].browsers[0].session.is_some();
+        Promise::Recovers.require(is_in, || format!("person {person} cannot sign in: {:?}", self.last))
+    }
+
+    /// Repeats one request until it is answered.
+    fn insist(&mut self, person: usize, act: Act, expected: &[u16]) -> Result<Value, Broken> {
+        for _ in 0..12 {
+            self.act(person, 0, act);
+            self.until_quiet()?;
+            match &self.last {
+                Some((status, body)) if expected.contains(status) => {
+                    return Ok(serde_json::from_str(body).unwrap_or_default());
+                }
+                Some((429, _)) => self.functions.world.state().now += 61 * MINUTE,
+                _ => self.functions.world.state().now += 40 * SECOND,
+            }
+        }
+        let detail = format!("person {person}: {act:?} is answered {:?}", self.last);
+        Err(Broken { promise: Promise::Recovers, detail })
+    }
+
+    /// Checks that an exchange has ended: answered, apologised for, erased, or never accepted.
+    fn settle(&mut self, person: usize, exchange: u64) -> Checked {
+        if self.others.contains(&exchange) {
+            self.insist(person, Act::AskAgain(exchange), &[200, 402, 409, 410])?;
+            return self.insist(person, Act::Look(exchange), &[200, 404, 410]).map(drop);
+        }
+        self.insist(person, Act::AskAgain(exchange), &[200, 402, 410]).map(drop)
+    }
+
+    /// Sends one more message: it must be answered if the person pays or has a free exchange left.
+    fn fresh(&mut self, person: usize) -> Checked {
+        let told = self.insist(person, Act::Me, &[200])?;
+        let is_free = told["plan"] == "free";
+        let is_left = told["free_left"].as_u64().unwrap_or(0) > 0;
+        self.act(person, 0, Act::Ask);
+        self.until_quiet()?;
+        let Some(exchange) = self.people[person].exchanges.last().copied() else { return Ok(()) };
+        if is_free && !is_left {
+            let is_offer = self.last.as_ref().is_some_and(|(status, _)| *status == 402);
+            return Promise::ThreeFree.require(is_offer, || format!("a fourth is not an offer: {:?}", self.last));
+        }
+        self.insist(person, Act::AskAgain(exchange), &[200]).map(drop)
+    }
+}

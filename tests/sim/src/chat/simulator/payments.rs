@@ -1,0 +1,92 @@
+//! The payments on Stripe's page, and Stripe's reports about them.
+
+use super::{Outcome, Simulator, What, Work};
+use crate::chat::{
+    chaos::{DAYS, MINUTE, SECOND},
+    stripe::{Told, life},
+};
+use domain::{
+    Timestamp,
+    chat::{BillingReport, PaidPlan},
+    message::{Message, ReportedBy, VERSION},
+};
+
+impl Simulator<'_> {
+    /// Lets a person pay on Stripe's page.
+    pub(super) fn pay(&mut self, person: usize, plan: PaidPlan) {
+        if self.is_calm || !self.random.chance(700) {
+            return;
+        }
+        let start = self.now() + self.random.between(SECOND, 2 * MINUTE);
+        let is_new = !self
+            .checker
+            .periods
+            .iter()
+            .any(|(whose, period)| *whose == person && period.until > Timestamp::from_millis(start));
+        if !is_new {
+            return;
+        }
+        self.subscriptions += 1;
+        let Some(life) = life(&mut self.random, self.subscriptions, plan, Timestamp::from_millis(start)) else {
+            return;
+        };
+        self.tally.count("subscription");
+        self.checker.periods.extend(life.periods.iter().map(|period| (person, period.clone())));
+        for period in &life.periods {
+            let subscriber = self.checker.subscribers[person].clone();
+            let invoice = life.told.iter().find_map(|(_, told)| match told {
+                Told::Billing(report @ BillingReport::InvoicePaid { id, .. }) if *id == period.invoice => Some(report),
+                _ => None,
+            });
+            let invoice = invoice.map(|report| (period.payment.clone(), (subscriber, report.clone())));
+            self.functions.world.state().invoices.extend(invoice);
+        }
+        for (at, told) in life.told {
+            self.at(at.as_millis(), What::Stripe(person, told));
+        }
+    }
+
+    /// Applies a change at Stripe: updates its list, and sends its event.
+    pub(super) fn stripe(&mut self, person: usize, told: Told) {
+        let subscriber = self.checker.subscribers[person].clone();
+        let received_at = self.timestamp();
+        let message = match told {
+            Told::Billing(report) => {
+                self.tally.count("Stripe: billing");
+                self.functions.world.state().billing.push((subscriber.clone(), report.clone()));
+                Message::SubscriptionChanged {
+                    v: VERSION,
+                    subscriber,
+                    report,
+                    reported_by: ReportedBy::Event,
+                    received_at,
+                }
+            }
+            Told::Payment(payment, report) => {
+                self.tally.count("Stripe: payment");
+                self.functions.world.state().reports.push((received_at, payment.clone(), report.clone()));
+                Message::PaymentChanged { v: VERSION, payment, report, received_at }
+            }
+        };
+        if self.random.chance(self.chaos.lost) {
+            self.tally.count("event lost");
+            return;
+        }
+        let times = if self.random.chance(self.chaos.duplicates) { 2 } else { 1 };
+        for _ in 0..times {
+            let delay = if self.random.chance(self.chaos.late) {
+                self.random.between(0, 3 * DAYS)
+            } else {
+                self.random.between(0, 5 * SECOND)
+            };
+            let at = self.now() + delay;
+            self.at(at, What::Deliver(message.clone()));
+        }
+    }
+
+    pub(super) fn deliver(&mut self, message: Message) {
+        let functions = self.functions;
+        let copy = message.clone();
+        self.begin(Work::Event(message), async move { Outcome::Handled(functions.payment_event(copy).await) });
+    }
+}
