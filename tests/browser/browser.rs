@@ -1,4 +1,4 @@
-//! A browser on the running stack: one per test, one test at a time, because the sandbox's faults are shared.
+//! A browser on the running stack: one per test and one test at a time, because all tests share the sandbox's faults.
 
 use crate::driver::Driver;
 use crate::stack::{Stack, eventually, poll, target_directory};
@@ -12,14 +12,22 @@ use tokio::sync::{Mutex, MutexGuard};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-/// A page appears within this; a verdict within [`VERDICT`].
+/// The time limit for a page to appear; a verdict's limit is [`VERDICT`].
 const PAGE: Duration = Duration::from_secs(15);
-/// From payment to the verdict on the page.
+/// The time limit from the payment to the verdict on the page.
 pub(crate) const VERDICT: Duration = Duration::from_secs(60);
-/// The viewports every page is looked at in: a phone and a laptop.
-const VIEWPORTS: [(u32, u32); 2] = [(360, 780), (1280, 900)];
+/// The viewports in which every page is checked: a phone and a laptop.
+pub(crate) const VIEWPORTS: [(u32, u32); 2] = [(360, 780), (1280, 900)];
 
-/// The browser, the stack it looks at, and the turn it has.
+/// What a page's requests travel over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Network {
+    Plain,
+    Slow,
+    Off,
+}
+
+/// The browser, the stack that it visits, and the lock that keeps other tests waiting.
 pub(crate) struct Browser {
     pub(crate) stack: Stack,
     client: Client,
@@ -30,7 +38,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Waits for its turn and opens a browser with an empty profile.
+    /// Waits for the lock and opens a browser with an empty profile.
     pub(crate) async fn open() -> Self {
         let turn = ONE_AT_A_TIME.lock().await;
         let stack = Stack::running();
@@ -49,7 +57,7 @@ impl Browser {
             let browser = browser.to_string_lossy();
             capabilities["goog:chromeOptions"]["binary"] = json!(browser);
             if browser.to_lowercase().contains("edge") {
-                // The same browser, whose driver has names of its own.
+                // Edge is the same browser, but its driver uses other names.
                 capabilities["browserName"] = json!("MicrosoftEdge");
                 capabilities["ms:edgeOptions"] = capabilities["goog:chromeOptions"].take();
                 capabilities["ms:loggingPrefs"] = capabilities["goog:loggingPrefs"].take();
@@ -72,7 +80,7 @@ impl Browser {
         browser
     }
 
-    /// A call of the driver that is not part of the WebDriver standard.
+    /// Makes a call of the driver that is not part of the WebDriver standard.
     async fn driver_call(&self, path: &str, body: Value) -> Value {
         let url = format!("{}/{path}", self.session);
         let reply = self.http.post(&url).json(&body).send().await.expect("the driver answers");
@@ -81,36 +89,58 @@ impl Browser {
         reply["value"].take()
     }
 
-    /// A command of the DevTools protocol.
+    /// Runs a command of the DevTools protocol.
     async fn devtools(&self, command: &str, parameters: Value) -> Value {
         self.driver_call("goog/cdp/execute", json!({ "cmd": command, "params": parameters })).await
     }
 
-    async fn viewport(&self, (width, height): (u32, u32)) {
+    /// Gives the window a size.
+    pub(crate) async fn viewport(&self, (width, height): (u32, u32)) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 
-    /// Asks pages for their light or their dark colours.
+    /// Sets the colour scheme that pages see: light or dark.
     pub(crate) async fn colour_scheme(&self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
     }
 
-    /// Tells pages that the reader wants less motion.
+    /// Sets the preference for reduced motion.
     pub(crate) async fn reduced_motion(&self) {
         let features = json!({ "features": [{ "name": "prefers-reduced-motion", "value": "reduce" }] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
     }
 
-    /// Runs a script before every page from here on, as if the page had begun with it.
+    /// Gives pages another network from here on.
+    pub(crate) async fn network(&self, network: Network) {
+        let (offline, latency, throughput) = match network {
+            Network::Plain => (false, 0, -1),
+            // Two seconds there and back, 400 kbit a second.
+            Network::Slow => (false, 2000, 50_000),
+            Network::Off => (true, 0, 0),
+        };
+        let conditions = json!({ "offline": offline, "latency": latency, "downloadThroughput": throughput,
+            "uploadThroughput": throughput });
+        self.devtools("Network.enable", json!({})).await;
+        self.devtools("Network.emulateNetworkConditions", conditions).await;
+    }
+
+    /// Runs a script before every later page, as if the page began with it.
     pub(crate) async fn before_every_page(&self, script: &str) {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await;
     }
 
-    /// Runs a script in the page and says what it returned.
+    /// Runs a script in the page and returns its value.
     pub(crate) async fn run(&self, script: &str) -> Value {
         self.client.execute(script, vec![]).await.expect("the script runs")
+    }
+
+    /// What is wrong with the page for people who read or use it in another way than most, one line each.
+    pub(crate) async fn problems(&self) -> Value {
+        let file = target_directory().join("page-tests/node_modules/axe-core/axe.min.js");
+        let axe = std::fs::read_to_string(file).expect("the packages of infra/page-tests are in target/page-tests");
+        self.run(&format!("{axe};\n{}", include_str!("accessibility.js"))).await
     }
 
     /// Opens a path of the site.
@@ -118,17 +148,22 @@ impl Browser {
         self.client.goto(&format!("{}{path}", self.stack.site)).await.expect("the page opens");
     }
 
+    /// Opens a page in a file.
+    pub(crate) async fn open_file(&self, file: &std::path::Path) {
+        self.client.goto(&format!("file://{}", file.display())).await.expect("the page opens");
+    }
+
     /// Opens the result page of a session.
     pub(crate) async fn visit_result(&self, session_id: &str) {
         self.visit(&format!("/oracle/result?session_id={session_id}")).await;
     }
 
-    /// Where the browser is.
+    /// The browser's current address.
     pub(crate) async fn address(&self) -> String {
         self.client.current_url().await.expect("the driver answers").to_string()
     }
 
-    /// Waits until the browser has gone to an address that starts with this.
+    /// Waits until the browser is at an address that starts with `start`.
     pub(crate) async fn arrive(&self, start: &str) -> String {
         eventually(&format!("the browser to go to {start}"), PAGE, async || {
             let address = self.address().await;
@@ -137,7 +172,7 @@ impl Browser {
         .await
     }
 
-    /// Waits until an element can be seen; if it cannot, says what could be seen instead.
+    /// Waits until an element is visible; if it does not become visible, the failure shows the page's text.
     pub(crate) async fn see_within(&self, selector: &str, within: Duration) -> Element {
         let seen = poll(within, async || {
             let element = self.client.find(Locator::Css(selector)).await.ok()?;
@@ -152,12 +187,12 @@ impl Browser {
         panic!("waited {within:?} for {selector} on {}, which shows {page}; {complaints:#?}", self.address().await)
     }
 
-    /// Waits until an element of a page that is loading can be seen.
+    /// Waits until an element of a loading page is visible.
     pub(crate) async fn see(&self, selector: &str) -> Element {
         self.see_within(selector, PAGE).await
     }
 
-    /// Whether an element is there and can be seen now.
+    /// Whether an element exists and is visible now.
     pub(crate) async fn sees(&self, selector: &str) -> bool {
         match self.client.find(Locator::Css(selector)).await {
             Ok(element) => element.is_displayed().await.expect("the driver answers"),
@@ -165,18 +200,18 @@ impl Browser {
         }
     }
 
-    /// The text a reader meets in an element.
+    /// The visible text of an element.
     pub(crate) async fn text(&self, selector: &str) -> String {
         self.see(selector).await.text().await.expect("the driver answers")
     }
 
-    /// The text of an element as it stands in the document.
+    /// The text of an element as it is in the document.
     pub(crate) async fn exact_text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({}).textContent", Value::from(selector));
         self.run(&script).await.as_str().unwrap_or_default().to_owned()
     }
 
-    /// What the style sheets make of an element.
+    /// The computed value of a style property.
     pub(crate) async fn style(&self, selector: &str, property: &str) -> String {
         self.see(selector).await.css_value(property).await.expect("the driver answers")
     }
@@ -191,7 +226,7 @@ impl Browser {
         self.see(selector).await.send_keys(text).await.expect("it takes text");
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys one after the other; they go to the focused element.
     pub(crate) async fn press(&self, keys: &str) {
         let actions = keys.chars().fold(KeyActions::new("keyboard".to_owned()), |actions, value| {
             actions.then(KeyAction::Down { value }).then(KeyAction::Up { value })
@@ -199,8 +234,8 @@ impl Browser {
         self.client.perform_actions(actions).await.expect("keys can be pressed");
     }
 
-    /// Looks at the page as it is now in both viewports: nothing may be wider than the window. Leaves a
-    /// screenshot of each in `target/screenshots`.
+    /// Checks the page's current state in both viewports: nothing may be wider than the window. Stores a screenshot of
+    /// each viewport in `target/screenshots`.
     pub(crate) async fn look(&self, name: &str) {
         let directory = target_directory().join("screenshots");
         std::fs::create_dir_all(&directory).expect("the directory of screenshots can be made");
@@ -216,8 +251,8 @@ impl Browser {
         }
     }
 
-    /// What the browser's console says went wrong on the site's pages, a policy violation included. That the
-    /// API answered a page's own request with an error status is not an error of the page.
+    /// The errors in the browser's console from the site's pages, policy violations included. An error status as the
+    /// reply to a page's own API request does not count.
     async fn complaints(&self) -> Vec<String> {
         let entries = self.driver_call("se/log", json!({ "type": "browser" })).await;
         let message = |entry: &Value| entry["message"].as_str().unwrap_or_default().to_owned();
@@ -226,7 +261,7 @@ impl Browser {
         severe.filter(|text| text.starts_with(&self.stack.site) && !text.starts_with(&api)).collect()
     }
 
-    /// Ends a test: the console must be silent.
+    /// Ends a test: the console must have no errors.
     pub(crate) async fn close(self) {
         let complaints = self.complaints().await;
         assert!(complaints.is_empty(), "the browser's console: {complaints:#?}");

@@ -1,20 +1,19 @@
-//! The chat's page: signing in, three exchanges, the offer, the memory.
+//! The chat's page: signing in, three exchanges, the subscription offer, and the memory.
 
 use crate::browser::{Browser, VERDICT};
-use crate::result_page::ACCESSIBILITY;
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 
-async fn is_accessible(browser: &Browser, what: &str) {
+pub(crate) async fn is_accessible(browser: &Browser, what: &str) {
     for scheme in ["dark", "light"] {
         browser.colour_scheme(scheme).await;
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{what}, {scheme}");
+        assert_eq!(browser.problems().await, json!([]), "{what}, {scheme}");
         browser.look(&format!("chat-{what}-{scheme}")).await;
     }
 }
 
-/// The link that was mailed to an address, without the site.
-async fn link(browser: &Browser, address: &str) -> String {
+/// The path of the link that was mailed to an address.
+pub(crate) async fn link(browser: &Browser, address: &str) -> String {
     let found = poll(VERDICT, async || {
         let (_, mails) = browser.stack.get(&format!("{}/control/mails", browser.stack.sandbox)).await;
         let own = |mail: &&Value| mail["to"].to_string().contains(address);
@@ -25,7 +24,8 @@ async fn link(browser: &Browser, address: &str) -> String {
     found.await.expect("a mail with a link")
 }
 
-async fn sign_in(browser: &Browser) {
+/// Signs in and returns the address.
+pub(crate) async fn sign_in(browser: &Browser) -> String {
     let address = format!("talker-{}@example.com", unique());
     browser.visit("/chat").await;
     browser.see("#sign-in-form").await;
@@ -40,6 +40,7 @@ async fn sign_in(browser: &Browser) {
     browser.visit(&link(browser, &address).await).await;
     browser.see("#talk").await;
     assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
+    address
 }
 
 async fn say(browser: &Browser, text: &str, replies: usize) {
@@ -89,7 +90,58 @@ async fn three_exchanges_an_offer_and_a_memory() {
     browser.close().await;
 }
 
-/// The link is asked for without this browser's cookies, as another browser does.
+/// The words of the replies on the page, and whether one is still being made.
+async fn said(browser: &Browser) -> Value {
+    let script = "const said = [...document.querySelectorAll('#thread .said:not(.own) .prose')]; \
+                  return [said.map((words) => words.textContent), document.getElementById('thread').hasAttribute('aria-busy')]";
+    browser.run(script).await
+}
+
+async fn says(browser: &Browser, words: &str, is_busy: bool) {
+    let there = poll(VERDICT, async || (said(browser).await == json!([[words], is_busy])).then_some(())).await;
+    assert!(there.is_some(), "{words}, {is_busy}: {}", said(browser).await);
+}
+
+/// The model's reply to the next call, held after its first sentence.
+fn held(reply: &str) -> Value {
+    json!({ "text": json!({ "reply": reply }).to_string(), "stream": { "hold_after": 1 } })
+}
+
+#[tokio::test]
+async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
+    let browser = Browser::open().await;
+    sign_in(&browser).await;
+    let whole = "Count the rent first. Then ask three customers. Decide in May.";
+    browser.stack.faults("gemini", json!([held(whole)])).await;
+    browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
+    browser.click("#send").await;
+    says(&browser, "Count the rent first.", true).await;
+    assert!(browser.sees("#waiting").await, "the page says that more comes");
+    browser.look("chat-begun").await;
+    browser.stack.control("release", json!({})).await;
+    says(&browser, whole, false).await;
+    assert!(!browser.sees("#waiting").await);
+    is_accessible(&browser, "streamed").await;
+
+    // The first reply is rejected after its first sentence was read; the second one takes its place.
+    let rejected = "Count the rent first. The CSDM says so. Ask now.";
+    let second = json!({ "text": json!({ "reply": "Ask your sister first. Then decide." }).to_string() });
+    browser.stack.faults("gemini", json!([held(rejected), second])).await;
+    browser.type_into("#message", "And if my sister runs it from May on?").await;
+    browser.click("#send").await;
+    let both = |last: &str, is_busy: bool| json!([[whole, last], is_busy]);
+    let begun =
+        poll(VERDICT, async || (said(&browser).await == both("Count the rent first.", true)).then_some(())).await;
+    assert!(begun.is_some(), "{}", said(&browser).await);
+    browser.stack.control("release", json!({})).await;
+    let end = both("Ask your sister first. Then decide.", false);
+    let replaced = poll(VERDICT, async || (said(&browser).await == end).then_some(())).await;
+    assert!(replaced.is_some(), "{}", said(&browser).await);
+    assert_eq!(browser.text("#plan").await, "One free exchange is left.", "a rejected reply is not counted");
+    browser.close().await;
+}
+
+/// The link is requested without this browser's cookies, as another browser would do.
 #[tokio::test]
 async fn a_link_of_another_browser_signs_nobody_in() {
     let browser = Browser::open().await;

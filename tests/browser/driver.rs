@@ -1,4 +1,4 @@
-//! A chromedriver of the test's own, on a free port, which takes its browser with it when it goes.
+//! A chromedriver for one test, on a free port. It closes its browser when it ends.
 
 use crate::stack::unique;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Starts the driver that the environment names, else the chromedriver on the path, and reads the port it chose.
+    /// Starts the driver that the environment names, or else the chromedriver on the path, and reads the port that it
+    /// chose.
     pub(crate) fn start() -> Self {
         let driver = std::env::var_os("ORACLE_BROWSER_DRIVER").unwrap_or_else(|| "chromedriver".into());
         let mut process =
@@ -27,7 +28,7 @@ impl Driver {
         let port = lines.find_map(|line| {
             line.split_once("started successfully on port ")?.1.trim_end_matches('.').trim().parse().ok()
         });
-        // The rest is read and dropped, or the pipe would fill and stop the driver.
+        // The rest of the output is read and dropped; otherwise the pipe would fill up and block the driver.
         std::thread::spawn(move || lines.for_each(drop));
         match port {
             Some(port) => {
@@ -40,12 +41,12 @@ impl Driver {
         }
     }
 
-    /// Its address.
+    /// The driver's address.
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Asks it to close its browsers and end.
+    /// Asks the driver to close its browsers and to end.
     fn shut_down(&self) -> std::io::Result<()> {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
         write!(connection, "GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;

@@ -1,14 +1,14 @@
 //! The follow-up of a Strategy Session on its result page.
 
 use crate::browser::{Browser, VERDICT};
-use crate::result_page::{ACCESSIBILITY, verdict};
+use crate::result_page::verdict;
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 
 async fn is_accessible(browser: &Browser, what: &str) {
     for scheme in ["dark", "light"] {
         browser.colour_scheme(scheme).await;
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{what}, {scheme}");
+        assert_eq!(browser.problems().await, json!([]), "{what}, {scheme}");
     }
 }
 
@@ -27,7 +27,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     is_accessible(&browser, "the box").await;
     browser.look("follow-up-box").await;
 
-    // What is missing and what is not answered is said beside the box, and uses nothing.
+    // The page shows the error beside the box, and a failed attempt does not use up the follow-up.
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-error").await;
     assert_eq!(browser.text("#follow-up-error").await, "Please write your follow-up first.");
@@ -63,7 +63,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     assert_eq!(browser.text(&own("tier")).await, "Strategy Session, follow-up");
     assert_eq!(browser.text("#first-title").await, "Your first verdict");
     assert!(!browser.sees("#follow-up").await, "there is one");
-    // Each has its own date, to be read by people and by machines.
+    // Each verdict has its own date, in a readable and in a machine-readable form.
     for (selector, cached_at) in [("#date", &reply["cached_at"]), (own("date").as_str(), &followup["cached_at"])] {
         let date = browser.run(&format!("return document.querySelector('{selector}').dateTime")).await;
         assert_eq!(&date, cached_at, "{selector}");

@@ -1,9 +1,7 @@
-//! The front page: what it refuses, where it says so, and what it keeps.
+//! The front page: which input it refuses, where it shows the error, and what it stores.
 
 use crate::browser::Browser;
 use serde_json::json;
-
-const ACCESSIBILITY: &str = include_str!("accessibility.js");
 
 #[tokio::test]
 async fn it_is_accessible_in_both_colour_schemes() {
@@ -12,10 +10,10 @@ async fn it_is_accessible_in_both_colour_schemes() {
         browser.colour_scheme(scheme).await;
         browser.visit("/").await;
         browser.look(&format!("front-{scheme}")).await;
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}");
+        assert_eq!(browser.problems().await, json!([]), "{scheme}");
         browser.click("#submit").await;
         browser.see("#query-error").await;
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}, with an error");
+        assert_eq!(browser.problems().await, json!([]), "{scheme}, with an error");
     }
     browser.close().await;
 }
@@ -34,7 +32,7 @@ async fn an_empty_question_is_refused_beside_the_field() {
     browser.close().await;
 }
 
-/// Characters are Unicode code points, as the server counts them, and a paste is never cut without a word.
+/// Characters are Unicode code points, as the server counts them, and a pasted text is never cut without a message.
 #[tokio::test]
 async fn the_counter_counts_code_points() {
     let browser = Browser::open().await;
@@ -120,7 +118,7 @@ async fn an_address_that_names_no_order_says_so() {
         browser.visit(address).await;
         assert_eq!(browser.text("h1").await, "There is no page at this address", "{address}");
     }
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look("not-found").await;
-    // The console notes the page's own status, 404, and nothing else may be wrong: so no silence is asked for.
+    // The console contains the page's own 404 and nothing else, so this test does not require an empty console.
 }

@@ -1,13 +1,17 @@
-//! The site in a real browser against the running stack: buying in both flows, every state of the result page,
-//! and what a customer's own words must not be able to do. Screenshots are left in `target/screenshots`.
+//! The site in a real browser against the running stack: purchases in both flows, every state of the result page, and
+//! customers' texts that try to inject code. Screenshots are stored in `target/screenshots`.
 
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 
+mod agents;
+mod bridge;
 mod browser;
 mod chat;
+mod chat_use;
 mod driver;
 mod follow_up;
 mod front_page;
+mod gate;
 mod purchases;
 mod result_page;
 mod stack;

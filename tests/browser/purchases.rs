@@ -1,4 +1,4 @@
-//! Buying each tier in both flows, as a customer does.
+//! Purchases of each tier in both flows, as a customer makes them.
 
 use crate::browser::{Browser, VERDICT};
 use crate::stack::unique;
@@ -25,14 +25,14 @@ fn session_of(address: &str) -> String {
     address.split_once("session_id=").expect("the address names a session").1.to_owned()
 }
 
-/// Fills in the hosted payment page, on which the browser is.
+/// Fills in the hosted payment page, which the browser shows now.
 async fn pay(browser: &Browser, email: &str) {
     browser.arrive(&browser.stack.sandbox).await;
     browser.type_into("input[name=email]", email).await;
     browser.click("#pay").await;
 }
 
-/// Checks that the page shows what the API says, and that the mail says the same.
+/// Checks that the page shows the API's verdict, and that the mail contains the same.
 async fn page_and_mail_agree(browser: &Browser, session_id: &str, tier: &str, question: &str, email: &str) {
     browser.see_within("#result", VERDICT).await;
     let (status, sale) = browser.stack.verdict(session_id).await;
@@ -164,7 +164,7 @@ async fn bought_with_the_keyboard_alone() {
     focus("submit").await;
     browser.press(ENTER).await;
 
-    // The payment page is not ours: only its field is typed into, as anywhere else.
+    // The payment page is not ours: the test only types into its field.
     browser.arrive(&browser.stack.sandbox).await;
     browser.type_into("input[name=email]", &email).await;
     browser.press(ENTER).await;

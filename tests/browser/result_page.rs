@@ -1,16 +1,14 @@
-//! Every state of the result page, and texts that try to be more than texts.
+//! Every state of the result page, and texts that try to inject markup or code.
 
 use crate::browser::{Browser, VERDICT};
 use crate::stack::{eventually, payment_link_session, unique};
 use serde_json::{Value, json};
 
-pub(crate) const ACCESSIBILITY: &str = include_str!("accessibility.js");
-
-fn buyer() -> String {
+pub(crate) fn buyer() -> String {
     format!("reader-{}@example.com", unique())
 }
 
-/// A model's verdict with every block.
+/// A model's verdict with all blocks.
 pub(crate) fn verdict(colour: &str, summary: &str) -> Value {
     let dimension = |verdict: &str, analysis: &str| json!({ "verdict": verdict, "analysis": analysis });
     json!({
@@ -53,7 +51,7 @@ async fn every_colour_has_its_dot_and_its_word() {
         assert!(!browser.sees("#problem").await);
         for scheme in ["light", "dark"] {
             browser.colour_scheme(scheme).await;
-            assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{word}, {scheme}");
+            assert_eq!(browser.problems().await, json!([]), "{word}, {scheme}");
         }
         browser.colour_scheme("light").await;
         browser.look(&format!("verdict-{}", word.to_lowercase())).await;
@@ -77,7 +75,7 @@ async fn a_verdict_that_is_being_written_is_waited_for() {
     }
     let spoken = browser.exact_text("#live").await;
     assert_eq!(spoken, "Your verdict is being written. It appears here by itself.");
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look("pending").await;
     browser.see_within("#result", VERDICT).await;
     assert!(!browser.sees("#pending").await);
@@ -99,7 +97,7 @@ async fn nothing_moves_for_those_who_ask_for_less_motion() {
     browser.close().await;
 }
 
-/// What was found, or that anything was, is never said.
+/// The page never shows what the filter found, or that it found anything.
 #[tokio::test]
 async fn a_held_verdict_says_that_a_person_is_looking() {
     let browser = Browser::open().await;
@@ -113,7 +111,7 @@ async fn a_held_verdict_says_that_a_person_is_looking() {
     for word in ["CSDM", "blocked", "filter", "quarantine", "numbers carry it"] {
         assert!(!text.to_lowercase().contains(&word.to_lowercase()), "{word}: {text}");
     }
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look("in-review").await;
     browser.close().await;
 }
@@ -135,7 +133,7 @@ async fn an_unpaid_session_gets_the_apis_sentence() {
     browser.close().await;
 }
 
-/// Who left the payment finds the way back to it.
+/// A customer who left the payment page gets a link back to it.
 #[tokio::test]
 async fn a_session_that_is_still_open_leads_back_to_the_payment() {
     let browser = Browser::open().await;
@@ -149,7 +147,7 @@ async fn a_session_that_is_still_open_leads_back_to_the_payment() {
     browser.visit_result(&id).await;
     browser.see("#pay").await;
     assert_eq!(browser.text("#problem-sentence").await, reply["error"]);
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look("error-402-open").await;
     browser.click("#pay").await;
     eventually("the payment page", VERDICT, async || (browser.address().await == address).then_some(())).await;
@@ -166,7 +164,7 @@ async fn an_unknown_session_gets_the_apis_sentence() {
     browser.see("#problem").await;
     assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
     browser.look("error-404").await;
-    // An address that somebody made up is not repeated on the page.
+    // The page does not repeat an id from an invented address.
     browser.visit_result("Call+1-800-SCAM+now").await;
     browser.see("#problem").await;
     assert!(!browser.text("body").await.contains("SCAM"));
@@ -179,13 +177,13 @@ async fn an_unknown_session_gets_the_apis_sentence() {
 const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
-/// The sentence that is shown instead of a verdict, word by word.
+/// Checks the exact sentence that the page shows instead of a verdict.
 async fn shows_instead(browser: &Browser, id: &str, sentence: &str, name: &str) {
     browser.see_within("#problem", VERDICT).await;
     assert_eq!(browser.text("#problem-sentence").await, sentence);
     assert_eq!(browser.text("#problem-id").await, id[id.len() - 8..]);
     assert!(browser.exact_text("#live").await.contains(sentence));
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look(name).await;
 }
 
@@ -199,7 +197,7 @@ async fn a_failed_analysis_says_so() {
     browser.close().await;
 }
 
-/// Once the money is back nobody has to ask for it: the page says when it went, with the verdict and without one.
+/// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
 #[tokio::test]
 async fn a_refund_is_told_with_its_date() {
     let browser = Browser::open().await;
@@ -226,14 +224,14 @@ async fn a_refund_is_told_with_its_date() {
         browser.see_within(section, VERDICT).await;
         let told = browser.text(sentence).await;
         assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+        assert_eq!(browser.problems().await, json!([]));
         browser.look(name).await;
     }
     assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");
     browser.close().await;
 }
 
-/// Nothing is known of the session yet and the payment service, which would know, does not answer.
+/// The session is unknown so far, and the payment service, which could identify it, does not answer.
 #[tokio::test]
 async fn an_unavailable_analysis_can_be_asked_for_again() {
     let browser = Browser::open().await;
@@ -254,7 +252,7 @@ async fn an_unavailable_analysis_can_be_asked_for_again() {
     browser.close().await;
 }
 
-/// A page that cannot reach the site says so and goes on by itself.
+/// A page that cannot reach the site shows that and continues by itself.
 #[tokio::test]
 async fn a_lost_connection_is_survived() {
     let browser = Browser::open().await;
@@ -272,32 +270,42 @@ async fn a_lost_connection_is_survived() {
 
 #[tokio::test]
 async fn texts_stay_texts() {
-    // An English sentence, since a verdict in no language counts as hollow.
-    let hostile = "This plan is sound, and the shop can open. <script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
-                   </blockquote><a href=\"javascript:window.owned=3\">click</a>";
+    // Different English sentences, because a verdict in no language, or with one text twice, counts as hollow.
+    let hostile = |sentence: &str| {
+        format!(
+            "{sentence} <script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
+             </blockquote><a href=\"javascript:window.owned=3\">click</a>"
+        )
+    };
+    let [summary, analysis, test] = [
+        "This plan is sound, and the shop can open.",
+        "The costs are covered by noon.",
+        "Sell ten cakes at full price.",
+    ]
+    .map(hostile);
     let browser = Browser::open().await;
     let email = buyer();
-    let question = format!("{hostile} ({})", unique());
-    let mut reply = verdict("AMBER", hostile);
-    reply["breakdown"]["Stability"]["analysis"] = json!(hostile);
-    reply["strategy"]["tests"][0] = json!(hostile);
+    let question = format!("{summary} ({})", unique());
+    let mut reply = verdict("AMBER", &summary);
+    reply["breakdown"]["Stability"]["analysis"] = json!(analysis);
+    reply["strategy"]["tests"][0] = json!(test);
     browser.stack.next_verdict(reply).await;
     let id = browser.stack.sell_by_payment_link("strategy", &question, &email).await;
     browser.visit_result(&id).await;
     browser.see_within("#result", VERDICT).await;
     assert_eq!(browser.exact_text("#query").await, question);
-    for place in ["#summary", "#dimensions .prose", "#tests li"] {
-        assert_eq!(browser.exact_text(place).await, hostile, "{place}");
+    for (place, text) in [("#summary", summary), ("#dimensions .prose", analysis), ("#tests li", test)] {
+        assert_eq!(browser.exact_text(place).await, text, "{place}");
     }
     assert_eq!(browser.run("return document.querySelectorAll('#result img, #result script').length").await, 0);
     assert_eq!(browser.run("return typeof window.owned").await, "undefined");
-    assert_eq!(browser.run(ACCESSIBILITY).await, json!([]));
+    assert_eq!(browser.problems().await, json!([]));
     browser.look("hostile-texts").await;
     browser.stack.mail_to(&email).await;
     browser.close().await;
 }
 
-/// The policy itself, not only the absence of mistakes: what a script could inject does not run.
+/// Tests the policy itself, not only the absence of mistakes: a script that was injected does not run.
 #[tokio::test]
 async fn the_policy_stops_injected_code() {
     let browser = Browser::open().await;
@@ -313,7 +321,7 @@ async fn the_policy_stops_injected_code() {
             return typeof window.owned + ' ' + getComputedStyle(document.body).display";
         assert_eq!(browser.run(attempt).await, "undefined flex", "{path}");
     }
-    // The console tells of the violations just provoked: so no silence is asked for.
+    // The console contains the violations that the test caused, so this test does not require an empty console.
 }
 
 #[tokio::test]
@@ -333,13 +341,13 @@ async fn a_notice_is_shown_word_by_word() {
     assert_eq!(browser.text("#notice").await, notice);
     for scheme in ["light", "dark"] {
         browser.colour_scheme(scheme).await;
-        assert_eq!(browser.run(ACCESSIBILITY).await, json!([]), "{scheme}");
+        assert_eq!(browser.problems().await, json!([]), "{scheme}");
         browser.look(&format!("notice-{scheme}")).await;
     }
     browser.close().await;
 }
 
-/// The customer's own words may hold a term that pages must not show; the verdict comes all the same.
+/// A customer's own words may contain a term that pages must not show; the verdict is delivered nevertheless.
 #[tokio::test]
 async fn a_submission_that_must_not_be_repeated_is_named_by_its_reference() {
     let browser = Browser::open().await;

@@ -1,3 +1,3 @@
-//! The running stack, as every test of the deployed system sees it.
+//! The running stack, shared by all tests of the deployed system.
 
 pub(crate) use tests::{Stack, eventually, payment_link_session, poll, target_directory, unique};

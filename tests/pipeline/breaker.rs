@@ -1,4 +1,4 @@
-//! The circuit breaker in the pipeline, and what a regenerated verdict says of itself.
+//! The circuit breaker in the pipeline, and the notice on a regenerated verdict.
 
 use crate::simulator::{Simulator, body, quick};
 use domain::ports::{ModelError, ModelReply};
@@ -10,7 +10,7 @@ fn good() -> Result<ModelReply, ModelError> {
     Ok(ModelReply { text: GOOD.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
 }
 
-/// Five sales whose three attempts fail, and then a sixth.
+/// A world in which five sales failed with three attempts each, before a sixth sale.
 fn opened() -> Simulator {
     let mut sim = Simulator::new("quick");
     sim.world.state().answers = (0..15).map(|_| Err(ModelError::Timeout)).collect();
@@ -40,7 +40,7 @@ fn after_five_final_failures_the_model_is_left_alone_for_a_minute() {
     assert_eq!(body(&page)["error"], sentence);
     let alerts = sim.world.state().alerts.clone();
     assert_eq!(alerts.iter().filter(|alert| alert.line.contains("circuit of model-a opened")).count(), 1);
-    // A minute later the order comes by itself, the one call goes through, and the circuit is closed.
+    // A minute later the queue redelivers the order, the single test call succeeds, and the circuit closes.
     let before = sim.now();
     sim.world.state().answers = [good(), good()].into();
     sim.drain();
@@ -68,7 +68,7 @@ fn a_probe_that_fails_keeps_the_circuit_open() {
     assert_eq!(sim.world.state().prompts.len(), calls + 2, "open again");
 }
 
-/// The breaker protects the model; where its row cannot be read or written, sales go on.
+/// The breaker protects the model; if its row cannot be read or written, sales continue.
 #[test]
 fn a_broken_breaker_stops_no_sale() {
     use testkit::{Fault, Plan};

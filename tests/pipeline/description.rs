@@ -1,9 +1,9 @@
-//! The API's description against the types that the handlers use.
+//! Compares the API's description with the types that the handlers use.
 
 use authority::State;
 use domain::{
     Colour, Tier,
-    chat::{LONGEST_MESSAGE, Plan, Voice},
+    chat::{BridgeState, LONGEST_MESSAGE, Plan, Voice},
     query::MAX_CHARACTERS,
     toll::Offer,
     verdict::DIMENSIONS,
@@ -24,17 +24,20 @@ fn it_lists_the_values_that_the_types_have() {
     assert_eq!(schemas["AuthorityState"]["enum"], json!(State::ALL));
     assert_eq!(schemas["Verdict"]["properties"]["breakdown"]["required"], json!(DIMENSIONS));
     assert_eq!(schemas["Question"]["maxLength"], json!(MAX_CHARACTERS));
-    let said = &schemas["Exchange"]["properties"]["replies"]["items"]["properties"];
+    let said = &schemas["Replies"]["items"]["properties"];
     let voices = [Voice::Aether, Voice::FirstView, Voice::SecondView];
     assert_eq!(said["voice"]["enum"], json!(voices));
     assert!(voices.iter().all(|voice| json!(voice) == voice.name()));
     let ask = &document["paths"]["/api/chat/exchanges"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(ask["properties"]["text"]["maxLength"], json!(LONGEST_MESSAGE));
     let plans = [Plan::Free, Plan::Chat, Plan::Pro, Plan::Bridge].map(Plan::key);
+    assert_eq!(schemas["Bridge"]["properties"]["state"]["enum"], json!(BridgeState::ALL));
+    let post = &document["paths"]["/api/chat/bridge/messages"]["post"]["requestBody"]["content"]["application/json"];
+    assert_eq!(post["schema"]["properties"]["text"]["maxLength"], json!(LONGEST_MESSAGE));
     assert_eq!(schemas["ChatMe"]["properties"]["plan"]["enum"], json!(plans));
 }
 
-/// What is sold to agents, at its price and up to its length.
+/// The description has every offer to agents, with its price and its maximum length.
 #[test]
 fn it_describes_every_offer_as_it_is_sold() {
     let document = document();
@@ -49,7 +52,7 @@ fn it_describes_every_offer_as_it_is_sold() {
     assert_eq!(document["components"]["schemas"]["Answer"]["properties"]["endpoint"]["enum"], json!(sold));
 }
 
-/// A session id is described by the rule that the pages apply.
+/// The description states the same rule for session ids that the pages apply.
 #[test]
 fn it_describes_ids_as_they_are_checked() {
     let document = document();
@@ -62,7 +65,7 @@ fn it_describes_ids_as_they_are_checked() {
     assert_eq!([of(least - 1), of(least), of(most), of(most + 1)], [false, true, true, false]);
 }
 
-/// Every reference leads somewhere.
+/// Every reference has a target.
 #[test]
 fn it_is_whole() {
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {

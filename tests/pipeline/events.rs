@@ -1,4 +1,4 @@
-//! events/: one event for each function, as AWS delivers it, through the parsing of the functions themselves.
+//! events/: one event for each function, as AWS delivers it; the functions' own code parses it.
 
 use crate::simulator::{Simulator, paid_session, quick};
 use aws_lambda_events::event::sqs::SqsEvent;
@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 const SESSION: &str = "cs_test_a1simulatedsession0001";
 
-/// Which function takes messages of which queue.
+/// The queue of each function.
 const QUEUES: [(&str, &str); 5] = [
     ("verdict", "orders"),
     ("silent-drop", "notices"),
@@ -18,7 +18,7 @@ const QUEUES: [(&str, &str); 5] = [
     ("payment-events", "payments"),
 ];
 
-/// What a deployment asks.
+/// The function that a deployment asks.
 const HOOK: &str = "anvil";
 
 const BEHIND_THE_API: [&str; 5] = ["checkout", "webhook", "result", "toll", "chat"];
@@ -68,12 +68,12 @@ fn messages_are_understood_by_the_function_behind_their_queue() {
         assert!(record.event_source_arn.as_deref().unwrap().ends_with(&format!("oracle-{queue}")), "{function}");
         let body = record.body.clone().unwrap();
         Message::parse(&body).unwrap_or_else(|error| panic!("{function}: {error}"));
-        // Only what cannot be fulfilled comes to silent-drop.
+        // Silent-drop gets only orders that cannot be fulfilled.
         let tier = if function == "silent-drop" { "premium" } else { "full" };
         let sim = Simulator::with_session(paid_session(SESSION, tier, Some("someone@example.com")));
         sim.model_says(&quick("GREEN", "Go ahead."));
         let deployment = sim.deployment();
-        // Mails and payments are of a sale that has its verdict.
+        // Mails and payments need a sale that already has its verdict.
         if !["verdict", "silent-drop"].contains(&function) {
             let orders: SqsEvent = serde_json::from_str(&event("verdict")).unwrap();
             let order = orders.records[0].body.clone().unwrap();

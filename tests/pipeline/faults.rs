@@ -1,4 +1,4 @@
-//! Every effect of a sale, with every fault: alone, and in every pair.
+//! Every effect of a sale with every fault: each fault alone, and all pairs of faults.
 
 use crate::simulator::{Simulator, quick};
 use domain::sale::{Fulfilment, Mail};
@@ -6,7 +6,7 @@ use testkit::{Fault, Plan};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
-/// One sale under a plan: the webhook until Stripe is content, the queues, the page. Then the faults end.
+/// One sale under a plan of faults: the webhook until Stripe gets its 2xx, the queues, the page. Then the faults end.
 fn sale(plan: Plan) -> Simulator {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
@@ -17,7 +17,7 @@ fn sale(plan: Plan) -> Simulator {
     sim
 }
 
-/// What must hold of every sale, whatever happened on the way.
+/// Checks what must be true of every sale, whatever faults it had.
 fn assert_kept(mut sim: Simulator, what: &str) {
     sim.recover();
     let page = sim.page().unwrap_or_else(|| panic!("{what}: no page"));

@@ -1,4 +1,4 @@
-//! The content filter in the pipeline: replaced, held, echoed or not.
+//! The content filter in the pipeline: terms are replaced, verdicts are held, questions are echoed or withheld.
 
 use crate::simulator::{QUESTION, Simulator, body, quick};
 use domain::message::Message;
@@ -39,7 +39,8 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
     }
 }
 
-/// Content filter, block list staleness: what a newer list finds is an operator's to decide, and the customer keeps the page.
+/// Content filter, block list staleness: an operator decides about a finding of a newer list; the customer keeps the
+/// page.
 #[test]
 fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replaced() {
     let delivered = || {
@@ -88,7 +89,7 @@ fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replace
     assert_eq!(replaced.page().unwrap().body(), r#"{"status":"in_review"}"#, "what was replaced is not shown again");
 }
 
-/// Content filter GAP-L: what cannot be put aside is not let through either.
+/// Content filter GAP-L: a payload that cannot be quarantined is not delivered either.
 #[test]
 fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
     use testkit::{Fault, Plan};
@@ -129,7 +130,7 @@ fn the_customers_own_blocked_words_cost_the_echo_and_nothing_else() {
     assert!(sim.world.state().prompts[0].1.content.contains("CSDM"), "the model is asked what was asked");
 }
 
-/// What passes alone passes in the mail too: the lines around it, the customer's among them, change nothing.
+/// A verdict that passes alone also passes in the mail: the lines around it, the customer's included, change nothing.
 #[test]
 fn a_verdict_reads_in_the_mail_as_it_reads_on_the_page() {
     for (question, summary) in [
@@ -158,14 +159,14 @@ fn an_ordinary_question_is_echoed_to_the_letter() {
     assert!(sim.world.state().sent[0].1.body.contains(QUESTION));
 }
 
-/// What a contaminated cache entry can do, however it got there: nothing, on the page and in the mail.
+/// A contaminated cache entry, whatever its origin, reaches neither the page nor the mail.
 #[test]
 fn gate_2_holds_what_is_in_the_cache_already() {
     for page_first in [true, false] {
         let mut sim = Simulator::new("quick");
         sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
         sim.stripe_delivers();
-        // The verdict function alone: its mail order stays in the queue.
+        // Only the verdict function runs: its mail order stays in the queue.
         let order = sim.world.state().queue.pop_front().unwrap();
         sim.world.state().queue.push_back(order);
         sim.world.plan(testkit::Plan::none().whenever("mailbox.create_draft", testkit::Fault::CrashBefore));
@@ -173,6 +174,10 @@ fn gate_2_holds_what_is_in_the_cache_already() {
         sim.world.plan(testkit::Plan::none());
         sim.world.state().cache.values_mut().for_each(|cached| cached.verdict.summary = "The CSDM says yes.".into());
         if page_first {
+            // A page never says that a verdict is in review while the sale does not.
+            sim.world.plan(testkit::Plan::none().whenever("store.save", testkit::Fault::Fail));
+            assert_eq!(sim.page().unwrap().status(), 503);
+            sim.world.plan(testkit::Plan::none());
             assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
         }
         sim.world.state().queue.push_back((
@@ -187,6 +192,7 @@ fn gate_2_holds_what_is_in_the_cache_already() {
         sim.drain();
         assert!(sim.world.state().sent.is_empty(), "page first: {page_first}");
         assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
-        assert_eq!(sim.world.state().quarantine.len(), 1);
+        // The attempt that could not hold the sale has kept its payload, too.
+        assert_eq!(sim.world.state().quarantine.len(), if page_first { 2 } else { 1 });
     }
 }

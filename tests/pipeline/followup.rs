@@ -1,4 +1,4 @@
-//! The follow-up of a Strategy Session, from the page and by mail, with everything going wrong.
+//! The follow-up of a Strategy Session, from the page and by mail, with every fault.
 
 use crate::simulator::{ADDRESS, QUESTION, Simulator, body, quick, strategy};
 use domain::{
@@ -18,7 +18,7 @@ use testkit::{Fault, Plan, inbox::Unread};
 const FOLLOWUP: &str = "And if the rent is a third higher?";
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
-/// A world with a delivered Strategy Session, and an inbox that was looked at once.
+/// A world with a delivered Strategy Session, in which inbox-watch has run once.
 fn delivered() -> Simulator {
     let mut sim = Simulator::new("strategy");
     let second = strategy().replace("Demand is real and the format fits the audience.", "The rent decides it.");
@@ -58,7 +58,7 @@ fn child(sim: &Simulator) -> Sale {
     sim.world.state().sales[&sim.session.followup()].0.clone()
 }
 
-/// The verdict mails, without acknowledgements: of which sale, to whom, and what they say.
+/// The verdict mails, without acknowledgements: the sale, the recipient and the text of each.
 fn mails(sim: &Simulator) -> Vec<(SessionId, String, String)> {
     let state = sim.world.state();
     let verdicts = state.sent.iter().filter(|(_, letter)| letter.body.starts_with("ORACLE VERDICT"));
@@ -120,7 +120,7 @@ fn by_reply_it_is_the_same_and_no_second_one_is_made_either_way() {
     let mut sim = delivered();
     replies(&sim, "m1", ADDRESS, FOLLOWUP);
     sim.watch_inbox("a");
-    // Both ways at once, and every message twice.
+    // The question arrives both ways at once, and every message is delivered twice.
     assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "the same words");
     let used = posts(&sim, "And in Halifax?").unwrap();
     assert_eq!((used.status(), &body(&used)["code"]), (409, &json!("followup_used")));
@@ -215,7 +215,7 @@ fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
     assert!(sim.world.state().refunds.is_empty());
     let reminded = |line: &str| line.contains("held by the content filter: approve");
     assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
-    // Put right by an operator, it keeps what it follows.
+    // A follow-up whose verdict an operator corrected keeps its link to the first verdict.
     let by = operations::Operator::parse("dana", Some("cleaned")).unwrap();
     let world = &sim.world;
     let ports = operations::quarantine::Ports {
@@ -236,7 +236,7 @@ fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
     assert!(text.contains(FOLLOWUP) && text.contains(QUESTION), "{text}");
 }
 
-/// The rules have become stricter since it was asked.
+/// The rules have become stricter since the question was asked.
 #[test]
 fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
     let mut sim = delivered();
@@ -274,7 +274,7 @@ fn what_becomes_of_the_payment_becomes_of_the_followup() {
     assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
 }
 
-/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator who was alerted.
+/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
 #[test]
 fn whatever_breaks_a_posted_followup_is_delivered_once() {
     let whole = |sim: &mut Simulator| {
@@ -293,7 +293,7 @@ fn whatever_breaks_a_posted_followup_is_delivered_once() {
             sim.world.plan(Plan::at(boundary, fault));
             whole(&mut sim);
             sim.world.plan(Plan::none());
-            // A customer without an answer asks again.
+            // A customer who got no answer asks again.
             assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
             sim.recover();
             assert_delivered(&sim, &what);
@@ -301,7 +301,7 @@ fn whatever_breaks_a_posted_followup_is_delivered_once() {
     }
 }
 
-/// The same by mail: the inbox is looked at again every two minutes.
+/// The same by mail: inbox-watch runs again every two minutes.
 #[test]
 fn whatever_breaks_a_replied_followup_is_delivered_once() {
     let whole = |sim: &mut Simulator| {

@@ -1,12 +1,26 @@
-//! What strangers can make us do who hold no session: guess ids, and ask again and again.
+//! Requests from strangers without a session: they guess ids and repeat requests.
 
 use crate::simulator::{Simulator, body};
-use domain::{Metric, PaymentStatus};
+use domain::{
+    CheckoutSession, Metric, PaymentStatus, SessionId,
+    guesses::{Answer, Guessing},
+    ports::Clock,
+};
+use futures_util::future::join_all;
+use runtime::http::Request;
 use simulation::deployment::Deployment;
 use std::time::Duration;
+use testkit::{Fault, Plan, world::Crossing};
+
+const SALE: &str = "cs_test_simulated_sale_1";
 
 fn page(deployment: &Deployment<'_>, id: &str) -> u16 {
     testkit::run(deployment.page(id)).unwrap().status()
+}
+
+fn page_from(deployment: &Deployment<'_>, address: &str, id: &str) -> u16 {
+    let request = Request::get("/api/verdict").with_query("session_id", id).with_address(address);
+    testkit::run(deployment.result(request)).unwrap().status()
 }
 
 fn asked(sim: &Simulator, boundary: &str) -> usize {
@@ -34,13 +48,91 @@ fn an_unknown_id_is_asked_about_once_a_minute_and_guesses_are_slowed() {
     }
     assert_eq!(asked(&sim, "payments.session"), 1);
     let guessed: Vec<u16> = (1..500).map(|number| page(&deployment, &format!("cs_test_unknown_{number:08}"))).collect();
-    assert_eq!(asked(&sim, "payments.session"), 10, "of 550 requests");
+    assert_eq!(asked(&sim, "payments.session"), 3, "of 550 requests");
     assert_eq!((guessed[0], guessed[498]), (404, 429));
-    // A customer has a sale of ours, and is served meanwhile.
-    sim.stripe_delivers();
-    assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 429, "the order is not taken up yet");
+    // A customer of the same network whose order is not taken up yet waits for the next minute, one elsewhere does not.
+    assert_eq!(page(&deployment, SALE), 429);
+    assert_eq!(page_from(&deployment, "203.0.113.7", SALE), 202);
     sim.world.advance(Duration::from_secs(60));
-    assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 202);
+    assert_eq!(page(&deployment, SALE), 202);
+}
+
+#[test]
+fn all_processes_share_the_limits_and_many_networks_have_one_too() {
+    let sim = Simulator::new("quick");
+    let guess = |host: usize| {
+        // A new deployment is a new process: it remembers nothing.
+        let deployment = sim.deployment();
+        page_from(&deployment, &format!("203.0.113.{}", host % 100), &format!("cs_test_unknown_{host:08}"))
+    };
+    let of_one = (0..50).filter(|number| guess(number * 100) == 404).count();
+    assert_eq!((of_one, asked(&sim, "payments.session")), (3, 3));
+    let of_many = (0..300).filter(|number| guess(*number) == 404).count();
+    assert_eq!((of_many, asked(&sim, "payments.session")), (27, 30));
+    sim.world.advance(Duration::from_secs(60));
+    assert_eq!(guess(1), 404);
+}
+
+/// Many people behind one address buy in the same moment, and Stripe answers slowly.
+#[tokio::test]
+async fn customers_who_ask_at_once_are_asked_to_wait_a_moment_and_not_a_minute() {
+    let sim = Simulator::new("quick");
+    let guessing = Guessing::new("session");
+    let (tell, told) = tokio::sync::watch::channel(());
+    let ask = |number: usize| {
+        let mut told = told.clone();
+        let (guessing, sim) = (&guessing, &sim);
+        async move {
+            let asked = (format!("cs_test_at_once_{number:08}"), sim.world.now());
+            let question = async move {
+                told.changed().await.expect("an answer");
+                Ok::<_, ()>(Some(()))
+            };
+            guessing.ask(&sim.world, (&asked.0, None, asked.1), question).await.expect("an answer")
+        }
+    };
+    let all = join_all((0..12).map(ask));
+    let (answers, ()) = tokio::join!(all, async { tell.send(()).expect("questions") });
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Known(())).count(), 9);
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::TooMany).count(), 3);
+    assert_eq!(sim.world.state().guesses.values().sum::<u32>(), 0, "known ids do not count");
+    sim.world.advance(Duration::from_secs(4));
+    assert_eq!(ask(12).await, Answer::TooMany, "this process pauses");
+    sim.world.advance(Duration::from_secs(1));
+    assert_eq!(ask(12).await, Answer::Known(()));
+}
+
+#[test]
+fn customers_with_late_webhooks_do_not_count_as_guesses() {
+    let sim = Simulator::new("quick");
+    let sessions: Vec<SessionId> =
+        (100..200).map(|number| SessionId::parse(format!("cs_test_simulated_sale_{number}")).unwrap()).collect();
+    let paid = sim.world.state().sessions.values().next().cloned().unwrap();
+    for id in &sessions {
+        let session = CheckoutSession { id: id.clone(), ..paid.clone() };
+        sim.world.state().sessions.insert(id.clone(), session);
+    }
+    let deployment = sim.deployment();
+    for id in &sessions {
+        assert_eq!(page(&deployment, id.as_str()), 202, "{}", id.as_str());
+    }
+}
+
+#[test]
+fn without_the_counter_stripe_is_not_asked() {
+    let sim = Simulator::new("quick");
+    let deployment = sim.deployment();
+    assert_eq!(page(&deployment, "cs_test_unknown_00000000"), 404);
+    let boundaries = sim.world.state().boundaries.clone();
+    let at = boundaries.iter().position(|name| *name == "guesses.take").unwrap();
+    sim.world.plan(Plan::at(at, Fault::Fail));
+    assert_eq!(page(&deployment, "cs_test_unknown_00000001"), 503);
+    assert_eq!(asked(&sim, "payments.session"), 1);
+    // Without the correction, a customer is served all the same.
+    let at = boundaries.iter().position(|name| *name == "payments.session").unwrap();
+    sim.world.plan(Plan::at(at + 1, Fault::Fail));
+    assert_eq!(page(&deployment, SALE), 202);
+    assert!(sim.world.state().crossings.contains(&Crossing { name: "guesses.settle", fault: Some(Fault::Fail) }));
 }
 
 #[test]
@@ -53,7 +145,7 @@ fn a_known_sale_is_served_whatever_strangers_do() {
     for number in 0..100 {
         page(&deployment, &format!("cs_test_unknown_{number:08}"));
     }
-    assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 200);
+    assert_eq!(page(&deployment, SALE), 200);
 }
 
 #[test]
@@ -74,14 +166,14 @@ fn an_unpaid_session_is_not_asked_about_at_every_request() {
         session.payment_status = PaymentStatus::Paid;
     }
     sim.world.advance(Duration::from_secs(5));
-    assert_eq!(page(&deployment, "cs_test_simulated_sale_1"), 202);
+    assert_eq!(page(&deployment, SALE), 202);
 }
 
 #[test]
 fn a_failed_sale_that_is_shown_is_counted_apart_from_other_5xx() {
     let mut sim = Simulator::new("quick");
     sim.stripe_delivers();
-    // The model answers nothing at all, until the sale has failed.
+    // The model does not answer until the sale has failed.
     let failed = (0..400).any(|_| {
         sim.drain();
         sim.world.advance(Duration::from_secs(600));

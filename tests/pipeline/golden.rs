@@ -1,10 +1,10 @@
-//! Golden files: what sales of every kind leave behind, byte for byte.
+//! Golden files: what sales of every kind store and send, byte for byte.
 //!
-//! Each scenario below drives one sale through the functions and writes a transcript of everything that others can
-//! see: the stored sale, audit records with the metrics they count for, queue messages, alerts, mails, page replies,
-//! the cache, the archive, the quarantine and the dead letters. `golden/<scenario>.txt` holds the transcript that the
-//! scenario must reproduce. After an intended change, `UPDATE_GOLDEN=1 cargo test -p tests --test pipeline golden`
-//! writes the files anew; review their difference.
+//! Each scenario drives one sale through the functions and writes a transcript of all visible effects: the stored sale,
+//! audit records with the metrics that they count for, queue messages, alerts, mails, page replies, the cache, the
+//! archive, the quarantine and the dead letters. `golden/<scenario>.txt` contains the transcript that the scenario must
+//! reproduce. After an intended change, `UPDATE_GOLDEN=1 cargo test -p tests --test pipeline golden` rewrites the
+//! files; review the diff.
 
 mod scenarios;
 mod transcript;
@@ -66,7 +66,7 @@ fn every_golden_file_has_its_scenario() {
     }
 }
 
-/// Every stored sale of a golden file is read, and written with the same bytes.
+/// Every stored sale of a golden file is read and rewritten with the same bytes.
 #[test]
 fn stored_sales_are_read_and_written_identically() {
     let mut read = 0;

@@ -1,4 +1,4 @@
-//! A mail that fails: tried again on the spec's schedule, never twice, and then a dead letter (Email Retry).
+//! A mail that fails is retried on the spec's schedule, is never sent twice, and ends as a dead letter (Email Retry).
 
 use crate::simulator::{Simulator, quick};
 use domain::{
@@ -25,7 +25,13 @@ fn mail(sim: &Simulator) -> Mail {
     sim.world.state().sales[&sim.session].0.mail().clone()
 }
 
-/// Seconds from the first call to each.
+/// Lets the mailbox answer no probe for this many seconds.
+fn stays_away(sim: &Simulator, seconds: u64) {
+    let until = sim.now().plus(Duration::from_secs(seconds)).as_millis();
+    sim.world.state().mailbox_returns_at = until;
+}
+
+/// The times of all calls, in seconds since the first one.
 fn times(sim: &Simulator, call: &str) -> Vec<i64> {
     let calls: Vec<i64> =
         sim.world.state().mail_calls.iter().filter(|(name, _)| *name == call).map(|(_, at)| *at).collect();
@@ -36,11 +42,13 @@ fn unavailable() -> Option<MailError> {
     Some(MailError::Unavailable(503))
 }
 
-/// VER-02: a failure, one more at once, one more after five minutes, and the third attempt after it succeeds.
+/// VER-02: a failure, a retry at once, another after five minutes, and the third retry succeeds. Until then the mailbox
+/// does not answer probes either.
 #[test]
 fn the_schedule_is_kept() {
     let mut sim = sim();
     mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    stays_away(&sim, 2_099);
     sim.drain();
     assert_eq!(times(&sim, "create"), [0, 0, 300, 2100]);
     assert!(matches!(mail(&sim), Mail::Sent { .. }));
@@ -49,11 +57,42 @@ fn the_schedule_is_kept() {
     assert_eq!(alerts.len(), 2, "one for each wait: {alerts:?}");
 }
 
-/// VER-03, INV-08: after the fourth attempt that follows the first one nothing is tried again.
+/// The mailbox answers again between two scheduled attempts: a mail goes then, and not at its scheduled time.
+#[test]
+fn a_mail_goes_as_soon_as_the_mailbox_is_back() {
+    let mut sim = sim();
+    mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    stays_away(&sim, 360);
+    sim.drain();
+    let times = times(&sim, "create");
+    assert_eq!(times[..3], [0, 0, 300]);
+    assert!(times.len() == 4 && (360..=400).contains(&times[3]), "{times:?}");
+    assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// The mailbox answers probes and sends nothing: there is one early attempt before each scheduled one, and every
+/// scheduled one is made at its time.
+#[test]
+fn early_attempts_take_nothing_from_the_schedule() {
+    let mut sim = sim();
+    mailbox_says(&sim, (0..50).map(|_| unavailable()));
+    sim.drain();
+    let times = times(&sim, "create");
+    let scheduled: Vec<i64> = [0, 300, 2100, 9300].into_iter().filter(|at| times.contains(at)).collect();
+    assert_eq!(scheduled, [0, 300, 2100, 9300], "{times:?}");
+    assert_eq!(times.len(), 5 + 3, "{times:?}");
+    assert!(matches!(mail(&sim), Mail::Dead { .. }));
+    let state = sim.world.state();
+    let document = state.dead_letters.values().next().unwrap();
+    assert!(document.contains(r#""errors":["503","503","503","503","503"]"#), "{document}");
+}
+
+/// VER-03, INV-08: there is no further attempt after the fourth retry.
 #[test]
 fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
     let mut sim = sim();
     mailbox_says(&sim, (0..50).map(|_| unavailable()));
+    stays_away(&sim, 20_000);
     sim.drain();
     assert_eq!(times(&sim, "create"), [0, 0, 300, 2100, 9300]);
     assert!(matches!(mail(&sim), Mail::Dead { .. }));
@@ -97,11 +136,12 @@ fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-/// A recorded draft is what goes out, at whichever attempt (VER-07).
+/// Every attempt sends the recorded draft (VER-07).
 #[test]
 fn every_attempt_sends_the_same_draft() {
     let mut sim = sim();
     mailbox_says(&sim, [None, unavailable(), unavailable(), unavailable()]);
+    stays_away(&sim, 2_099);
     sim.drain();
     assert_eq!(times(&sim, "create"), [0]);
     assert_eq!(times(&sim, "send"), [0, 0, 300, 2100]);
@@ -109,7 +149,7 @@ fn every_attempt_sends_the_same_draft() {
     assert_eq!((state.sent.len(), state.drafts.len(), state.prompts.len()), (1, 0, 1));
 }
 
-/// VER-07: where the cached verdict was changed between two attempts, nobody gets a mail that says something else.
+/// VER-07: if the cached verdict was changed between two attempts, no mail with another text is sent.
 #[test]
 fn a_mail_that_would_say_something_else_is_not_sent() {
     let mut sim = sim();
@@ -127,11 +167,12 @@ fn mail_if_any(sim: &Simulator) -> Option<Mail> {
     sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail().clone())
 }
 
-/// INV-03, INV-04, FM-05: orders that come again while a mail waits.
+/// INV-03, INV-04, FM-05: the order is delivered again while a mail waits.
 #[test]
 fn an_order_that_comes_again_is_one_mail() {
     let mut sim = sim();
     mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    stays_away(&sim, 2_099);
     for _ in 0..3 {
         sim.step();
         let order =
@@ -144,24 +185,26 @@ fn an_order_that_comes_again_is_one_mail() {
     assert_eq!(times(&sim, "create"), [0, 0, 300, 2100]);
 }
 
-/// Lambda stops a loop at 16 hops of one lineage: the whole schedule stays under 8.
+/// Lambda stops a loop after 16 hops of one lineage: the whole schedule stays under 8.
 #[test]
 fn the_whole_schedule_is_three_hops() {
     let mut sim = sim();
     mailbox_says(&sim, (0..50).map(|_| unavailable()));
+    stays_away(&sim, 20_000);
     let sent_before = 1; // the webhook's order
     sim.drain();
     let sends = sim.world.state().boundaries.iter().filter(|name| **name == "queue.send").count();
     assert_eq!(sends - sent_before, 2, "the mail and its retry");
 }
 
-/// Whatever fails, and whenever the process dies: one dead letter, one alert at least, no sixth attempt, and the
-/// alert is raised even where the process dies right after the state was saved.
+/// Under every fault and every crash there is one dead letter, at least one alert and no sixth attempt. The alert is
+/// raised even if the process dies right after it saved the state.
 #[test]
 fn no_dead_letter_goes_unheard() {
     let run = |plan: Plan| {
         let mut sim = sim();
         mailbox_says(&sim, (0..50).map(|_| unavailable()));
+        stays_away(&sim, 20_000);
         sim.world.plan(plan);
         sim.drain();
         sim

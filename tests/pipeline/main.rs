@@ -1,7 +1,7 @@
-//! The pipeline in process: what a sale becomes when all goes well, when the model misbehaves, and when any
-//! effect fails, loses its reply, or takes the process with it.
+//! The pipeline in process: the outcome of a sale if everything works, if the model misbehaves, and if an effect fails,
+//! loses its reply, or ends with a crash of the process.
 
-// A test that cannot go on says so by panicking.
+// A test reports a failed precondition with a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod breaker;
@@ -12,6 +12,7 @@ mod filtering;
 mod followup;
 mod front_door;
 mod golden;
+mod lost_verdict;
 mod mail_retry;
 mod model_replies;
 mod money;

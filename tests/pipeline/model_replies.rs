@@ -1,4 +1,4 @@
-//! What becomes of a sale when the model's reply is not what it should be: a clear outcome, a record, an alert.
+//! The outcome of a sale if the model's reply is faulty: a clear result, a record, an alert.
 
 use crate::simulator::{Simulator, body, quick, strategy};
 use domain::ports::{ModelError, ModelReply};
@@ -19,7 +19,7 @@ fn outcome(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulat
     (sim, status, calls)
 }
 
-/// The same after the first attempt at the verdict, whatever the table makes of it.
+/// The same after the first attempt only, before the retry table applies.
 fn first_attempt(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulator, u16, usize) {
     let mut sim = Simulator::new(tier);
     sim.world.state().answers = replies.into();
@@ -30,7 +30,7 @@ fn first_attempt(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (S
     (sim, status, calls)
 }
 
-/// Nothing was sold, and the page and operators know that it is tried again.
+/// Checks that nothing was delivered, and that the page and the operators know about the retry.
 fn assert_tried_again(sim: &Simulator) {
     let message = body(&sim.page().unwrap())["message"].as_str().unwrap().to_owned();
     assert!(message.ends_with("we email it to you as soon as it is ready."), "{message}");

@@ -1,4 +1,4 @@
-//! What becomes of paid money when things go wrong: lost messages, refunds, disputes, and nobody deciding.
+//! What happens to paid money in failures: lost messages, refunds, disputes, and decisions that no operator makes.
 
 use crate::simulator::{Simulator, paid_session, quick};
 use domain::{
@@ -33,7 +33,7 @@ fn a_refund_stops_a_delivery_that_is_on_its_way() {
         sim.model_says(&quick("GREEN", GOOD));
         sim.stripe_delivers();
         assert_eq!(sim.step(), Some(true), "the verdict is made, and its mail ordered");
-        // The change overtakes the mail, which lies in its queue.
+        // The change is processed before the mail, which is still in its queue.
         let mail = sim.world.state().queue.pop_front().unwrap();
         sim.payment_changes(change);
         assert_eq!(sim.step(), Some(true));
@@ -70,14 +70,15 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-/// The whole story of a refund that comes back: issued again by a human, under another key, and recorded whole.
+/// A refund that bounces, from beginning to end: an operator issues it again under another key, and all steps are
+/// recorded.
 #[test]
 fn a_refund_that_bounces_is_issued_again_by_a_human() {
     let mut sim = held();
     sim.world.advance(24 * HOUR);
     sim.deadlines().unwrap();
     assert!(matches!(sim.sale().money(), Money::Refunded { .. }));
-    // The bank of the customer sends it back days later.
+    // The customer's bank returns it days later.
     sim.world.advance(72 * HOUR);
     sim.world.state().refunds.iter_mut().for_each(|(_, made)| made.status = RefundStatus::Failed);
     sim.payment_changes(PaymentChange::RefundFailed);
@@ -111,7 +112,7 @@ fn whichever_message_is_lost_the_sale_is_delivered_once() {
             sim.step();
         }
         if lost == 0 {
-            // Somebody saw the sale, so that it has a record: the page, whose order is lost too.
+            // The page was opened, so the sale has a record; the page's order is lost too.
             sim.page();
         }
         sim.world.state().queue.clear();
@@ -145,7 +146,7 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_single_fault() {
             sim.world.plan(Plan::at(boundary, fault));
             let _ = sim.deadlines();
             sim.world.plan(Plan::none());
-            // Stripe's own event may be there before the next run.
+            // Stripe's own event may arrive before the next run.
             if boundary % 2 == 0 && !sim.world.state().refunds.is_empty() {
                 sim.payment_changes(PaymentChange::Refunded);
                 sim.drain();
@@ -215,7 +216,7 @@ fn a_delivered_sale_is_nobodys_business_for_ever() {
     sim.page();
     for _ in 0..30 {
         sim.world.advance(24 * HOUR);
-        assert_eq!(sim.deadlines().unwrap(), deadlines::Report::default());
+        assert_eq!(sim.deadlines().unwrap(), domain::due::Report::default());
         sim.reconcile().unwrap().unwrap();
     }
     assert!(matches!(sim.sale().mail(), Mail::Sent { .. }));

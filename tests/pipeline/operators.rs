@@ -1,4 +1,4 @@
-//! What operators decide, and what the machines make of it.
+//! The decisions of operators, and how the functions carry them out.
 
 use crate::simulator::{QUESTION, Simulator, body, paid_session, quick};
 use domain::{
@@ -29,7 +29,7 @@ fn mail(sim: &Simulator) -> Mail {
     sim.world.state().sales[&sim.session].0.mail().clone()
 }
 
-/// A sale whose mail was refused: before there was a draft, or with one.
+/// A sale whose mail was rejected: before or after its draft was created.
 fn dead_letter(drafted: bool) -> Simulator {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
@@ -41,7 +41,7 @@ fn dead_letter(drafted: bool) -> Simulator {
     sim
 }
 
-/// One mail in the end, whatever breaks while the command runs and however often it is repeated.
+/// There is exactly one mail, whatever fails during the command and however often it is repeated.
 #[test]
 fn a_redriven_mail_is_sent_once() {
     for drafted in [false, true] {

@@ -1,8 +1,9 @@
-//! What a delivered Full Breakdown costs in AWS requests: `cargo xtask bench requests`.
+//! The cost of a delivered Full Breakdown in AWS requests: `cargo xtask bench requests`.
 //!
-//! A sale runs through the functions' own decisions in process. Each call of a port is one request of its adapter
-//! (shared/platform/aws), so the calls are counted by name and priced; item sizes are those of the stored records. What a
-//! warm process has already (secrets) is not counted, nor the queues' empty polls, which do not grow with sales.
+//! A sale runs through the functions' own code in process. Each call of a port is one request of its adapter
+//! (shared/platform/aws), so the calls are counted by name and priced; item sizes are those of the stored records.
+//! Values that a warm process already has (secrets) are not counted, and neither are the queues' empty polls, which do
+//! not grow with sales.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
@@ -18,7 +19,7 @@ mod month;
 #[path = "requests/prices.rs"]
 mod prices;
 
-/// The page asks every two seconds while the model takes about twelve.
+/// The page polls every two seconds, and the model takes about twelve.
 const PENDING_POLLS: f64 = 6.0;
 
 /// A breakdown as long as a real one: about 3 KB.
@@ -27,10 +28,9 @@ fn breakdown() -> String {
         nobody has yet said who does the work in the second and third month. A smaller start would show the same \
         thing for a tenth of the money. "
         .repeat(2);
-    let dimension = json!({ "verdict": "AMBER", "analysis": analysis });
+    let dimension = |name: &str| json!({ "verdict": "AMBER", "analysis": format!("{name}: {analysis}") });
     let names = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
-    let dimensions: serde_json::Map<_, _> =
-        names.map(|name| (name.to_owned(), dimension.clone())).into_iter().collect();
+    let dimensions: serde_json::Map<_, _> = names.map(|name| (name.to_owned(), dimension(name))).into_iter().collect();
     json!({ "verdict": "AMBER", "summary": "Start smaller, and sign nothing yet.", "breakdown": dimensions })
         .to_string()
 }
@@ -49,8 +49,8 @@ fn main() {
     let units = |bytes: f64, unit: f64| (bytes / unit).ceil();
 
     let messages = calls("queue.send");
-    // One of the saves is the transaction that writes both items and a counter, at twice the units; the verdict's
-    // place in the index of ages is one more.
+    // One of the saves is the transaction that writes both items and a counter, at twice the units; the verdict's entry
+    // in the index of ages is one more.
     let writes = (calls("store.save") - 1.0) * units(sale, 1024.0)
         + 2.0 * (units(sale, 1024.0) + units(verdict, 1024.0) + 1.0)
         + 1.0;

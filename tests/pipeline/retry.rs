@@ -1,4 +1,4 @@
-//! A sale whose model call failed is tried again by itself; an order that cannot go on is hidden until it can.
+//! A sale whose model call failed is retried automatically; an order that cannot continue is hidden until it can.
 
 use crate::simulator::{Simulator, body, quick};
 use domain::{
@@ -43,7 +43,7 @@ fn a_blip_of_the_model_costs_seconds() {
     assert!(!sim.world.state().alerts.iter().any(|alert| alert.line.contains("CRITICAL")), "nobody need act");
 }
 
-/// Replies that are no verdict fail a call each, and the sale only once the table has ended.
+/// A reply that is not a verdict fails one call; the sale fails only after the last entry of the retry table.
 #[test]
 fn only_after_the_tables_end_is_a_sale_before_a_human() {
     let mut sim = Simulator::new("quick");
@@ -64,7 +64,7 @@ fn only_after_the_tables_end_is_a_sale_before_a_human() {
     assert_eq!(alerts.iter().filter(|alert| alert.line.contains("[ORACLE-VERDICT] ERROR")).count(), 9);
 }
 
-/// A model that is down for everybody: the circuit paces the sale, and four hours end it.
+/// The model is down for all sales: the circuit breaker sets the pace of retries, and four hours end the sale.
 #[test]
 fn an_outage_without_end_is_before_a_human_after_four_hours() {
     let mut sim = bought([]);
@@ -90,7 +90,7 @@ fn a_refused_key_is_our_outage_and_not_the_customers_end() {
     assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
 }
 
-/// Whatever cannot be reached for a moment: the order is hidden for seconds, and not for the queue's 18 minutes.
+/// If a dependency is briefly unreachable, the order is hidden for seconds, not for the queue's 18 minutes.
 #[test]
 fn an_order_that_cannot_go_on_is_hidden_for_seconds() {
     for name in ["payments.session", "store.load", "store.save", "secrets.document", "queue.send"] {
@@ -109,7 +109,7 @@ fn an_order_that_cannot_go_on_is_hidden_for_seconds() {
     }
 }
 
-/// Two messages of one sale: each is kept until the sale has ended, so that neither can drop the other.
+/// Two messages of one sale: each stays in the queue until the sale has ended, so that neither can drop the other.
 #[test]
 fn a_message_that_finds_anothers_claim_is_kept() {
     let mut sim = bought([good()]);
@@ -130,7 +130,7 @@ fn a_table_outage_serves_verdicts_from_the_archive() {
     sim.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
     let page = sim.page().unwrap();
     assert_eq!((page.status(), &body(&page)["verdict"]["verdict"]), (200, &"GREEN".into()));
-    // What the filter stops is not shown, and what is in neither place is not there now.
+    // A text that the filter stops is not shown, and a verdict that neither store has cannot be shown now.
     let session = sim.session.clone();
     if let Some(archived) = sim.world.state().archive.get_mut(&session) {
         archived.verdict.summary = "The CSDM says yes.".to_owned();

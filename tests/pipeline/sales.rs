@@ -1,4 +1,4 @@
-//! Sales where nothing goes wrong.
+//! Sales in which nothing fails.
 
 use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
 use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
@@ -115,7 +115,7 @@ fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
     assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
 }
 
-/// Silent Drop, outputs 1 and 2: whichever way the session was noticed, and however often.
+/// Silent Drop, outputs 1 and 2: whichever way the session was found, and however often.
 #[test]
 fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
     for page_first in [true, false] {
@@ -148,7 +148,7 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     let mut sim = Simulator::with_session(unpaid);
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
     assert_eq!(sim.page().unwrap().status(), 402);
-    // Even an order that somehow got into the queue makes no verdict of an unpaid session.
+    // Even if such an order gets into the queue, an unpaid session gets no verdict.
     let order = Message::Order {
         v: 1,
         session_id: sim.session.clone(),
@@ -203,7 +203,7 @@ fn only_without_cache_and_archive_it_is_generated_again_with_the_same_prompt_and
     assert_eq!((sim.count("webhook", "OK"), sim.count("result_page", "REGENERATED")), (1, 1));
 }
 
-/// A delivered sale whose verdict was lost everywhere, and made again with another colour.
+/// A delivered sale whose verdict was lost in all stores and made again with another colour.
 fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick(first, "Demand is real and the format fits."));
@@ -218,7 +218,7 @@ fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
     sim
 }
 
-/// Regen Consistency, invariant 5 and verification criterion 5: only a significant divergence is worth a mail.
+/// Regen Consistency, invariant 5 and verification criterion 5: only a significant divergence causes a mail.
 #[test]
 fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorded() {
     for (first, second, level, mails) in
@@ -240,7 +240,7 @@ fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorde
     }
 }
 
-/// Failure mode 4: one more attempt after a minute, then an operator is alerted.
+/// Failure mode 4: one retry after a minute, then an operator is alerted.
 #[test]
 fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
     let sim = regenerated("GREEN", "RED", 1);

@@ -1,5 +1,5 @@
-//! The whole pipeline in one process: the handlers that are deployed, on the testkit's ports, with a queue that
-//! redelivers what was not finished.
+//! The whole pipeline in one process: the deployed handlers on the testkit's ports, with a queue that redelivers
+//! unfinished messages.
 
 use audit::Journal;
 use domain::{
@@ -15,10 +15,10 @@ use testkit::{Plan, World};
 pub(crate) const ADDRESS: &str = "someone@example.com";
 pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
-/// Longer than any lease and any visibility time-out.
+/// Longer than every lease and every visibility timeout.
 const REDELIVERY: Duration = Duration::from_secs(1081);
 
-/// A message that came back as often becomes a dead letter.
+/// A message becomes a dead letter after this many receives.
 const MAX_RECEIVES: u32 = 200;
 
 pub(crate) struct Simulator {
@@ -26,7 +26,7 @@ pub(crate) struct Simulator {
     pub(crate) session: SessionId,
     waiting: Vec<Waiting>,
     sequence: u32,
-    /// Messages that came back so often that the queue gave them up.
+    /// The messages that became dead letters.
     pub(crate) dead: Vec<Message>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Simulator {
 struct Waiting {
     id: String,
     received: u32,
-    /// When the queue shows it.
+    /// When the message becomes visible.
     visible_at: Timestamp,
     message: Message,
 }
@@ -90,13 +90,13 @@ impl Simulator {
         Self { world, session: id, waiting: Vec::new(), sequence: 0, dead: Vec::new() }
     }
 
-    /// What the model answers, over and over.
+    /// Sets the model's answer for many calls.
     pub(crate) fn model_says(&self, text: &str) {
         let reply = || Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None });
         self.world.state().answers = (0..64).map(|_| reply()).collect();
     }
 
-    /// The same without an end.
+    /// Sets the model's answer for all calls.
     pub(crate) fn model_always_says(&self, text: &str) {
         let reply = ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None };
         self.world.state().model = Some(Box::new(move |_, _| Ok(reply.clone())));
@@ -107,7 +107,7 @@ impl Simulator {
         Journal { store: world, log: world, alerts: world, clock: world }
     }
 
-    /// Stripe delivers the paid event, and again until it is answered with 2xx.
+    /// Stripe delivers the paid event, and repeats it until the reply is 2xx.
     pub(crate) fn stripe_delivers(&self) {
         for _ in 0..20 {
             if self.webhook().is_some_and(|reply| reply.status() == 200) {
@@ -123,7 +123,7 @@ impl Simulator {
         Deployment::new(&self.world)
     }
 
-    /// Runs a handler to its end, or to the planned crash (`None`), and collects the messages it sent.
+    /// Runs a handler to its end, or to the planned crash (`None`), and collects the messages that it sent.
     fn run<F: Future>(&self, handler: F) -> Option<F::Output> {
         let output = testkit::run(handler);
         let mut state = self.world.state();
@@ -148,17 +148,17 @@ impl Simulator {
         self.event(SIGNING_SECRET, event.to_string())
     }
 
-    /// Stripe, or the smoke test, delivers an event that is signed with this secret.
+    /// Stripe or the smoke test delivers an event that is signed with this secret.
     pub(crate) fn event(&self, secret: &str, event: String) -> Option<Reply> {
         self.run(self.deployment().webhook(secret, self.now(), event))
     }
 
-    /// The customer's page asks once.
+    /// The customer's page sends one request.
     pub(crate) fn page(&self) -> Option<Reply> {
         self.run(self.deployment().page(self.session.as_str()))
     }
 
-    /// Anybody's page asks once.
+    /// The page of any session sends one request.
     pub(crate) fn deployment_page(&self, session: &str) -> Option<Reply> {
         self.run(self.deployment().page(session))
     }
@@ -168,12 +168,12 @@ impl Simulator {
         self.run(self.deployment().followup(body.to_string()))
     }
 
-    /// The inbox is looked at once; nothing when the process died.
+    /// The inbox-watch function runs once; `None` if the process died.
     pub(crate) fn watch_inbox(&self, request_id: &str) -> Option<()> {
         self.run(self.deployment().watch_inbox(request_id))
     }
 
-    /// Stripe says that the payment has changed.
+    /// Stripe reports a change of the payment.
     pub(crate) fn payment_changes(&self, change: domain::money::PaymentChange) {
         let payment = self.world.state().sessions[&self.session].payment.clone().unwrap();
         let charged = self.world.state().sessions[&self.session].amount_total.unwrap();
@@ -182,12 +182,12 @@ impl Simulator {
         self.world.state().queue.push_back((message, Duration::ZERO));
     }
 
-    /// The deadlines function runs once; nothing when the process died.
-    pub(crate) fn deadlines(&self) -> Option<deadlines::Report> {
+    /// The deadlines function runs once; `None` if the process died.
+    pub(crate) fn deadlines(&self) -> Option<domain::due::Report> {
         self.run(self.deployment().deadlines(true))
     }
 
-    /// The reconcile function runs once; nothing when the process died.
+    /// The reconcile function runs once; `None` if the process died.
     pub(crate) fn reconcile(&self) -> Option<Result<reconcile::Report, domain::StepError>> {
         self.run(self.deployment().reconcile())
     }
@@ -197,7 +197,7 @@ impl Simulator {
         self.world.state().sales[&self.session].0.clone()
     }
 
-    /// The queues deliver until nothing is left, redelivering what was not finished.
+    /// The queues deliver until they are empty, and redeliver unfinished messages.
     pub(crate) fn drain(&mut self) {
         for _ in 0..2_000 {
             if self.step().is_none() {
@@ -207,7 +207,7 @@ impl Simulator {
         panic!("the queues never became empty");
     }
 
-    /// One delivery, if anything is queued: whether the message is finished. An unfinished one goes to the end.
+    /// Delivers one message, if there is one; returns whether it is finished. An unfinished message goes to the end.
     pub(crate) fn step(&mut self) -> Option<bool> {
         let now = self.now();
         let new: Vec<_> = self.world.state().queue.drain(..).collect();
@@ -216,7 +216,7 @@ impl Simulator {
             let id = format!("message-{}", self.sequence);
             self.waiting.push(Waiting { id, received: 0, visible_at: now.plus(delay), message });
         }
-        // The next one that anybody can see; time passes until there is one.
+        // The message that is visible next; the clock advances to that moment.
         let next = (0..self.waiting.len()).min_by_key(|index| self.waiting[*index].visible_at.max(now))?;
         let mut waiting = self.waiting.remove(next);
         self.world.advance(waiting.visible_at.since(now));
@@ -237,12 +237,12 @@ impl Simulator {
         Some(false)
     }
 
-    /// The queues lose everything.
+    /// Empties all queues.
     pub(crate) fn lose_messages(&mut self) {
         self.waiting.clear();
     }
 
-    /// Another paid session in the same world becomes the one that is delivered and asked for.
+    /// Adds another paid session to the same world; it is delivered and requested from now on.
     pub(crate) fn next_session(&mut self, id: &str) {
         let session = paid_session(id, "quick", Some(ADDRESS));
         self.session = session.id.clone();
@@ -253,7 +253,7 @@ impl Simulator {
         domain::ports::Clock::now(&self.world)
     }
 
-    /// One delivery of one message; nothing when the process died.
+    /// Delivers one message once; `None` if the process died.
     fn handle(&self, waiting: &Waiting) -> Option<Handled> {
         let delivery = Delivery {
             message_id: waiting.id.clone(),
@@ -263,7 +263,7 @@ impl Simulator {
         self.run(self.deployment().deliver(Deployment::queue_of(&waiting.message), delivery))
     }
 
-    /// Takes the faults away, and lets the customer's page and the queues do what they do until all is quiet.
+    /// Removes the faults, and runs the customer's page and the queues until nothing is left to do.
     pub(crate) fn recover(&mut self) {
         self.world.plan(Plan::none());
         for _ in 0..4 {
@@ -274,7 +274,7 @@ impl Simulator {
         self.drain();
     }
 
-    /// The audit log, in order, each line parsed; panics where the chain of hashes is broken.
+    /// The parsed lines of the audit log, in order; panics if the chain of hashes is broken.
     pub(crate) fn audit_lines(&self) -> Vec<Value> {
         let log = self.world.state().log.clone();
         let mut previous = audit::digest::sha256(b"");
@@ -290,7 +290,7 @@ impl Simulator {
         lines
     }
 
-    /// How many audit records have this source and status.
+    /// The number of audit records with this source and status.
     pub(crate) fn count(&self, source: &str, status: &str) -> usize {
         self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
     }

@@ -1,4 +1,4 @@
-//! The smoke test's door beside the till: what it lets through, and that nothing else of it ever comes.
+//! The smoke test's way around the payment check: which sessions it accepts, and that it has no other effects.
 
 use crate::simulator::{ADDRESS, Simulator, body, paid_session, quick};
 use domain::{
@@ -30,7 +30,7 @@ fn facts(now: Timestamp) -> Facts {
     Facts { session, livemode: Some(false) }
 }
 
-/// A world where only the smoke test's key knows the session: as with a production key.
+/// A world in which only the smoke test's key knows the session, as with a production key.
 fn world(change: impl Fn(&mut Facts)) -> Simulator {
     let sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "It runs as it should."));
@@ -72,12 +72,12 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
         assert!(state.log.values().all(|line| line.contains("\"smoke\":true")), "{:?}", state.log);
         assert!(state.alerts.is_empty(), "{:?}", state.alerts);
     }
-    // The report of revenue and latencies knows nothing of it.
+    // The report of revenue and latencies does not include it.
     let mut aggregate = audit_verify::Aggregate::default();
     let lines: Vec<String> = sim.world.state().log.values().cloned().collect();
     aggregate.add_sale(lines.iter().map(String::as_bytes));
     assert_eq!((aggregate.sales(), aggregate.records()), (0, 0));
-    // After the clean-up its page is nobody's, and whatever comes late ends.
+    // After the clean-up the page does not exist any more, and late messages have no effect.
     sim.world.state().cache.clear();
     assert_eq!(sim.page().unwrap().status(), 404);
     order(&sim, OrderedBy::SmokeTest);
@@ -87,7 +87,7 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-/// Each of these would be a free verdict.
+/// Each of these sessions would be a free verdict.
 #[test]
 fn no_other_session_gets_a_verdict_without_payment() {
     let metadata = |facts: &mut Facts, name: &str, value: &str| {
@@ -117,12 +117,13 @@ fn no_other_session_gets_a_verdict_without_payment() {
     }
 }
 
-/// The door is for the smoke test's own orders: the same session ordered in any other way is asked about at the till.
+/// Only the smoke test's own orders skip the payment check: the same session, ordered in any other way, is checked at
+/// Stripe.
 #[test]
 fn only_the_smoke_tests_own_order_reaches_the_door() {
     for ordered_by in [OrderedBy::Webhook, OrderedBy::ResultPage, OrderedBy::Deadlines, OrderedBy::Operator] {
         let mut sim = world(|_| {});
-        // In a stack whose own key is one of the test mode too, the till knows the session, and that nobody paid it.
+        // If the stack's own key is a test-mode key too, Stripe knows the session, and that it is unpaid.
         let session = facts(sim.world.now()).session;
         sim.world.state().sessions.insert(session.id.clone(), session);
         order(&sim, ordered_by);
@@ -136,7 +137,7 @@ fn only_the_smoke_tests_own_order_reaches_the_door() {
 fn a_customers_sale_never_becomes_the_smoke_tests() {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real."));
-    // A customer's order is at work; somebody who has the smoke test's signing secret orders the same session.
+    // A customer's order is in progress, and an attacker with the smoke test's signing secret orders the same session.
     sim.stripe_delivers();
     let session_facts = facts(sim.world.now());
     sim.world.state().smoke_sessions.insert(session_facts.session.id.clone(), session_facts);
@@ -148,7 +149,7 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     assert_eq!(sent, [ADDRESS]);
     let id = sale(&sim).session_id().clone();
     assert!(!sim.world.state().cache[&id].smoke);
-    // The other way round: the smoke test's order first, on a session that a customer then pays.
+    // The other way round: first the smoke test's order, then a customer pays for the session.
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real."));
     order(&sim, OrderedBy::SmokeTest);
@@ -184,7 +185,7 @@ fn a_mailbox_that_is_down_ends_the_smoke_tests_mail_at_once() {
     assert!(state.dead_letters.is_empty() && state.alerts.is_empty() && sale.open_work().is_none());
 }
 
-/// What the webhook takes with the smoke test's signature.
+/// The events that the webhook accepts with the smoke test's signature.
 #[test]
 fn the_smoke_tests_signature_orders_the_smoke_tests_session_and_nothing_else() {
     let sim = Simulator::new("quick");

@@ -1,5 +1,5 @@
-//! Subscriptions in process: signed events through the webhook and the payments queue to the subscriber's access, with every
-//! fault at every effect, in other orders, twice, and lost until the daily comparison.
+//! Subscriptions in process: signed events go through the webhook and the payments queue to the subscriber's access,
+//! with every fault at every effect, in other orders, twice, and lost until the daily comparison.
 
 use crate::simulator::Simulator;
 use domain::{
@@ -44,7 +44,7 @@ fn invoice(kind: &str, id: &str, until: i64) -> Value {
                 "lines": { "data": [{ "period": { "end": START + until * DAY } }] } } } })
 }
 
-/// What Stripe tells of a purchase, its session included: that one looks like a sale, and must not become one.
+/// Stripe's events of a purchase, its session included: the session looks like a sale, and must not become one.
 fn purchase() -> Vec<Value> {
     let session = json!({ "id": "cs_test_subscription_1", "object": "checkout.session", "mode": "subscription",
                           "payment_status": "paid", "payment_intent": null, "subscription": "sub_1",
@@ -57,7 +57,7 @@ fn purchase() -> Vec<Value> {
     ]
 }
 
-/// As Stripe does: again, until it is answered with 2xx.
+/// Delivers an event as Stripe does: repeatedly, until the reply is 2xx.
 fn deliver(sim: &Simulator, event: &Value) {
     for _ in 0..20 {
         if sim.event(SIGNING_SECRET, event.to_string()).is_some_and(|reply| reply.status() == 200) {
@@ -99,9 +99,9 @@ fn a_purchase_gives_access_and_no_sale_in_any_order_and_twice() {
     }
 }
 
-/// Nobody pays without access: whatever fails, loses its reply or dies, and whenever.
+/// A subscriber who paid has access, whatever fails, loses its reply or crashes, and whenever.
 #[test]
-fn whoever_paid_has_access_under_every_fault() {
+fn a_paid_subscription_gives_access_under_every_fault() {
     let undisturbed = through(&purchase(), Plan::none());
     let mut swept = 0;
     for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
@@ -152,7 +152,7 @@ fn a_refund_of_a_subscription_reaches_its_subscriber() {
     assert!(sim.world.state().sales.is_empty());
 }
 
-/// The events of a purchase are lost: the daily comparison finds it, tells operators, and tells them once.
+/// The events of a purchase are lost: the daily comparison finds the purchase and alerts operators once.
 #[test]
 fn what_was_lost_is_healed_by_the_comparison() {
     let mut sim = Simulator::new("quick");
@@ -175,7 +175,7 @@ fn what_was_lost_is_healed_by_the_comparison() {
     assert!(alerts.len() == 2 && alerts.iter().all(|alert| alert.contains("EVENT_MISSED")), "{alerts:?}");
 }
 
-/// A subscription that our checkout did not make is not kept, and is counted for an alarm.
+/// A subscription that our checkout did not make is not stored; it is counted for an alarm.
 #[test]
 fn a_foreign_subscription_is_counted() {
     let mut event = subscription("created", "active", 0);

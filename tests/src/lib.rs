@@ -1,4 +1,4 @@
-//! What the tests of the deployed system share: the running stack, its addresses, and the sandbox's control calls.
+//! Shared by the tests of the deployed system: the running stack, its addresses, and the sandbox's control calls.
 
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 

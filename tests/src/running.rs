@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Between two looks at a condition.
+/// The interval between two checks of a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The workspace's `target` directory.
@@ -14,7 +14,7 @@ pub fn target_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target")
 }
 
-/// Looks for something until it is there or the time is up.
+/// Checks until `look` returns a value or the time is over.
 pub async fn poll<T>(within: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + within;
     loop {
@@ -26,7 +26,7 @@ pub async fn poll<T>(within: Duration, mut look: impl AsyncFnMut() -> Option<T>)
     }
 }
 
-/// As [`poll`]; past the deadline the test fails and says what it waited for.
+/// As [`poll`]; after the deadline the test fails with the name of the missing thing.
 pub async fn eventually<T>(what: &str, within: Duration, look: impl AsyncFnMut() -> Option<T>) -> T {
     poll(within, look).await.unwrap_or_else(|| panic!("waited {within:?} for {what}"))
 }
@@ -41,13 +41,13 @@ pub fn unique() -> String {
 
 /// The site and the sandbox behind it.
 pub struct Stack {
-    /// The public face, without a slash at the end.
+    /// The public URL, without a slash at the end.
     pub site: String,
-    /// Third-party look-alikes and their control, without a slash at the end.
+    /// The sandbox's URL, with the imitated third parties and their control calls, without a slash at the end.
     pub sandbox: String,
-    /// The whole description that `cargo xtask up` wrote.
+    /// The complete description that `cargo xtask up` wrote.
     pub description: Value,
-    /// The directory that the stack keeps its files in.
+    /// The directory of the stack's files.
     pub directory: PathBuf,
     http: reqwest::Client,
 }
@@ -102,28 +102,28 @@ impl Stack {
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
-    /// What the API itself says about a session.
+    /// The API's reply about a session.
     pub async fn verdict(&self, session_id: &str) -> (u16, Value) {
         self.get(&format!("{}/api/verdict?session_id={session_id}", self.site)).await
     }
 
-    /// The next calls to the vendor get these replies.
+    /// Sets the replies to the next calls to the vendor.
     pub async fn faults(&self, target: &str, replies: Value) {
         self.control("faults", json!({ "target": target, "replies": replies })).await;
     }
 
-    /// The next verdict of the model.
+    /// Sets the model's next verdict.
     pub async fn next_verdict(&self, verdict: Value) {
         self.faults("gemini", json!([{ "verdict": verdict }])).await;
     }
 
-    /// Plants a session as the payment service would return it; says its id.
+    /// Plants a session as the payment service would return it. Returns its id.
     pub async fn plant(&self, session: &Value) -> String {
         self.control("stripe/session", session.clone()).await;
         session["id"].as_str().expect("a session has an id").to_owned()
     }
 
-    /// Plants a sale made through a Payment Link and delivers its webhook; says the session's id.
+    /// Plants a sale made through a Payment Link and delivers its webhook. Returns the session's id.
     pub async fn sell_by_payment_link(&self, tier: &str, question: &str, email: &str) -> String {
         let session = payment_link_session(tier, question, email);
         let id = self.plant(&session).await;
@@ -138,7 +138,7 @@ impl Stack {
         id
     }
 
-    /// The mail that reached this address.
+    /// Waits for a mail to this address.
     pub async fn mail_to(&self, email: &str) -> Value {
         eventually(&format!("a mail to {email}"), Duration::from_secs(60), async || {
             let (_, mails) = self.get(&format!("{}/control/mails", self.sandbox)).await;

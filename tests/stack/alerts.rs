@@ -1,4 +1,4 @@
-//! Alerts, through the topics that operators read.
+//! Alerts, read from the topics that operators subscribe to.
 
 use crate::world::{CANARY, SOON, World, email, question};
 use domain::{alert::Severity, ports::Alerts};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::{eventually, payment_link_session, unique};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The queues of one test behind the two topics.
+/// The queues of one test, subscribed to the two topics.
 struct Topics {
     ops: String,
     critical: String,
@@ -18,7 +18,7 @@ impl Topics {
     }
 }
 
-/// Waits for the one alert of a topic, and checks its form: `[TAG] SEVERITY | TIME | OPERATION | SESSION | DETAIL`.
+/// Waits for the only alert of a topic, and checks its form: `[TAG] SEVERITY | TIME | OPERATION | SESSION | DETAIL`.
 async fn expect_alert(world: &World, topic: &str, session: &str, expected: [&str; 3]) {
     let line = eventually("an alert", SOON, async || world.aws.alerts(topic).await.pop()).await;
     let parts: Vec<&str> = line.split(" | ").collect();
@@ -126,7 +126,7 @@ async fn a_lost_cache_entry_is_told() {
     }
 }
 
-/// One process's way to tell alerts, with the table that all processes share.
+/// The alert sender of one process, with the table that all processes share.
 fn process(world: &World) -> ::aws::SnsAlerts {
     let text = |field: &str| world.stack.description[field].as_str().map(str::to_owned);
     let connection = ::aws::Connection::from_environment(|name| match name {
@@ -140,7 +140,7 @@ fn process(world: &World) -> ::aws::SnsAlerts {
     ::aws::SnsAlerts::new(connection.expect("settings"), topic("OpsTopicArn"), topic("CriticalTopicArn"))
 }
 
-/// Cache Alert, invariant 6, across processes: both see it at the same moment.
+/// Cache Alert, invariant 6, across processes: two processes see the failure at the same moment.
 #[tokio::test]
 async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_too() {
     let world = World::alone().await;
@@ -159,7 +159,7 @@ async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_t
     assert_eq!(world.aws.alerts(&topics.ops).await.len(), 2, "ops hears of all of it, and of each once");
 }
 
-/// The functions' roles may write the rows that the test before this one wrote with all rights.
+/// The functions' roles may write the rows that the previous test wrote with all rights.
 #[tokio::test]
 async fn a_function_notes_what_it_told_for_the_others() {
     let world = World::alone().await;
@@ -175,7 +175,7 @@ async fn a_function_notes_what_it_told_for_the_others() {
     .await;
 }
 
-/// Reads one request and answers it with 200; its body.
+/// Reads one request, answers it with 200 and returns its body.
 async fn posted(listener: &tokio::net::TcpListener) -> Value {
     let (mut stream, _) = listener.accept().await.expect("a connection");
     let mut bytes = Vec::new();
@@ -197,8 +197,8 @@ async fn posted(listener: &tokio::net::TcpListener) -> Value {
     }
 }
 
-/// The topics post to confirmed subscribers. The deployed option takes https only; the emulator has no
-/// certificates, so this is the same subscription over http.
+/// The topics post to confirmed subscribers. The deployed option accepts https only; the emulator has no certificates,
+/// so the test makes the same subscription over http.
 #[tokio::test]
 async fn a_webhook_that_has_confirmed_gets_the_line() {
     let world = World::alone().await;

@@ -1,4 +1,4 @@
-//! The audit log: its records, its chain, and what must be in no store at all (Audit Trail, the Stripe part).
+//! The audit log: its records, its chain, and what no store may contain (Audit Trail, the Stripe part).
 
 use crate::world::{CANARY, MAIL_DOMAIN, Sale, World};
 use audit::digest::{query_hash, sha256, verdict_hash};
@@ -22,7 +22,7 @@ const FIELDS: [&str; 10] = [
 const STATUSES: [&str; 6] = ["OK", "ERROR", "CACHED", "REGENERATED", "EMAIL_SENT", "EMAIL_FAILED"];
 const SOURCES: [&str; 4] = ["webhook", "result_page", "cache_hit", "email_service"];
 
-/// The records of the spec's own kind; the others tell of crosschecks and content filter runs.
+/// The records that the spec describes; the others are about crosschecks and content filter runs.
 fn of_the_pipeline(records: &[Value]) -> Vec<&Value> {
     records.iter().filter(|record| record["event"] == "pipeline").collect()
 }
@@ -70,7 +70,7 @@ async fn a_sale_leaves_the_records_of_the_spec() {
     }
 }
 
-/// Audit Trail, invariant 2: every paid session leaves a record, the one that cannot be processed too.
+/// Audit Trail, invariant 2: every paid session leaves a record, even one that cannot be processed.
 #[tokio::test]
 async fn a_paid_session_that_is_unusable_is_on_record_too() {
     let world = World::beside_others().await;
@@ -89,14 +89,14 @@ async fn a_paid_session_that_is_unusable_is_on_record_too() {
     let record = recorded.expect("no record of a paid event");
     assert_eq!(record["status"], "ERROR");
     assert!(record["error_detail"].is_string(), "{record}");
-    // Its customer is asked for the question; a test that follows must not find that mail on its way.
+    // The function asks its customer for the question; the next test must not find that mail under way.
     tests::eventually("the mail's record", std::time::Duration::from_secs(60), async || {
         (world.count(&session, "email_service", "EMAIL_SENT").await == 1).then_some(())
     })
     .await;
 }
 
-/// Each reading of the page is an event of its own.
+/// Each view of the page is an event of its own.
 #[tokio::test]
 async fn every_retrieval_is_recorded() {
     let world = World::beside_others().await;
@@ -109,7 +109,7 @@ async fn every_retrieval_is_recorded() {
     is_a_chain(&world, &sale).await;
 }
 
-/// The same address has the same tag in every sale, so that a dispute can be looked up with the key.
+/// An address has the same tag in all sales, so that a dispute can be looked up with the key.
 #[tokio::test]
 async fn an_address_has_one_tag() {
     let world = World::beside_others().await;
@@ -126,7 +126,7 @@ async fn an_address_has_one_tag() {
     assert!(tags[0] == tags[1] && tags[0] != tags[2], "{tags:?}");
 }
 
-/// Each line names the SHA-256 of the one before, without its line break; the first names that of nothing.
+/// Each line contains the SHA-256 of the previous line without its line break; the first contains that of no bytes.
 async fn is_a_chain(world: &World, sale: &Sale) {
     let keys = world.aws.keys("AuditBucket", &format!("/{}/", sale.session)).await;
     let mut previous = sha256(b"");
@@ -154,7 +154,7 @@ async fn the_records_of_a_session_are_a_hash_chain() {
     is_a_chain(&world, &sale).await;
 }
 
-/// Many writers at once: the chain neither forks nor loses a record.
+/// With many writers at once the chain neither forks nor loses a record.
 #[tokio::test]
 async fn writers_at_once_make_one_chain() {
     let world = World::alone().await;
@@ -173,9 +173,9 @@ async fn writers_at_once_make_one_chain() {
     is_a_chain(&world, &sale).await;
 }
 
-/// Every record is there once, under the lock, and its bytes cannot be deleted; a second writer of the same place is
-/// refused. (That nobody writes over a record without asking, or puts a delete marker before it, is the bucket's policy:
-/// tests/template/integrity.rs. The emulator holds the account's own keys to none, and cannot see whether a write asks.)
+/// Every record exists once and is locked, its bytes cannot be deleted, and a second writer of the same key is refused.
+/// (The bucket's policy forbids unconditional overwrites and delete markers: tests/template/integrity.rs. The emulator
+/// applies no policy to the account's own keys, and cannot see whether a write is conditional.)
 #[tokio::test]
 async fn records_are_locked_and_there_once() {
     let world = World::beside_others().await;
@@ -199,8 +199,8 @@ async fn records_are_locked_and_there_once() {
     }
 }
 
-/// What the functions write to their own logs: neither the question nor the address, and of the session id its
-/// beginning alone, because the whole id opens the verdict.
+/// The functions' own logs contain neither the question nor the address, and only the beginning of the session id,
+/// because the whole id gives access to the verdict.
 #[tokio::test]
 async fn the_functions_logs_hold_nothing_of_the_customer() {
     let world = World::beside_others().await;
@@ -209,7 +209,7 @@ async fn the_functions_logs_hold_nothing_of_the_customer() {
     let file = world.stack.directory.join("logs/ministack.log");
     let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let text = String::from_utf8_lossy(&text);
-    // The functions' lines are JSON; the others are the emulator's own.
+    // The functions' lines are JSON; the other lines are the emulator's own.
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('{')).collect();
     assert!(lines.iter().any(|line| line.contains(&sale.session[..12])), "the functions log nothing");
     for line in lines {
@@ -219,8 +219,8 @@ async fn the_functions_logs_hold_nothing_of_the_customer() {
     }
 }
 
-/// The log holds no address and no question; the table holds no address; queues hold session ids alone. Everything
-/// that any test has left behind is looked through.
+/// The log contains no address and no question; the table contains no address; queues contain only session ids. The
+/// test searches everything that all tests have left behind.
 #[tokio::test]
 async fn no_store_holds_what_it_must_not() {
     let world = World::beside_others().await;

@@ -1,4 +1,4 @@
-//! The cached verdicts on the deployed stack: looked at, cleaned up by age, counted.
+//! The cached verdicts on the deployed stack: checked, removed by age, counted.
 
 use crate::{
     operators::{decide, listed, oracle},
@@ -13,7 +13,7 @@ const FUNCTION: &str = "CacheHealthFunctionName";
 pub(crate) async fn look(world: &World) -> Value {
     world.aws.invoke(FUNCTION, &json!({ "look": "now" })).await;
     let mut health = world.get("/health").await.json();
-    // The figures are for operators only.
+    // Only operators see the figures.
     let output = oracle(world, &["cache", "status", "--json"]);
     let figures: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     health["cache"] = figures["cache"].clone();
@@ -21,7 +21,7 @@ pub(crate) async fn look(world: &World) -> Value {
     health
 }
 
-/// The block list of the day of delivery let a term through.
+/// A term was not yet on the block list on the day of delivery.
 #[tokio::test]
 async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() {
     let world = World::alone().await;
@@ -65,7 +65,7 @@ async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() 
     }
 }
 
-/// The records of the function's own stream that bear this name, in their order.
+/// The records with this name in the function's own stream, in order.
 async fn events(world: &World, name: &str) -> Vec<Value> {
     let mut events = Vec::new();
     for key in world.aws.keys("AuditBucket", "/function/cache-health/").await {
@@ -88,7 +88,7 @@ async fn bought(world: &World) -> Sale {
     sale
 }
 
-/// The counters say what is there. What other tests left behind by writing items by hand does not count.
+/// Checks the change of the counters. Items that other tests wrote by hand do not count.
 async fn counters_moved(world: &World, before: (i64, i64), by: (i64, i64)) {
     assert_eq!(world.aws.cache_totals().await, (before.0 + by.0, before.1 + by.1));
 }
@@ -100,12 +100,16 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
     let ops = world.aws.subscribe("OpsTopicArn").await;
     let sale = bought(&world).await;
     world.aws.spoil_verdict(&sale.session).await;
-    // Few entries are all sampled; more are met after some looks.
+    // Of few entries, ten random ones are sampled, and this one might be missed for long. Of many, samples are drawn at
+    // points in time, from the entries that follow: only this entry follows a point in the future.
+    world.aws.miscount_entries(Some(1000)).await;
+    world.aws.age_verdict(&sale.session, days_ago(0) + Duration::from_secs(20 * 86_400).as_millis()).await;
     let health = eventually("the corrupt entry to be met", SOON, async || {
         let health = look(&world).await;
         (health["cache"]["status"] == "degraded").then_some(health)
     })
     .await;
+    world.aws.miscount_entries(None).await;
     assert_eq!((&health["status"], &health["service"]), (&json!("degraded"), &json!("resonant")));
     let last = events(&world, "cache_health").await.pop().expect("a record")["details"].clone();
     assert_eq!(last["sample_integrity"], format!("corrupt:{}", sale.session));
@@ -119,7 +123,7 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
             .then_some(())
     })
     .await;
-    // The page sets it aside and restores it; then nothing is corrupt any more.
+    // The page quarantines the entry and restores it from the archive; then no entry is corrupt.
     assert_eq!(world.verdict(&sale.session).await.status, 200);
     assert_eq!(look(&world).await["cache"]["status"], "healthy");
     eventually("the all-clear", SOON, async || {
@@ -162,7 +166,7 @@ async fn what_is_past_its_age_goes_after_it_was_listed_and_comes_back_with_its_c
         planned["timestamp"].as_str() < left["removed_at"].as_s().ok().map(String::as_str),
         "listed before it went"
     );
-    // The archive gives the first verdict back, nobody is alarmed, and it stays.
+    // The page restores the first verdict from the archive without an alert, and it stays.
     let reply = world.verdict(&old.session).await;
     assert_eq!((reply.status, reply.json()), (200, page));
     counters_moved(&world, before, (0, 0)).await;
@@ -187,7 +191,7 @@ async fn two_failed_probes_are_critical_one_is_not_and_recovery_is_announced() {
     look(&world).await;
     assert_eq!(unreachable().await, None, "not on the first failure");
     let health = look(&world).await;
-    // What the probe wrote about the service does not come back as a failure of the cache.
+    // The probe's own records about the service do not count as a failure of the cache.
     assert_eq!((&health["service"], &health["cache"]["status"]), (&json!("resonant"), &json!("healthy")));
     let alert = eventually("the critical alert", SOON, unreachable).await;
     assert!(alert.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | ") && alert.contains("2 consecutive"), "{alert}");

@@ -1,21 +1,21 @@
-//! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that is shown and erased.
+//! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that can be read and erased.
 
 use crate::world::{Reply, SOON, World, email};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{eventually, unique};
 
-/// A browser that is signed in.
-struct Browser<'w> {
+/// A signed-in browser.
+pub(crate) struct Browser<'w> {
     world: &'w World,
-    cookie: String,
+    pub(crate) cookie: String,
 }
 
 fn cookie(reply: &Reply) -> String {
     reply.header("set-cookie").split(';').next().expect("a cookie").to_owned()
 }
 
-async fn call(world: &World, method: Method, path: &str, cookie: &str, body: Value) -> Reply {
+pub(crate) async fn call(world: &World, method: Method, path: &str, cookie: &str, body: Value) -> Reply {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     world.call(method, path, &[("cookie", cookie)], body).await
 }
@@ -30,7 +30,7 @@ async fn token(world: &World, address: &str) -> String {
 }
 
 impl<'w> Browser<'w> {
-    async fn sign_in(world: &'w World, address: &str) -> Self {
+    pub(crate) async fn sign_in(world: &'w World, address: &str) -> Self {
         let asked = call(world, Method::POST, "/api/chat/login", "", json!({ "email": address })).await;
         assert_eq!(asked.status, 202, "{}", asked.text);
         let (link, token) = (cookie(&asked), token(world, address).await);
@@ -50,12 +50,12 @@ impl<'w> Browser<'w> {
         call(self.world, Method::POST, "/api/chat/exchanges", &self.cookie, body).await
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         call(self.world, Method::GET, path, &self.cookie, Value::Null).await
     }
 }
 
-fn id() -> String {
+pub(crate) fn id() -> String {
     let digits: String = unique().bytes().map(|byte| format!("{byte:02x}")).collect();
     let digits = format!("{digits:0>32}");
     let digits = &digits[digits.len() - 32..];
@@ -66,7 +66,8 @@ fn question() -> String {
     format!("Should we open a second bakery in Halifax next spring? {}", unique())
 }
 
-/// (Product Tiers, VC-9), and no spelling of an address is another three (Product Tiers, FM-10).
+/// Three exchanges per mailbox are free (Product Tiers, VC-9); another spelling of the address gives no further ones
+/// (Product Tiers, FM-10).
 #[tokio::test]
 async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
     let world = World::beside_others().await;
@@ -96,7 +97,41 @@ async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
     assert_eq!(tagged.ask(&id(), &question()).await.status, 402, "the same mailbox");
 }
 
-/// Subscribing on Stripe's page gives access as soon as its events have come, and the portal shows the way out.
+/// The sandbox holds the model's stream after its first sentence, and then breaks streams off.
+#[tokio::test]
+async fn a_reply_is_readable_while_the_model_writes_it_and_a_broken_stream_is_no_reply() {
+    let world = World::alone().await;
+    let browser = Browser::sign_in(&world, &email()).await;
+    let reply = "Count the rent first. Then ask three customers.";
+    let held = json!({ "text": json!({ "reply": reply }).to_string(), "stream": { "hold_after": 1 } });
+    world.stack.faults("gemini", json!([held])).await;
+    let (first, text) = (id(), question());
+    let path = format!("/api/chat/exchanges/{first}");
+    let look = async {
+        let begun = eventually("the first sentence", SOON, async || {
+            let looked = browser.get(&path).await;
+            (looked.status == 202).then(|| looked.json()["replies"].clone()).filter(|replies| !replies.is_null())
+        });
+        let begun = begun.await;
+        world.stack.control("release", json!({})).await;
+        begun
+    };
+    let (answered, begun) = tokio::join!(browser.ask(&first, &text), look);
+    assert_eq!(begun, json!([{ "voice": "AETHER", "text": "Count the rent first." }]));
+    assert_eq!((answered.status, answered.json()["replies"][0]["text"].as_str()), (200, Some(reply)));
+    assert_eq!(browser.get(&path).await.json()["replies"], answered.json()["replies"]);
+    for fault in ["break_after", "error_after"] {
+        let stream = json!({ fault: 1 });
+        let broken = json!({ "text": json!({ "reply": reply }).to_string(), "stream": stream });
+        world.stack.faults("gemini", json!([broken])).await;
+        let answered = browser.ask(&id(), &question()).await;
+        let told = answered.json();
+        assert_eq!((answered.status, told.get("apology")), (200, None), "{fault}: {}", answered.text);
+        assert_ne!(told["replies"][0]["text"], reply, "{fault}: the reply of another call");
+    }
+}
+
+/// A subscription bought on Stripe's page gives access once its events arrive; a subscriber is sent to the portal.
 #[tokio::test]
 async fn a_subscription_is_bought_on_the_page_and_gives_access() {
     let world = World::beside_others().await;
@@ -130,7 +165,8 @@ async fn a_subscription_is_bought_on_the_page_and_gives_access() {
     }
 }
 
-/// Tabs at once (Product Tiers, FM-10). Lambda runs them one after the other or beside each other; three are answered either way.
+/// Several tabs at once (Product Tiers, FM-10). Lambda may run them in sequence or in parallel; three are answered in
+/// both cases.
 #[tokio::test]
 async fn parallel_tabs_get_three() {
     let world = World::beside_others().await;

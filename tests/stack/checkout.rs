@@ -1,10 +1,10 @@
-//! POST /api/checkout: what is refused before Stripe hears of it, and what reaches Stripe.
+//! POST /api/checkout: requests that are refused before a call to Stripe, and the calls that reach Stripe.
 
 use crate::world::{CANARY, Reply, Sale, World, email, question};
 use serde_json::{Value, json};
 use tests::unique;
 
-/// A refusal names what is wrong, for people and for programs.
+/// Checks that a refusal names the error for people and for programs.
 fn is_refused(reply: &Reply, status: u16, code: &str) {
     let body = reply.json();
     assert_eq!((reply.status, body["code"].as_str()), (status, Some(code)), "{}", reply.text);
@@ -51,7 +51,7 @@ async fn a_body_over_256_kib_is_too_large() {
     is_refused(&world.checkout(body).await, 413, "too_large");
 }
 
-/// The longest question fits, even with every character escaped at its longest.
+/// The longest question fits, even if every character has its longest escape.
 #[tokio::test]
 async fn the_longest_question_is_sold() {
     let world = World::beside_others().await;
@@ -125,7 +125,7 @@ async fn a_failing_stripe_is_said_plainly() {
     }
 }
 
-/// The reply to creating a session got lost: asking again with the same idempotency key opens no second one.
+/// The reply to creating a session got lost: a retry with the same idempotency key opens no second session.
 #[tokio::test]
 async fn a_lost_reply_opens_one_session() {
     let world = World::alone().await;
@@ -156,7 +156,7 @@ async fn a_referral_code_takes_its_share_off() {
     assert_eq!(world.checkout(none.to_string()).await.status, 200);
 }
 
-/// Nothing is sold for nothing: a session without a payment would complete, and nobody would owe anything.
+/// A coupon of 100 % is refused: the session would complete without a payment.
 #[tokio::test]
 async fn a_coupon_that_leaves_nothing_to_pay_is_refused() {
     let world = World::beside_others().await;
@@ -177,15 +177,15 @@ async fn an_unknown_referral_code_is_refused_before_any_session_exists() {
     assert_eq!(opened, Vec::<Value>::new());
 }
 
-/// A question of this many characters, made of `unit`, that nobody else asks.
+/// A unique question of this many characters, made of `unit`.
 fn long_question(unit: &str, characters: usize) -> String {
     let beginning = format!("{CANARY} {} ", unique());
     let rest = characters - beginning.chars().count();
     beginning + &unit.chars().cycle().take(rest).collect::<String>()
 }
 
-/// Every length around the chunks' ends, in one to four bytes a character: what Stripe records, put together, is what
-/// was asked, and it is what the page and the model get.
+/// Every length around the chunk limits, with one to four bytes per character: the chunks that Stripe recorded, joined,
+/// are the question, and the page and the model get the same text.
 #[tokio::test]
 async fn questions_survive_the_way_through_stripe_unchanged() {
     let world = World::beside_others().await;
@@ -208,7 +208,7 @@ async fn questions_survive_the_way_through_stripe_unchanged() {
     }
     for sale in sales {
         let page = world.delivered(&sale).await;
-        // The page shows no character that turns the direction of a text.
+        // The page shows no character that changes the direction of a text.
         assert_eq!(page["query"], sale.question.replace('\u{202e}', " "));
         let asked = world.calls("gemini", sale.question.split(' ').nth(1).expect("words")).await;
         let turn = asked[0]["request_body"]["contents"][0]["parts"][0]["text"].as_str().expect("a turn");
@@ -217,7 +217,7 @@ async fn questions_survive_the_way_through_stripe_unchanged() {
     }
 }
 
-/// A question that is not sold leaves one record, with its state and no word of it.
+/// A question that is refused leaves one record, with its state and without its text.
 #[tokio::test]
 async fn a_declined_question_is_on_record_without_its_text() {
     let world = World::beside_others().await;

@@ -1,4 +1,4 @@
-//! The command line as a whole, on a deployed stack: how the stack is found, what its queues hold, whether anything is
+//! The command line on a deployed stack: how it finds the stack, what the queues contain, and whether anything is
 //! wrong.
 
 use crate::{
@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use std::{fs, path::PathBuf, process::Output};
 use tests::{eventually, unique};
 
-fn json_of(output: &Output) -> Value {
+pub(crate) fn json_of(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr));
     })
 }
 
-/// A configuration as the AWS tools have it: a profile with a region and an endpoint, and its keys in another file.
+/// A configuration in the format of the AWS tools: a profile with a region and an endpoint, and its keys in another
+/// file.
 fn profile(world: &World) -> (PathBuf, PathBuf) {
     let text = |field: &str| world.stack.description[field].as_str().expect("a field").to_owned();
     let directory = std::env::temp_dir().join(format!("oracle-console-{}", unique()));
@@ -67,7 +68,7 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     world.delivered(&sale).await;
     let order = json!({ "kind": "order", "v": 1, "session_id": sale.session, "received_at": 1,
         "ordered_by": "webhook" });
-    // More than SQS gives at a time.
+    // More messages than SQS returns at once.
     for _ in 0..12 {
         world.aws.send("OrdersDeadLettersUrl", &order).await;
     }

@@ -1,9 +1,9 @@
-//! `oracle doctor` on a deployed stack whose accounts are set up wrongly in every way that it knows.
+//! `oracle doctor` on a deployed stack whose accounts are set up wrongly in every way that it can detect.
 
 use crate::{operators::oracle, world::World};
 use serde_json::{Value, json};
 
-/// Findings of the local stack itself: nobody is subscribed to its topics, and the emulator has a quota of its own.
+/// Findings about the local stack itself: its topics have no subscriptions, and the emulator has its own quota.
 const OF_THE_EMULATOR: [&str; 3] = ["ops topic", "critical topic", "Lambda concurrency"];
 
 fn examined(world: &World) -> (Option<i32>, Vec<Value>) {
@@ -73,7 +73,7 @@ async fn whatever_is_set_up_wrongly_is_found() {
     expect_problem(&found, "Gemini models", "is not served");
 }
 
-/// Right links are no finding, and a vendor that is down is said to be unknown.
+/// Correct links are no finding, and a vendor that is down is reported as unknown.
 #[tokio::test]
 async fn a_link_as_the_guide_says_is_right_and_silence_is_not_health() {
     let world = World::alone().await;

@@ -1,5 +1,5 @@
-//! The drills of infra/runbook.md: what somebody new on call meets, from the first sign to the end. Each test plays one
-//! with the commands that the runbook names.
+//! The drills of infra/runbook.md: what an engineer who is new on call meets, from the first sign to the end. Each test
+//! runs one drill with the commands that the runbook names.
 
 use crate::{
     operators::{decide, listed, oracle, program},
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::{io::Write as _, process::Stdio};
 use tests::eventually;
 
-/// The last 8 characters, by which alerts and pages name a sale.
+/// The last 8 characters, with which alerts and pages name a sale.
 fn reference(sale: &Sale) -> &str {
     &sale.session[sale.session.len() - 8..]
 }
 
-/// What a command answers, with its exit code.
+/// The answer of a command and its exit code.
 fn asked(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
     let mut all = arguments.to_vec();
     all.push("--json");
@@ -30,7 +30,7 @@ fn check(world: &World, what: &str) -> Value {
     checks.into_iter().find(|check| check["what"] == what).unwrap_or(Value::Null)
 }
 
-/// What the topics told since the turn began.
+/// The alerts of the topics since the test began.
 async fn alerts(world: &World) -> Vec<String> {
     let (_, alerts) = world.stack.get(&format!("{}/control/alerts", world.stack.sandbox)).await;
     let lines = alerts.as_array().expect("alerts").iter();
@@ -49,7 +49,7 @@ async fn mailed_once(world: &World, sale: &Sale) {
     assert_eq!(world.mails(&sale.email).await.len(), 1, "{}", sale.session);
 }
 
-/// Sets a secret as an operator does: its value on standard input.
+/// Sets a secret as an operator does, with its value on standard input.
 fn set_secret(world: &World, name: &str, value: &str) {
     let mut command = program();
     command.args(["secrets", "set", name, "--by", "dana", "--stack"]).arg(world.stack.directory.join("stack.json"));
@@ -132,7 +132,7 @@ async fn quarantine() {
     listed(&world, &["list"], &sale.session, false).await;
 }
 
-/// Both secrets are known while Stripe signs with either: no event is refused.
+/// Both secrets are configured while Stripe signs with either: no event is refused.
 #[tokio::test]
 async fn secret_rolled_announced() {
     let world = World::alone().await;
@@ -140,7 +140,7 @@ async fn secret_rolled_announced() {
     let old = world.stack.description["stripe_webhook_secret"].as_str().expect("a secret").to_owned();
     set_secret(&world, "stripe-webhook", &format!("whsec_rolled_new\n{old}"));
     world.stack.control("configure", json!({ "webhook_secret": "whsec_rolled_new" })).await;
-    // What the function has read is at most a minute old.
+    // The function's copy of the secret is at most a minute old.
     let session = world.order("quick", &question()).await;
     let email = email();
     world.stack.control("stripe/pay", json!({ "session_id": session, "email": email })).await;
@@ -152,7 +152,7 @@ async fn secret_rolled_announced() {
     assert_eq!(settled["mail"]["state"], "sent", "{question}: {settled}");
 }
 
-/// Stripe signs with a secret that nobody here has: events are refused until it is set, and Stripe delivers again.
+/// Stripe signs with a secret that is not configured: events are refused until it is set, and Stripe redelivers them.
 #[tokio::test]
 async fn secret_rolled_unannounced() {
     let world = World::alone().await;
@@ -275,7 +275,7 @@ async fn month_end() {
     assert_eq!((&before["sales"], &before["revenue"]), (&json!(0), &json!([])));
 }
 
-/// A prompt whose verdicts are hollow: the crosscheck holds them back, and after the rollback customers get theirs.
+/// A prompt that produces hollow verdicts: the crosscheck holds them back, and after the rollback customers get theirs.
 #[tokio::test]
 async fn worse_prompt() {
     let world = World::alone().await;

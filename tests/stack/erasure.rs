@@ -1,5 +1,5 @@
-//! The right to be forgotten, on a deployed stack: afterwards no store has anything of the customer, and nothing that
-//! still arrives brings the sale back.
+//! The right to be forgotten, on a deployed stack: afterwards no store contains data of the customer, and messages that
+//! still arrive do not bring the sale back.
 
 use crate::{
     operators::{decide, oracle},
@@ -8,7 +8,7 @@ use crate::{
 use domain::erasure::Store;
 use serde_json::{Value, json};
 
-/// What a dry run counts.
+/// The counts of a dry run.
 fn kept(world: &World, sale: &Sale) -> Value {
     let output = oracle(world, &["erase", &sale.session, "--dry-run", "--json"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -17,7 +17,8 @@ fn kept(world: &World, sale: &Sale) -> Value {
     plan["plan"]["removes"].clone()
 }
 
-/// Where the question, the address or anything under the session's name still lies, the log and its row apart.
+/// The places that still contain the question, the address or anything under the session's name, except the log and its
+/// row.
 async fn traces(world: &World, sale: &Sale) -> Vec<String> {
     let mut found = Vec::new();
     for item in world.aws.table().await {
@@ -51,7 +52,7 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
     assert_eq!((gone.status, &gone.json()["code"]), (410, &json!("erased")));
     let records = world.records(&sale.session).await;
     assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
-    // A late webhook, and everything that looks after sales.
+    // A late webhook, and everything that processes sales.
     let object = world.stripe_session(&sale.session).await;
     let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
     assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
@@ -65,7 +66,7 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
     assert_eq!(world.verdict(&sale.session).await.status, 410);
     assert_eq!((traces(&world, &sale).await.len(), world.mails(&sale.email).await.len()), (0, 1));
     assert_eq!(world.model_calls(&sale).await, 1);
-    // Fifteen minutes later the deadlines function looks once more, and that is the end.
+    // Fifteen minutes later the deadlines function checks the row once more, for the last time.
     let long_ago = |item: &mut std::collections::HashMap<String, _>, document: &mut Value| {
         document["fulfilment"]["at"] = json!(0);
         item.insert("due".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("0".to_owned()));

@@ -1,4 +1,4 @@
-//! The follow-up of a Strategy Session: asked on the page or by a reply, once, and delivered as any sale is.
+//! The follow-up of a Strategy Session: asked once, on the page or by a reply, and delivered like every sale.
 
 use crate::{
     inbox::Watched,
@@ -10,12 +10,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{eventually, unique};
 
-/// A question that goes with no other sale's.
+/// A question that no other sale has.
 fn followup() -> String {
     format!("And what if the keeper moves out? {}", unique())
 }
 
-/// The sale of a session's follow-up.
+/// The id of a session's follow-up.
 fn child(sale: &Sale) -> String {
     format!("{}-followup", sale.session)
 }
@@ -32,7 +32,7 @@ async fn bought(world: &World) -> Sale {
     sale
 }
 
-/// The page's reply once the follow-up's verdict is on it, and its mail is out.
+/// The page's reply once it contains the follow-up's verdict and the mail is sent.
 async fn delivered(world: &World, sale: &Sale) -> Value {
     let page = eventually("the verdict of the follow-up", SOON, async || {
         let page = world.verdict(&sale.session).await.json();
@@ -44,14 +44,14 @@ async fn delivered(world: &World, sale: &Sale) -> Value {
     page
 }
 
-/// The verdict mails of a buyer: with what each of them begins.
+/// The bodies of a buyer's verdict mails.
 async fn verdict_mails(world: &World, sale: &Sale) -> Vec<String> {
     let mails = world.mails(&sale.email).await.into_iter();
     let mails = mails.filter(|mail| mail["subject"] == texts::VERDICT_MAIL_SUBJECT);
     mails.map(|mail| mail["body"].as_str().expect("a body").to_owned()).collect()
 }
 
-/// The model's calls about a sale and its follow-up.
+/// The contents of the model calls about a sale and its follow-up.
 async fn contents(world: &World, sale: &Sale) -> Vec<Value> {
     let calls = world.calls("gemini", sale.mark()).await.into_iter();
     let text = |call: Value| call["request_body"]["contents"][0]["parts"][0]["text"].as_str().map(str::to_owned);
@@ -117,7 +117,7 @@ async fn what_offers_none_is_refused() {
     assert_eq!(ask(&world, &quick.session, " ").await.status, 400);
 }
 
-/// From several windows at once, again, and by mail.
+/// From several windows at once, repeated, and by mail.
 #[tokio::test]
 async fn of_many_at_once_one_is_made() {
     let world = World::alone().await;
@@ -141,8 +141,8 @@ async fn of_many_at_once_one_is_made() {
     let winner = statuses.iter().position(|status| *status == 202).expect("one");
     assert_eq!(page["followup"]["query"], json!(asked[winner]));
     assert_eq!(ask(&world, session, &asked[winner]).await.status, 202, "a customer who lost the reply asks again");
-    // A request while it is ordered sends its order again, and the mail of that one waits for the first one's lease: so
-    // the queues are not waited for here.
+    // A request during the order sends its order again, and that order's mail waits for the lease of the first one, so
+    // the test does not wait for the queues here.
     assert_eq!((contents(&world, &sale).await.len(), verdict_mails(&world, &sale).await.len()), (2, 2));
     assert_eq!(world.count(&child(&sale), "email_service", "EMAIL_SENT").await, 1);
 }
@@ -159,7 +159,7 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
             "quoted": "> ORACLE VERDICT: quoted words", "inReplyTo": mail["internet_message_id"],
         })
     };
-    // A stranger, somebody under the buyer's name, and a machine order nothing.
+    // A stranger, a forged sender with the buyer's address, and an automatic mail order nothing.
     watched.put(reply(&email(), "A stranger asks.")).await;
     let mut forged = reply(&sale.email, "Somebody else asks.");
     forged["headers"] = json!({ "Authentication-Results": "spf=fail;dmarc=fail header.from=customers.example.com" });
@@ -174,7 +174,7 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
     watched.put(reply(&sale.email, &asked)).await;
     tokio::join!(watched.look(), watched.look());
     let page = delivered(world, &sale).await;
-    // The same words once more, as a customer sends them who has seen no answer yet.
+    // The same words once more, as another machine sends them: a second answer could go on for ever.
     watched.put(reply(&sale.email, &asked)).await;
     watched.look().await;
     assert_eq!(page["followup"]["query"], json!(asked));
@@ -185,7 +185,7 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
         let mails = world.mails(&sale.email).await;
         mails.iter().filter(|mail| mail["body"] == text).count()
     };
-    assert_eq!(answers(texts::FOLLOWUP_ORDERED).await, 2, "both messages are answered, and one is made");
+    assert_eq!(answers(texts::FOLLOWUP_ORDERED).await, 1, "one is made, and that is said once");
 
     for text in ["And in the winter?", "And in the spring?"] {
         watched.put(reply(&sale.email, text)).await;
@@ -200,7 +200,7 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
     assert_eq!(verdict_mails(world, &sale).await.len(), 2);
 }
 
-/// The replies of every vendor are lost once: one follow-up, one mail.
+/// The reply of every vendor is lost once: there is one follow-up and one mail.
 #[tokio::test]
 async fn lost_replies_of_the_vendors_make_no_second_one() {
     let world = World::alone().await;
@@ -208,7 +208,7 @@ async fn lost_replies_of_the_vendors_make_no_second_one() {
     let lost = json!({ "drop": true });
     world.stack.faults("stripe", json!([lost])).await;
     world.stack.faults("gemini", json!([lost])).await;
-    // Of the draft, and of the draft's sending.
+    // The replies to creating the draft and to sending it.
     world.stack.faults("graph", json!([lost, {}, lost])).await;
     assert_eq!(ask(&world, &sale.session, &asked).await.status, 202);
     delivered(&world, &sale).await;
@@ -218,7 +218,7 @@ async fn lost_replies_of_the_vendors_make_no_second_one() {
     assert_eq!(world.count(&child(&sale), "email_service", "EMAIL_SENT").await, 1);
 }
 
-/// It fails for good: the page says so beside the first verdict, an operator tries again.
+/// It fails for good: the page shows the failure beside the first verdict, and an operator retries it.
 #[tokio::test]
 async fn a_failed_one_is_tried_again_by_an_operator() {
     let world = World::alone().await;

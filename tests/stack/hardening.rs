@@ -1,4 +1,4 @@
-//! What every reply says to a browser, and what hostile requests get.
+//! The security headers of every reply, and the replies to hostile requests.
 
 use crate::world::{Reply, World, question};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::json;
 use stripe::signature;
 use tests::unique;
 
-/// Words that only somebody who works on the system should meet.
+/// Words that only engineers of the system should see.
 const INTERNAL: [&str; 21] = [
     "panicked",
     "src/",
@@ -107,7 +107,7 @@ async fn the_pages_policy_allows_nothing_but_what_is_in_them() {
     }
 }
 
-/// The page is the same for every id: nothing of the address gets into it.
+/// The page is the same for every id: it contains no part of its address.
 #[tokio::test]
 async fn the_result_page_repeats_nothing_of_its_address() {
     let world = World::beside_others().await;
@@ -124,9 +124,9 @@ async fn health_says_whether_sales_can_be_read() {
     let reply = world.get("/health").await;
     let health = reply.json();
     assert_eq!((reply.status, &health["service"]), (200, &json!("resonant")));
-    // Degraded where a test of the cache's health looked minutes ago and nobody has since.
+    // It is degraded if a test ran the cache's health check some minutes ago and it has not run since.
     assert!(["resonant", "degraded"].iter().any(|status| health["status"] == *status), "{health}");
-    // A build that nobody attested says so besides.
+    // A build without an attestation has one field more.
     let names: Vec<&String> =
         health.as_object().expect("an object").keys().filter(|name| *name != "authority_suite").collect();
     assert_eq!(names, ["service", "status", "timestamp"], "the figures are not public: {health}");
@@ -159,7 +159,7 @@ fn hostile_bodies() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Bytes that are no UTF-8. Only the functions themselves can tell: what they get must be what was sent.
+/// Bytes that are not UTF-8. Only the functions can detect them, so they must receive what was sent.
 fn invalid_utf8() -> Vec<(&'static str, Vec<u8>)> {
     let with_bytes = |bytes: &[u8]| [br#"{"tier":"quick","query":"a"#, bytes, br#" b"}"#].concat();
     vec![
@@ -222,7 +222,7 @@ async fn bytes_that_are_no_text_are_refused_by_the_webhook() {
     }
 }
 
-/// Headers that are wrong in themselves.
+/// Malformed headers.
 #[tokio::test]
 async fn hostile_signatures_are_refused() {
     let world = World::beside_others().await;
@@ -237,7 +237,7 @@ async fn hostile_signatures_are_refused() {
     }
 }
 
-/// Every error that a customer can meet is a sentence, and nothing else of the system shows.
+/// Every error that a customer can see is a sentence without internal details.
 #[tokio::test]
 async fn errors_say_nothing_internal() {
     let world = World::alone().await;

@@ -1,4 +1,4 @@
-//! The inbox: what is new in it is alerted on, acknowledged once, and linked to its sale (Inbox Watch, V1 to V10).
+//! The inbox: a new message raises an alert, is acknowledged once, and is linked to its sale (Inbox Watch, V1 to V10).
 
 use crate::{
     operators::{decide, listed, oracle},
@@ -12,14 +12,14 @@ const FUNCTION: &str = "InboxWatchFunctionName";
 const BODY: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within 24 hours. \
     Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
 
-/// The stack for one test alone, with the ops topic behind a queue.
+/// The stack for one test alone, with a queue on the ops topic.
 pub(crate) struct Watched {
     pub(crate) world: World,
     ops: String,
 }
 
 impl Watched {
-    /// Before the first run: the function remembers nothing.
+    /// Before the first run: the function has no stored state.
     async fn fresh() -> Self {
         let world = World::alone().await;
         let ops = world.aws.subscribe("OpsTopicArn").await;
@@ -28,7 +28,7 @@ impl Watched {
         watched
     }
 
-    /// After a first run on an empty inbox, of which nobody has to hear any more.
+    /// After a first run on an empty inbox, whose alert is no longer in the queue.
     pub(crate) async fn seeded() -> Self {
         let mut watched = Self::fresh().await;
         watched.look().await;
@@ -40,7 +40,7 @@ impl Watched {
         self.world.aws.invoke(FUNCTION, &json!({})).await;
     }
 
-    /// Puts a message into the inbox; answers it.
+    /// Puts a message into the inbox and returns it.
     pub(crate) async fn put(&self, message: Value) -> Value {
         self.world.stack.control("inbox", message).await
     }
@@ -49,7 +49,7 @@ impl Watched {
         self.world.aws.note(NOTE).await.map(|note| note["memory"].clone()).unwrap_or_default()
     }
 
-    /// Replaces what the function remembers, its place in the log excepted.
+    /// Replaces the function's stored state, except its position in the log.
     async fn remember(&self, memory: Value) {
         let mut note = self.world.aws.note(NOTE).await.unwrap_or_else(|| json!({ "head": null }));
         note["memory"] = memory;
@@ -70,7 +70,7 @@ impl Watched {
         self.world.mails("").await
     }
 
-    /// The function's records in the log of this kind, the latest last.
+    /// The function's records of this kind in the log, the latest last.
     async fn events(&self, event: &str) -> Vec<Value> {
         let mut events = Vec::new();
         for key in self.world.aws.keys("AuditBucket", "/function/inbox-watch/").await {
@@ -91,7 +91,7 @@ fn sender() -> String {
     email()
 }
 
-/// V1, and G7: it is said.
+/// V1, and G7: the first run is reported.
 #[tokio::test]
 async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
     let watched = Watched::fresh().await;
@@ -104,7 +104,7 @@ async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
     watched.look().await;
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
     assert_eq!(watched.memory().await["seen"].as_array().expect("a list").len(), 60, "two pages");
-    // Other tests begin first runs too, and the same alert is sent once within a minute.
+    // Other tests cause first runs too, and the same alert is sent once within a minute.
     let said = watched.lines("[ORACLE-INBOX] WARN").await;
     assert!(said.iter().all(|line| line.contains("first run: 60 message(s) taken as seen")), "{said:?}");
     assert_eq!(watched.events("inbox_seeded").await.len(), before + 1);
@@ -147,7 +147,7 @@ async fn every_new_message_is_told_and_acknowledged_once() {
     }
 }
 
-/// V4, V5, V6, and what else must not be answered.
+/// V4, V5, V6, and all other mails that must not be answered.
 #[tokio::test]
 async fn senders_that_must_not_be_answered_are_alerted_on_all_the_same() {
     let watched = Watched::seeded().await;
@@ -178,7 +178,7 @@ async fn the_seen_list_keeps_its_newest_500_entries() {
     );
 }
 
-/// V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), operators hear of it once.
+/// V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), and operators are alerted once.
 #[tokio::test]
 async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
     let watched = Watched::seeded().await;
@@ -196,7 +196,7 @@ async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
     assert!(said.iter().any(|line| line.contains("cannot be watched (503)")), "{said:?}");
 }
 
-/// G4: a mailbox that is throttled is left alone for as long as it asks.
+/// G4: a throttled mailbox is not called for as long as it asks.
 #[tokio::test]
 async fn a_throttled_mailbox_is_left_alone() {
     let watched = Watched::seeded().await;
@@ -213,7 +213,7 @@ async fn a_throttled_mailbox_is_left_alone() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
 }
 
-/// FM-2: what cannot be read is no memory.
+/// FM-2: a stored state that cannot be read counts as none.
 #[tokio::test]
 async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
     let watched = Watched::seeded().await;
@@ -237,7 +237,7 @@ async fn a_message_without_a_time_hinders_nobody() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (2, 2));
 }
 
-/// FM-6, G1: once in 24 hours; operators hear of every message.
+/// FM-6, G1: one acknowledgement in 24 hours; operators are alerted to every message.
 #[tokio::test]
 async fn a_sender_is_acknowledged_once_a_day() {
     let watched = Watched::seeded().await;
@@ -251,12 +251,12 @@ async fn a_sender_is_acknowledged_once_a_day() {
     assert!(!watched.memory().await.to_string().contains('@'), "addresses are keyed hashes");
 }
 
-/// FM-4, G5: a lost reply leads to no second mail, a refusal to none at all, and that is alerted on.
+/// FM-4, G5: a lost reply causes no second mail; after a refusal no mail is sent, and that raises an alert.
 #[tokio::test]
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;
     watched.put(json!({ "from": sender(), "subject": "lost" })).await;
-    // List, message, sale (by its conversation), draft; then the reply to the sending is lost.
+    // List, message, sale (found through its conversation), draft; then the reply to sending is lost.
     watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "drop": true }])).await;
     watched.look().await;
     watched.look().await;
@@ -282,7 +282,7 @@ async fn runs_that_overlap_tell_and_answer_once() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
 }
 
-/// Silent Drop, GAP-SD-09: the reply is on an operator's list, can be read, and trying again settles it.
+/// Silent Drop, GAP-SD-09: the reply is on an operator's list, can be read, and a re-attempt settles it.
 #[tokio::test]
 async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     let watched = Watched::seeded().await;
@@ -326,7 +326,7 @@ async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     listed(world, &["replies", "list"], &session, false).await;
 }
 
-/// A reply to a verdict is settled by an operator.
+/// An operator settles a reply to a verdict.
 #[tokio::test]
 async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     let watched = Watched::seeded().await;
@@ -335,7 +335,7 @@ async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     world.delivered(&sale).await;
     let mail = world.mails(&sale.email).await.pop().expect("the verdict's mail");
     let stranger = sender();
-    // In a conversation of its own, as Exchange opens one where a mail program leaves out what it guesses by.
+    // In a separate conversation: Exchange opens one if a mail program omits the headers by which it assigns mails.
     let answers = json!({ "In-Reply-To": mail["internet_message_id"] });
     watched.put(json!({ "from": stranger, "subject": "Re: x", "headers": answers })).await;
     watched.look().await;

@@ -1,7 +1,7 @@
-//! The log's signed digests, verified with the command line: what somebody does to log or digests is found.
+//! The log's signed digests, verified with the command line: every change of the log or of the digests is found.
 //!
-//! Damage is done by the account's own keys, past the Object Lock where need be, and taken back afterwards: the log is
-//! everybody's.
+//! The tests do damage with the account's own keys, in spite of the Object Lock if necessary, and undo it afterwards:
+//! all tests share the log.
 
 use crate::{
     operators::oracle,
@@ -10,7 +10,7 @@ use crate::{
 use audit_verify::signed_digest::{Document, document_key};
 use serde_json::{Value, json};
 
-/// What `oracle audit verify` says: its exit code, and the keys and damages it names.
+/// The result of `oracle audit verify`: its exit code, and the keys with their damage.
 fn verified(world: &World) -> (Option<i32>, Vec<(String, String)>) {
     let output = oracle(world, &["audit", "verify", "--json"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -49,7 +49,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
     for key in &keys {
         assert!(document.keys().contains(key.as_str()), "{key} is in no digest");
     }
-    // An hour without sales has a digest too, and what the function itself wrote is in the next one.
+    // An hour without sales has a digest too, and the function's own records are in the next one.
     digest(&world).await;
     let (next, document) = last(&world).await;
     assert_eq!(next, sequence + 1);
@@ -65,7 +65,8 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert_eq!(others.status.code(), Some(1), "a head that operators were told of and that is another now");
 }
 
-/// A stream without a sale in the table is a finding, reported with all that is in it; a known one is reported apart.
+/// A stream whose sale is not in the table is a finding, reported with all its records; a known one is reported
+/// separately.
 #[tokio::test]
 async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_apart() {
     let world = World::alone().await;
@@ -84,7 +85,7 @@ async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_a
     let output = oracle(&world, &known);
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     assert_eq!((output.status.code(), &report["findings"], &report["known"][0]), (Some(0), &json!([]), &findings[0]));
-    // The sale is shown all the same, by the log alone, and not vouched for.
+    // `oracle show` still shows the sale, from the log alone, and with the finding.
     let shown = oracle(&world, &["show", &sale.session, "--json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
     assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
@@ -95,7 +96,7 @@ async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_a
     assert_eq!((&shown["finding"], shown["timeline"].as_array().map(Vec::len)), (&Value::Null, Some(keys.len())));
 }
 
-/// Nothing is late here: what catch-up would announce is for its own tests.
+/// Every hour has its digest here, so catch-up announces nothing; its announcements have their own tests.
 #[tokio::test]
 async fn there_is_nothing_to_catch_up_with_where_every_hour_is_digested() {
     let world = World::alone().await;
@@ -106,7 +107,7 @@ async fn there_is_nothing_to_catch_up_with_where_every_hour_is_digested() {
     assert_eq!((output.status.code(), answer), (Some(0), json!({ "announced": 0, "left_out": [] })));
 }
 
-/// Every damage to the log is named, by the digests also where the table was changed with it.
+/// Every damage to the log is reported, and the digests find it even if the table was changed to match.
 #[tokio::test]
 async fn damage_to_the_log_is_named() {
     let world = World::alone().await;
@@ -114,20 +115,20 @@ async fn damage_to_the_log_is_named() {
     digest(&world).await;
     assert_eq!(verified(&world), (Some(0), Vec::new()));
     let named = |key: &str, damage: &str| (Some(1), vec![(key.to_owned(), damage.to_owned())]);
-    // A second version over a record; the lock keeps the first one.
+    // A second version over a record; the lock preserves the first one.
     let edited = world.aws.text("AuditBucket", &keys[1]).await.replace("cs_test", "cs_tset");
     let version = world.aws.put_over("AuditBucket", &keys[1], &edited).await;
     assert_eq!(verified(&world).0, Some(1));
     assert_eq!(verified(&world).1[0].0, keys[1]);
     world.aws.remove_version("AuditBucket", &keys[1], &version).await;
-    // One in the middle, and the last ones, hidden behind delete markers.
+    // First one record in the middle, then the last ones, hidden behind delete markers.
     let marker = world.aws.hide("AuditBucket", &keys[0]).await;
     assert_eq!(verified(&world), named(&keys[0], "deleted"));
     world.aws.remove_version("AuditBucket", &keys[0], &marker).await;
     let tail = keys.last().expect("a record");
     let marker = world.aws.hide("AuditBucket", tail).await;
     assert_eq!(verified(&world), named(tail, "truncated"));
-    // The same, and the table says that there never was such a record: only the digests know.
+    // The same, but the table was changed as if the records had never existed: only the digests prove that they did.
     let text = world.aws.text("AuditBucket", &keys[keys.len() - 2]).await;
     let mut whole = Value::Null;
     let shorten = |_: &mut _, sale: &mut Value| {
@@ -142,7 +143,7 @@ async fn damage_to_the_log_is_named() {
     assert_eq!(verified(&world), (Some(0), Vec::new()));
 }
 
-/// So is damage to the digests, and to both at once.
+/// Damage to the digests is found too, and damage to both at once.
 #[tokio::test]
 async fn damage_to_the_digests_is_named() {
     let world = World::alone().await;
@@ -154,7 +155,7 @@ async fn damage_to_the_digests_is_named() {
     let marker = world.aws.hide("DigestsBucket", &document_key(sequence)).await;
     let (code, findings) = verified(&world);
     assert_eq!((code, findings.contains(&named(sequence, "truncated"))), (Some(1), true), "{findings:?}");
-    // Log and digests cut off together: the head in the table is of neither.
+    // Log and digests are truncated together: the head in the table matches neither.
     let also = world.aws.hide("DigestsBucket", &document_key(sequence - 1)).await;
     let tail = keys.last().expect("a record");
     let record = world.aws.hide("AuditBucket", tail).await;
@@ -167,8 +168,8 @@ async fn damage_to_the_digests_is_named() {
     assert_eq!((code, findings.contains(&named(sequence - 1, "deleted"))), (Some(1), true), "{findings:?}");
     world.aws.remove_version("DigestsBucket", &document_key(sequence - 1), &also).await;
     assert_eq!(verified(&world), (Some(0), Vec::new()));
-    // Nothing there can be removed. (That nobody but the function writes there is for the template's tests: the emulator
-    // holds the account's own keys to no bucket policy.)
+    // A digest cannot be removed. (The template's tests check that only the function may write there: the emulator
+    // applies no bucket policy to the account's own keys.)
     let head = world.aws.s3.head_object().bucket(world.aws.output("DigestsBucket")).key(document_key(sequence));
     let version = head.send().await.expect("a digest").version_id.expect("a version");
     let delete = world.aws.s3.delete_object().bucket(world.aws.output("DigestsBucket")).key(document_key(sequence));

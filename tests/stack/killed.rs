@@ -1,8 +1,9 @@
-//! Functions killed in the middle of their work: nothing is lost and nothing is done twice.
+//! Functions that are killed at work: nothing is lost and nothing is done twice.
 //!
-//! A killed worker's claim ends with its lease, minutes later, and only then may another worker go on. So that no test
-//! waits for that, each moves the end of the lease in the table into the past, as if the time had gone by; nothing else
-//! of the sale is touched, and the message that is sent again is the one that the queue would deliver by then.
+//! A killed worker's claim ends with its lease, minutes later, and only then may another worker continue. Each test
+//! moves the end of the lease in the table into the past, as if the time had passed, so that it need not wait. It
+//! changes nothing else of the sale, and the message that it sends again is the one that the queue would deliver by
+//! then.
 
 use crate::redelivery::{mail_order, order};
 use crate::world::{SOON, Sale, World, email, question};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use std::{fs, process::Command};
 use tests::eventually;
 
-/// Kills every process of a function of this stack, and says how many there were.
+/// Kills all processes of a function of this stack; returns their number.
 fn kill(world: &World, function: &str) -> usize {
     let name = format!("AWS_LAMBDA_FUNCTION_NAME={}", world.aws.output(function));
     let mut killed = 0;
@@ -27,7 +28,7 @@ fn kill(world: &World, function: &str) -> usize {
     killed
 }
 
-/// Ends the lease of a dead worker's claim, which stands in `part` of the sale.
+/// Ends the lease of a dead worker's claim, which is in `part` of the sale.
 async fn end_lease(world: &World, session: &str, part: &str) {
     let change = |_: &mut _, sale: &mut Value| {
         assert!(sale[part]["lease_until"].is_number(), "nobody holds a claim: {sale}");
@@ -36,7 +37,7 @@ async fn end_lease(world: &World, session: &str, part: &str) {
     world.aws.change_sale(session, change).await;
 }
 
-/// Waits until this many vendor calls were made for the sale that hold `part`.
+/// Waits for this many vendor calls that contain `part`.
 async fn calls(world: &World, target: &str, part: &str, count: usize) {
     eventually(&format!("call {count} of {target}"), SOON, async || {
         (world.calls(target, part).await.len() >= count).then_some(())
@@ -74,7 +75,7 @@ async fn the_verdict_function_during_the_model_call() {
     }
 }
 
-/// Killed before anything was made of the sale: while it asks whether the session is paid.
+/// Killed before the sale has a verdict, while the function asks Stripe whether the session is paid.
 #[tokio::test]
 async fn the_verdict_function_while_it_asks_stripe() {
     let world = World::alone().await;
@@ -91,7 +92,7 @@ async fn the_verdict_function_while_it_asks_stripe() {
     assert_eq!(world.model_calls(&sale).await, 1);
 }
 
-/// The draft exists and nobody wrote down that it does: it is never sent, another one is.
+/// The draft exists but was not recorded: it is never sent; another draft is sent instead.
 #[tokio::test]
 async fn the_mail_function_while_it_creates_the_draft() {
     let world = World::alone().await;
@@ -107,7 +108,7 @@ async fn the_mail_function_while_it_creates_the_draft() {
     assert_eq!(world.model_calls(&sale).await, 1);
 }
 
-/// The mail is out and nobody wrote down that it is: it is looked up and not sent again.
+/// The mail was sent but not recorded: the function finds it in the sent items and does not send it again.
 #[tokio::test]
 async fn the_mail_function_while_it_sends() {
     let world = World::alone().await;

@@ -1,20 +1,23 @@
-//! The deployed system as its customers, its vendors and its operators meet it: through the site, the vendors'
-//! look-alikes, and the queues, buckets and table of a running stack. Nothing is called in process.
+//! The deployed system as its customers, vendors and operators see it: through the site, the simulated vendors, and the
+//! queues, buckets and table of a running stack. No code is called in process.
 //!
-//! The sandbox's faults go to whichever vendor call comes next. So a test that plans one, or counts messages in the
-//! queues, runs alone ([`world::World::alone`]); all others run side by side ([`world::World::beside_others`]). Every
-//! test makes its own sessions and waits until their sales are settled, so that no late call of one takes another's
-//! fault. A test alone starts with an empty sandbox and empty queues: use a stack that nobody else is using.
+//! The sandbox applies a fault to the next vendor call, whichever test makes it. So a test that plans faults or counts
+//! messages in queues runs alone ([`world::World::alone`]); all others run side by side
+//! ([`world::World::beside_others`]). Every test makes its own sessions and waits until their sales are settled, so
+//! that no late call uses up another test's fault. A test that runs alone begins with an empty sandbox and empty
+//! queues: use a stack that has no other users.
 
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 
 mod alerts;
 mod audit_log;
 mod aws;
+mod bridge;
 mod cache_health;
 mod chat;
 mod checkout;
 mod console;
+mod corpus;
 mod doctor;
 mod drills;
 mod erasure;

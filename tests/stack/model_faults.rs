@@ -1,11 +1,11 @@
-//! Trouble with the model: what is asked again, what ends the sale, and what is on record of it.
+//! Failures of the model: which calls are retried, which end the sale, and what the log records.
 
 use crate::world::{Sale, World};
 use serde_json::{Value, json};
 
 const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 
-/// Buys while the model behaves like this.
+/// Buys while the model has these faults.
 async fn buy_with(world: &World, tier: &str, faults: Value) -> Sale {
     world.stack.faults("gemini", faults).await;
     world.buy(tier).await
@@ -23,7 +23,7 @@ async fn is_delivered_after(world: &World, sale: &Sale, calls: usize) {
     assert_eq!(made[0]["details"]["attempts"], calls);
 }
 
-/// The attempts before the last failed, are on record, and left no trace but the delay.
+/// Checks that the earlier attempts failed and are recorded, and that their only effect is the delay.
 async fn is_delivered_by_a_later_attempt(world: &World, sale: &Sale, calls: usize) {
     world.delivered(sale).await;
     world.faults_are_used_up().await;
@@ -75,7 +75,7 @@ async fn three_failures_cost_seconds() {
     is_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 
-/// A key of ours that is refused is our outage: once it works the sale goes on.
+/// A refused API key is an outage on our side: once the key works, the sale continues.
 #[tokio::test]
 async fn a_refused_key_ends_no_sale() {
     for status in [401, 403] {
@@ -85,7 +85,7 @@ async fn a_refused_key_ends_no_sale() {
     }
 }
 
-/// While it is tried again, the page says so.
+/// During the retries the page says so.
 #[tokio::test]
 async fn the_page_says_that_the_verdict_is_tried_again() {
     let world = World::alone().await;
@@ -101,7 +101,7 @@ async fn the_page_says_that_the_verdict_is_tried_again() {
     is_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 
-/// The call's own time-out ends a call that hangs; how long that takes is the deployment's parameter.
+/// The call's timeout ends a call that hangs; its length is a parameter of the deployment.
 #[tokio::test]
 async fn a_call_that_hangs_is_given_up_and_made_again() {
     let world = World::alone().await;
@@ -116,7 +116,7 @@ async fn a_refusal_for_good_is_not_repeated() {
     has_failed_after(&world, &sale, 1).await;
 }
 
-/// A retired model gives way to the next of the list, and the one that answered is on record.
+/// If a model is retired, the next one of the list is called, and the log records which one answered.
 #[tokio::test]
 async fn a_model_that_is_gone_gives_way_to_the_next() {
     let world = World::alone().await;
@@ -130,7 +130,7 @@ async fn a_model_that_is_gone_gives_way_to_the_next() {
     assert!(calls[1]["path"].to_string().contains(model), "{model}");
 }
 
-/// What is no JSON is asked for once more, with a stricter instruction.
+/// A reply that is not JSON causes one more call with a stricter instruction.
 #[tokio::test]
 async fn a_reply_that_is_no_json_is_asked_for_once_more() {
     let fenced = "```json\n{\"verdict\":\"GREEN\",\"summary\":\"Go ahead on a fixed budget.\"}\n```";
@@ -156,7 +156,7 @@ async fn prose_is_the_end_once_the_table_has_ended() {
     has_failed_after(&world, &sale, 6).await;
 }
 
-/// A reply that is no verdict is not asked for until one passes: that would be making one up.
+/// A reply that is not a valid verdict is not requested again until one passes: that would be making one up.
 #[tokio::test]
 async fn a_reply_that_is_no_verdict_is_the_end() {
     for (tier, fault) in [
@@ -173,7 +173,7 @@ async fn a_reply_that_is_no_verdict_is_the_end() {
     }
 }
 
-/// What broke off, or is empty, says nothing about the question: another call may succeed.
+/// A truncated or empty reply says nothing about the question, so another call may succeed.
 #[tokio::test]
 async fn a_reply_that_breaks_off_fails_a_call_and_not_the_sale() {
     for fault in [json!({ "text": "" }), json!({ "finish_reason": "MAX_TOKENS" }), json!({ "finish_reason": "OTHER" })]
@@ -185,7 +185,7 @@ async fn a_reply_that_breaks_off_fails_a_call_and_not_the_sale() {
     }
 }
 
-/// What a customer writes is data: it neither changes the instruction nor gets out of its field.
+/// A customer's text is data: it neither changes the instruction nor leaves its field.
 #[tokio::test]
 async fn a_question_that_gives_orders_is_still_only_a_question() {
     let world = World::beside_others().await;

@@ -1,4 +1,5 @@
-//! What becomes of a payment after the sale: refunds that fail, disputes, and what Stripe lists and sent no event for.
+//! Changes of a payment after the sale: refunds that fail, disputes, and changes that Stripe lists but sent no event
+//! for.
 
 use crate::{
     operators::{decide, listed},
@@ -12,7 +13,7 @@ async fn payment(world: &World, sale: &Sale) -> String {
     session["payment_intent"].as_str().expect("a payment").to_owned()
 }
 
-/// The sale's record once its money is in this state and the payment's history has what is named.
+/// The sale's record once its money is in this state and the payment's history meets the condition.
 async fn becomes(world: &World, sale: &Sale, state: &str, reported: impl Fn(&Value) -> bool) -> Value {
     eventually(&format!("the money of {} to be {state}", sale.session), SOON, async || {
         let document = world.aws.document(&sale.session, "SALE").await?;
@@ -21,7 +22,7 @@ async fn becomes(world: &World, sale: &Sale, state: &str, reported: impl Fn(&Val
     .await
 }
 
-/// An alert that names Stripe's object, as the topic sent it.
+/// Waits for the topic's alert that names Stripe's object.
 async fn alerted(world: &World, object: &Value, words: &str) {
     let id = object.as_str().expect("an id");
     eventually(&format!("an alert of {words}"), SOON, async || {
@@ -32,7 +33,7 @@ async fn alerted(world: &World, object: &Value, words: &str) {
     .await;
 }
 
-/// What a bank sends back is a human's again, and goes out once more, as another attempt.
+/// A refund that the bank returns is an operator's task again, and is issued once more, as another attempt.
 #[tokio::test]
 async fn a_refund_that_bounces_is_listed_and_issued_again() {
     let world = World::alone().await;
@@ -59,7 +60,7 @@ async fn a_refund_that_bounces_is_listed_and_issued_again() {
     assert!(bodies[1].contains(&format!("refund-{}-1", sale.session)), "another attempt, another key: {bodies:?}");
 }
 
-/// An inquiry takes nothing; what it escalates to does, until it is decided.
+/// An inquiry takes no money; the dispute after its escalation does, until it is decided.
 #[tokio::test]
 async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
     let world = World::beside_others().await;
@@ -75,12 +76,12 @@ async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
         world.stack.control("stripe/dispute", json!({ "id": inquiry["id"], "status": status })).await;
         becomes(&world, &sale, state, |payment| payment["disputes"][0]["status"] == status).await;
     }
-    // That it was won is alerted on too, but within a minute of the dispute's own alert it is in the log alone.
+    // The won dispute raises an alert too, but within a minute of the dispute's own alert it is only in the log.
     listed(&world, &["list"], &sale.session, false).await;
     assert_eq!(world.verdict(&sale.session).await.status, 200);
 }
 
-/// Two parts that are all of it.
+/// Two partial refunds that add up to the full amount.
 #[tokio::test]
 async fn parts_add_up() {
     let world = World::beside_others().await;
@@ -94,7 +95,7 @@ async fn parts_add_up() {
     becomes(&world, &sale, "refunded", |payment| payment["charge"]["returned"] == 500).await;
 }
 
-/// A Payment Link sale whose coupon left nothing to pay: nothing is made, a human is told, and decides.
+/// A Payment Link sale whose coupon reduced the price to zero: no verdict is made; an operator is alerted, and decides.
 #[tokio::test]
 async fn what_was_completed_without_a_payment_is_a_humans_to_give_away() {
     let world = World::alone().await;

@@ -1,11 +1,11 @@
-//! What operators do with the command line, on a deployed stack: every list is emptied by a decision, once.
+//! The operators' commands on a deployed stack: a decision removes each entry from its list, once.
 
 use crate::world::{SOON, Sale, World, email, question};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 use tests::{eventually, payment_link_session};
 
-/// The command line, built beside the test program, without an account of its own.
+/// The command line, built beside the test program, without credentials of its own.
 pub(crate) fn program() -> Command {
     let test = std::env::current_exe().expect("this program has a path");
     let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
@@ -23,7 +23,7 @@ pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
     command.output().expect("the command runs")
 }
 
-/// A command that decides something, by an operator, with its exit code.
+/// Runs a command that decides something in an operator's name; returns its exit code and output.
 pub(crate) fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let mut all = arguments.to_vec();
     all.extend(["--by", "dana", "--reason", "asked for by mail", "--yes", "--json"]);
@@ -33,7 +33,7 @@ pub(crate) fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String)
     (output.status.code(), text)
 }
 
-/// Whether a list names the session. The index may lag behind the table.
+/// Waits until a list contains the session, or no longer does. The index may lag behind the table.
 pub(crate) async fn listed(world: &World, list: &[&str], session: &str, expected: bool) {
     eventually(&format!("{list:?} to name {session}: {expected}"), SOON, async || {
         let mut arguments = list.to_vec();
@@ -73,7 +73,9 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     mailed_once(&world, &sale).await;
     listed(&world, &["deadletters", "list"], &sale.session, false).await;
     let records = world.records(&sale.session).await;
-    assert!(records.iter().any(|record| record["event"] == "operator" && record["by"] == "dana"), "{records:?}");
+    let decision = records.iter().find(|record| record["event"] == "operator" && record["by"] == "dana");
+    let identity = decision.unwrap_or_else(|| panic!("{records:?}"))["identity"].as_str().unwrap_or_default();
+    assert!(identity.starts_with("arn:aws:"), "{records:?}");
     let shown = oracle(&world, &["show", &sale.session]);
     let story = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.status.success() && story.contains("EMAIL_SENT") && !story.contains(&sale.email), "{story}");
@@ -169,7 +171,7 @@ async fn a_dropped_sale_is_tried_again_with_the_customers_reply() {
     assert_eq!(world.mails(&sale.email).await.len(), 2, "the question, and the verdict");
 }
 
-/// Stripe reports a refund while a mail waits: it is not sent any more.
+/// Stripe reports a refund while a mail waits: the mail is not sent.
 #[tokio::test]
 async fn a_refund_stops_what_is_still_to_be_sent() {
     let world = World::alone().await;
@@ -188,7 +190,7 @@ async fn a_refund_stops_what_is_still_to_be_sent() {
         (document["money"]["state"] == "refunded").then_some(())
     })
     .await;
-    // As if the mail were due: nothing but the refund holds it back.
+    // As if the mail were due: only the refund prevents it.
     world.as_if_long_ago(&sale.session).await;
     let retry = json!({
         "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
@@ -209,7 +211,7 @@ async fn waiting(world: &World, sale: &Sale) {
     .await;
 }
 
-/// The retry message is lost: the deadlines function sees that nothing happens, and sends the mail on its way again.
+/// The retry message is lost: the deadlines function notices the delay and orders the mail again.
 #[tokio::test]
 async fn a_lost_message_is_missed_and_replaced() {
     let world = World::alone().await;
@@ -250,7 +252,7 @@ async fn a_verdict_held_for_a_day_is_refunded_once() {
     assert_eq!(world.mails(&sale.email).await.len(), 1);
 }
 
-/// A paid session whose webhook never came is found by the daily comparison, and delivered.
+/// A paid session whose webhook never came is found by the daily comparison and delivered.
 #[tokio::test]
 async fn a_sale_that_nobody_was_told_of_is_found() {
     let world = World::alone().await;

@@ -1,4 +1,4 @@
-//! The content filter on deployed sales: what it holds back, and what it replaces.
+//! The content filter on deployed sales: what it holds and what it replaces.
 
 use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn dimension(analysis: &str) -> Value {
     json!({ "verdict": "GREEN", "analysis": analysis })
 }
 
-/// A Full Breakdown whose summary and first dimension are given.
+/// A Full Breakdown with this summary and this first dimension.
 fn full(summary: &str, stability: &str) -> Value {
     json!({
         "verdict": "GREEN",
@@ -60,7 +60,7 @@ async fn a_term_without_a_substitute_holds_the_verdict() {
     }
 }
 
-/// More than three replacements in one payload are contamination.
+/// More than three replacements in one payload count as contamination.
 #[tokio::test]
 async fn four_replacements_hold_the_verdict_and_three_do_not() {
     let world = World::alone().await;
@@ -100,7 +100,7 @@ async fn a_term_with_a_substitute_is_replaced_on_page_and_in_mail() {
     assert_eq!(world.aws.keys("QuarantineBucket", &sale.session).await, Vec::<String>::new());
 }
 
-/// The customer's own words may hold a term: they are not repeated, and the verdict comes all the same.
+/// A customer's own words may contain a term: they are not repeated, and the verdict is delivered nevertheless.
 #[tokio::test]
 async fn a_question_with_a_blocked_term_is_answered_and_not_echoed() {
     let world = World::beside_others().await;

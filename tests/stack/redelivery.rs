@@ -1,15 +1,15 @@
-//! Queues deliver at least once: what comes again changes nothing, and what nobody can read blocks nobody.
+//! Queues deliver at least once: a repeated message changes nothing, and an unreadable message blocks no others.
 
 use crate::world::{SOON, Sale, World, email, question};
 use serde_json::{Value, json};
 use tests::eventually;
 
-/// An order as the webhook puts it into the queue.
+/// An order as the webhook sends it to the queue.
 pub(crate) fn order(session: &str) -> Value {
     json!({ "kind": "order", "v": 1, "session_id": session, "received_at": 1_763_596_800_000_i64, "ordered_by": "webhook" })
 }
 
-/// A mail order as the verdict function puts it into the queue.
+/// A mail order as the verdict function sends it to the queue.
 pub(crate) fn mail_order(session: &str) -> Value {
     json!({ "kind": "mail", "v": 1, "session_id": session, "ordered_at": 1_763_596_800_000_i64 })
 }
@@ -57,14 +57,15 @@ async fn orders_at_once_are_one_sale() {
         world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
     }
     world.delivered(&sale).await;
-    // A second message about the mail waits for the first one's lease, so the queue of mails is not waited for.
+    // A second message about the mail waits for the lease of the first one, so the test does not wait for the mail
+    // queue.
     let worked_through = async || (world.aws.held("OrdersQueueUrl").await == 0).then_some(());
     eventually("the orders to be worked through", SOON, worked_through).await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
 }
 
-/// Stripe alone says whether a session is paid.
+/// Only Stripe's answer decides whether a session is paid.
 #[tokio::test]
 async fn an_order_of_an_unpaid_session_makes_no_verdict() {
     let world = World::alone().await;
@@ -75,7 +76,7 @@ async fn an_order_of_an_unpaid_session_makes_no_verdict() {
     let sale = Sale { session, question, email };
     assert_eq!(world.model_calls(&sale).await, 0);
     assert_eq!(world.aws.document(&sale.session, "VERDICT").await, None);
-    // Paid afterwards, it is a sale like any other.
+    // After a payment it is a sale like any other.
     world.pay(&sale.session, &sale.email, 1).await;
     world.delivered(&sale).await;
     assert_eq!(world.model_calls(&sale).await, 1);

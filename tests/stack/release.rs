@@ -1,4 +1,4 @@
-//! The verdict about a deployment, asked for by hand: the emulator has no CodeDeploy and evaluates no alarms.
+//! The verdict on a deployment, requested by hand: the emulator has no CodeDeploy and evaluates no alarms.
 
 use crate::{operators::oracle, world::World};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override(
     for observed in ["Smoke test 10/10", "No alarm is raised.", "The canary failed", "No resource with data"] {
         assert!(reasons.contains(observed), "{observed}: {reasons}");
     }
-    // Everything was observed. What the other tests make fail counts as the canary's errors.
+    // All figures were observed. Failures that other tests cause count as the canary's errors.
     assert!(!reasons.contains("Not observed"), "{reasons}");
     assert_ne!(last["verdict"], "NULL");
     let release = last["release"].as_str().expect("a release").to_owned();

@@ -1,4 +1,4 @@
-//! A delivered verdict that the cache has lost: it comes back from the archive, or else is made once more.
+//! A delivered verdict that the cache has lost: it is restored from the archive, or else made again.
 
 use crate::world::World;
 use serde_json::{Value, json};

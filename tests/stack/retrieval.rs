@@ -21,7 +21,7 @@ async fn an_unpaid_session_is_402_and_nothing_is_made_of_it() {
         assert!(reply.json()["error"].is_string(), "{}", reply.text);
         assert_eq!(world.aws.document(&session, "SALE").await, None);
     }
-    // Open, it leads back to Stripe's page; asked twice in a moment, too.
+    // An open session links back to Stripe's page, even for two requests in quick succession.
     for _ in 0..2 {
         let address = world.verdict(&opened).await.json()["payment_url"].clone();
         assert_eq!(address, world.stripe_session(&opened).await["url"]);
@@ -29,7 +29,7 @@ async fn an_unpaid_session_is_402_and_nothing_is_made_of_it() {
     }
 }
 
-/// Nobody learns from the reply whether an id could exist.
+/// The reply does not show whether an id could exist.
 #[tokio::test]
 async fn unknown_and_malformed_ids_get_the_same_404() {
     let world = World::beside_others().await;
@@ -69,7 +69,7 @@ async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
     world.faults_are_used_up().await;
 }
 
-/// Neither the webhook nor anything else has reported the sale; its page finds it paid and orders it.
+/// No webhook or other function has reported the sale; its page finds that it is paid and orders it.
 #[tokio::test]
 async fn a_lost_webhook_is_made_up_for_by_the_page() {
     let world = World::alone().await;

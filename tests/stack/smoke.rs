@@ -1,4 +1,4 @@
-//! The smoke test, run by the command line and by its function against the deployed stack.
+//! The smoke test on the deployed stack, run by the command line and by its function.
 
 use crate::{
     cache_health::look,
@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Value, json};
 use tests::eventually;
 
-/// What `oracle smoke --json` found, with its exit code.
+/// The result of `oracle smoke --json` and its exit code.
 fn smoke(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
     let mut all = vec!["smoke", "--json"];
     all.extend(arguments);
@@ -23,15 +23,14 @@ fn statuses(report: &Value) -> Vec<&str> {
     stages.iter().map(|stage| stage["status"].as_str().expect("a status")).collect()
 }
 
-/// Verification criteria 1 and 5: ten passes, a broadcast, and nothing left behind.
-/// A stack that somebody looks after: where looks at the cache have stopped, its health says so, and looks have stopped
-/// while tests run.
+/// A stack with a recent cache check: without one its health is degraded, and no checks are scheduled while tests run.
 async fn looked_after() -> World {
     let world = World::alone().await;
     look(&world).await;
     world
 }
 
+/// Verification criteria 1 and 5: ten passes, a broadcast, and nothing left behind.
 #[tokio::test]
 async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     let world = looked_after().await;
@@ -71,7 +70,7 @@ async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     }
 }
 
-/// Verification criteria 2 and 4, with the model down: the spec's own example. The stages behind it are tried.
+/// Verification criteria 2 and 4, with the model down: the spec's own example. The later stages still run.
 #[tokio::test]
 async fn a_model_that_is_down_fails_stage_five_and_a_run_that_nobody_watches_alerts() {
     let world = looked_after().await;
@@ -122,7 +121,7 @@ async fn a_production_key_calls_nobody() {
     assert_eq!(calls, json!([]), "not one vendor call");
 }
 
-/// The function, as its schedule starts it.
+/// The function, invoked as its schedule does.
 #[tokio::test]
 async fn the_function_runs_the_same_test() {
     let world = looked_after().await;
@@ -134,7 +133,8 @@ async fn the_function_runs_the_same_test() {
         alerts.iter().any(|line| line.contains("[SMOKE] Oracle pipeline: 10/10 PASS (")).then_some(())
     })
     .await;
-    // The table is the test's alone, so what was added is this run's; the log of a day is in the order of its numbers.
+    // The test has the table for itself, so the new records are this run's; the records of a day are in the order of
+    // their numbers.
     let runs = world.function_records("smoke-test", "smoke_test").await;
     let own: Vec<&Value> = runs.iter().skip(before).collect();
     assert!(own.iter().any(|run| run["trigger"] == "cron" && run["passed"] == 10), "{own:?}");

@@ -1,4 +1,4 @@
-//! Stripe's own fixtures through the deployed webhook: objects that nobody here made up, with fields that we do not read.
+//! Stripe's own fixtures through the deployed webhook: objects that we did not write, with fields that we do not read.
 
 use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use tests::unique;
 
 const DEAD_LETTERS: [&str; 3] = ["OrdersDeadLettersUrl", "NoticesDeadLettersUrl", "PaymentsDeadLettersUrl"];
 
-/// One of the objects in stripe_fixtures.json, or a bare one.
+/// One of the objects in stripe_fixtures.json, or a minimal one.
 fn fixture(kind: &str) -> Value {
-    // Of what our checkout did not make, its type is all that is read.
+    // Of an object that our checkout did not make, the function reads only the type.
     if ["subscription", "invoice"].contains(&kind) {
         return json!({ "object": kind, "metadata": {}, "parent": null });
     }
@@ -16,7 +16,7 @@ fn fixture(kind: &str) -> Value {
     all.get(kind).unwrap_or_else(|| panic!("no fixture of a {kind}")).clone()
 }
 
-/// What an event of this type is about.
+/// The kind of object in an event of this type.
 fn kind_of(event: &str) -> &'static str {
     match event.split('.').collect::<Vec<_>>().as_slice() {
         ["checkout", "session", ..] => "checkout.session",
@@ -37,7 +37,8 @@ fn event(kind: &str, object: &Value) -> Value {
     })
 }
 
-/// Every type that is handled is acknowledged with Stripe's own object, and what nobody here bought is nobody's work.
+/// Every handled event type is acknowledged with Stripe's own object, and an object that was not bought here causes no
+/// work.
 #[tokio::test]
 async fn every_handled_event_about_somebody_elses_payment_is_acknowledged() {
     let world = World::alone().await;
@@ -58,7 +59,7 @@ async fn every_handled_event_about_somebody_elses_payment_is_acknowledged() {
     assert_eq!(world.aws.document(session, "SALE").await, None, "an unpaid session is no sale");
 }
 
-/// The fixture of a session as a purchase of ours becomes a sale, whatever else is in it.
+/// A session fixture with the data of a purchase here becomes a sale, whatever other fields it has.
 #[tokio::test]
 async fn the_session_of_the_fixtures_becomes_a_sale() {
     let world = World::beside_others().await;
@@ -72,7 +73,7 @@ async fn the_session_of_the_fixtures_becomes_a_sale() {
         ("amount_subtotal", json!(100)),
         ("amount_total", json!(100)),
         ("currency", json!("cad")),
-        // A payment in the currency of the price.
+        // The payment is in the currency of the price.
         ("currency_conversion", Value::Null),
         ("metadata", json!({ "tier": "quick", "q0": question, "qn": "1" })),
     ] {

@@ -17,7 +17,7 @@ fn names(object: &Value) -> Vec<&str> {
     names
 }
 
-/// The verdict has the blocks of its tier, whole, and no others.
+/// Checks that the verdict has all blocks of its tier and no others.
 fn has_the_form_of(tier: &str, verdict: &Value) {
     let blocks: &[&str] = match tier {
         "quick" => &["summary", "verdict"],
@@ -43,7 +43,7 @@ fn has_the_form_of(tier: &str, verdict: &Value) {
     }
 }
 
-/// Every text of a verdict.
+/// All texts of a verdict.
 fn texts(verdict: &Value) -> Vec<String> {
     match verdict {
         Value::String(text) => vec![text.clone()],
@@ -138,7 +138,7 @@ async fn a_strategy_session_bought_by_payment_link() {
     by_link("strategy").await;
 }
 
-/// NULL is a verdict like any other.
+/// A verdict of NULL is delivered like any other.
 #[tokio::test]
 async fn a_verdict_of_null_is_delivered_too() {
     let world = World::alone().await;

@@ -1,4 +1,4 @@
-//! Trouble with the mailbox and with Stripe.
+//! Failures of the mailbox and of Stripe.
 
 use crate::world::{SOON, Sale, World, email, question};
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ async fn has_one_mail(world: &World, sale: &Sale) {
     world.faults_are_used_up().await;
 }
 
-/// The reply to creating the draft is lost: that draft is never sent, and the next attempt, made at once, makes its own.
+/// The reply to creating the draft is lost: that draft is never sent; the next attempt follows at once and creates its
+/// own.
 #[tokio::test]
 async fn a_lost_reply_to_creating_the_draft() {
     let world = World::alone().await;
@@ -23,7 +24,7 @@ async fn a_lost_reply_to_creating_the_draft() {
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 2, "two drafts, of which one is sent");
 }
 
-/// The reply to sending is lost: the mail is found among the sent ones and not sent again.
+/// The reply to sending is lost: the mail is found in the sent items and not sent again.
 #[tokio::test]
 async fn a_lost_reply_to_sending() {
     let world = World::alone().await;
@@ -34,7 +35,8 @@ async fn a_lost_reply_to_sending() {
     world.drained().await;
 }
 
-/// The reply to sending is lost and the sent copy is not listed yet: the retries look again, and nothing is sent twice.
+/// The reply to sending is lost and the sent copy is not listed yet: the retries check again, and nothing is sent
+/// twice.
 #[tokio::test]
 async fn a_sent_copy_that_appears_late() {
     let world = World::alone().await;
@@ -48,7 +50,7 @@ async fn a_sent_copy_that_appears_late() {
     world.drained().await;
 }
 
-/// The mailbox refuses to send for a moment: the very draft that was recorded goes out at once.
+/// The mailbox refuses to send for a moment: the recorded draft is sent at once.
 #[tokio::test]
 async fn a_busy_mailbox() {
     let world = World::alone().await;
@@ -58,7 +60,7 @@ async fn a_busy_mailbox() {
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
 }
 
-/// The mailbox is down for longer: the retry function sends the recorded draft (the waits are a second here).
+/// The mailbox is down for longer: the retry function sends the recorded draft (the delays are one second here).
 #[tokio::test]
 async fn a_mailbox_that_is_down_for_a_while() {
     let world = World::alone().await;
@@ -72,7 +74,7 @@ async fn a_mailbox_that_is_down_for_a_while() {
     world.drained().await;
 }
 
-/// It stays down: after the last attempt the mail is a dead letter, and stays one.
+/// The mailbox stays down: after the last attempt the mail is a dead letter, and remains one.
 #[tokio::test]
 async fn a_mailbox_that_stays_down() {
     let world = World::alone().await;
@@ -93,7 +95,7 @@ async fn a_mailbox_that_stays_down() {
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page has the verdict all the same");
 }
 
-/// A throttled mailbox is left alone for at least a minute, whatever the schedule says (Email Retry, VER-05).
+/// A throttled mailbox is not called for at least a minute, whatever the schedule says (Email Retry, VER-05).
 #[tokio::test]
 async fn a_throttled_mailbox() {
     let world = World::alone().await;
@@ -116,7 +118,7 @@ async fn a_throttled_mailbox() {
     has_one_mail(&world, &sale).await;
 }
 
-/// A token that Graph no longer takes is replaced in the same breath.
+/// A token that Graph no longer accepts is replaced at once.
 #[tokio::test]
 async fn a_refused_token() {
     let world = World::alone().await;
@@ -126,7 +128,7 @@ async fn a_refused_token() {
     assert!(!world.calls("login", "/token").await.is_empty(), "a new token was asked for");
 }
 
-/// A refusal for good ends the mail with a record; the verdict stays on the page.
+/// A permanent refusal ends the mail with a record; the verdict stays on the page.
 #[tokio::test]
 async fn a_mailbox_that_refuses_for_good() {
     let world = World::alone().await;
@@ -157,8 +159,8 @@ async fn a_session_without_an_address_is_delivered_on_its_page_alone() {
     assert!(failed[0]["email"].is_null() && failed[0]["error_detail"].is_string(), "{}", failed[0]);
 }
 
-/// Stripe is down when the verdict function asks whether the session is paid: no verdict for now, and the page sets it
-/// going again.
+/// Stripe is down when the verdict function asks whether the session is paid: there is no verdict for now, and the page
+/// orders it again.
 #[tokio::test]
 async fn stripe_down_at_verdict_time() {
     let world = World::alone().await;

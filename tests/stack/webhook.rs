@@ -1,4 +1,4 @@
-//! POST /api/webhook: what is refused, what is acknowledged, and what becomes a sale.
+//! POST /api/webhook: which events are refused, which are acknowledged, and which become a sale.
 
 use crate::world::{Reply, Sale, World, email, question};
 use domain::{Secret, Timestamp};
@@ -11,7 +11,7 @@ fn event(kind: &str, session: &Value) -> Value {
     json!({ "id": format!("evt_{}", unique()), "object": "event", "type": kind, "data": { "object": session } })
 }
 
-/// The signature that Stripe would have made so many seconds from now, with the given secret.
+/// Stripe's signature with the given secret, at a time that many seconds from now.
 fn signed(secret: &str, body: &[u8], seconds: i64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
     let at = Timestamp::from_seconds(i64::try_from(now).expect("a time") + seconds);
@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-/// A sale that exists at Stripe and of which no webhook has come.
+/// A sale that exists at Stripe and whose webhook has not arrived.
 async fn planted(world: &World) -> (Sale, Value) {
     let (question, email) = (question(), email());
     let object = payment_link_session("quick", &question, &email);
@@ -52,7 +52,7 @@ async fn a_valid_event_is_acknowledged_and_becomes_a_sale() {
     world.delivered(&sale).await;
 }
 
-/// While a secret is rolled Stripe signs with both: any match is enough, wherever it stands.
+/// While a secret is rolled, Stripe signs with both: one match is enough, at any position.
 #[tokio::test]
 async fn one_good_signature_among_several_is_enough() {
     let world = World::beside_others().await;
@@ -93,7 +93,7 @@ async fn what_stripe_did_not_sign_is_refused_and_nothing_happens() {
         let reply = world.post_event(Some(&good), tampered.as_bytes()).await;
         assert_eq!(reply.status, 400, "{}", reply.text);
     }
-    // A signature that is nearly too old still counts: it is the age that is refused, not the header.
+    // A signature that is nearly too old is still accepted: the refusals above were for the age, not for the header.
     let nearly = signed(world.secret(), b"{}", -290);
     let unread = world.post_event(Some(&nearly), b"{}").await;
     assert_eq!(unread.json()["code"], "event_malformed", "{}", unread.text);
@@ -153,7 +153,7 @@ async fn other_events_and_unpaid_sessions_are_acknowledged_and_nothing_happens()
     assert_eq!(world.model_calls(&sale).await, 0);
 }
 
-/// A payment that takes days: the session completes unpaid, and the money comes later.
+/// A payment that takes days: the session completes unpaid, and the money arrives later.
 #[tokio::test]
 async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     let world = World::alone().await;
@@ -173,7 +173,7 @@ async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     assert_eq!(paid["status"], 200, "{paid}");
     world.delivered(&sale).await;
 
-    // Stripe does not promise any order: the first event comes once more, now telling of a paid session.
+    // Stripe guarantees no order of events: the first event arrives again, now with a paid session.
     let again = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
     assert_eq!(again["status"], 200, "{again}");
     world.drained().await;
@@ -198,9 +198,9 @@ async fn ten_deliveries_at_once_are_one_sale() {
     assert_eq!(entries.len(), 1, "{entries:?}");
 }
 
-/// Paid, but without a usable tier or question: operators are alerted, the customer is asked for the question by one
-/// mail, the log has the paid event and the amount, and the page shows the fixed sentence (Silent Drop, verification
-/// criteria 1 to 4).
+/// Paid, but without a usable tier or question: operators are alerted, one mail asks the customer for the question, the
+/// log has the paid event and the amount, and the page shows the fixed sentence (Silent Drop, verification criteria 1
+/// to 4).
 #[tokio::test]
 async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     let world = World::alone().await;

@@ -1,4 +1,4 @@
-//! One test's turn at the stack, and what a customer and the vendors do there.
+//! A test's access to the stack, and the actions of a customer and of the vendors there.
 
 use crate::aws::Aws;
 use reqwest::{Method, header::HeaderMap};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tests::{Stack, eventually, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A message that finds another's lease waits for its end: a queue is empty only after the leases of what it held.
+/// A message that finds another worker's lease waits for its end, so a queue is empty only after all leases have ended.
 const LEASES: Duration = Duration::from_secs(240);
 
-/// How long anything may take that is not waited for by a person.
+/// The time limit for everything that no customer waits for.
 pub(crate) const SOON: Duration = Duration::from_secs(90);
 
-/// A word that is in every question asked here and in no other text: where it turns up, a question has leaked.
+/// A word in every question of these tests and in no other text: a place that contains it has leaked a question.
 pub(crate) const CANARY: &str = "lighthouse";
 
-/// The domain of every address used here, with the same purpose.
+/// The domain of every address of these tests, for the same purpose.
 pub(crate) const MAIL_DOMAIN: &str = "@customers.example.com";
 
 static TURN: RwLock<()> = RwLock::const_new(());
@@ -34,14 +34,14 @@ pub(crate) struct World {
     _turn: Turn,
 }
 
-/// What the site answered.
+/// A reply of the site.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-/// One sale, as its buyer knows it.
+/// One sale, with what its buyer knows.
 pub(crate) struct Sale {
     pub(crate) session: String,
     pub(crate) question: String,
@@ -49,7 +49,7 @@ pub(crate) struct Sale {
 }
 
 impl Reply {
-    /// The body as JSON; null when it is not JSON.
+    /// The body as JSON; null if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
@@ -61,18 +61,18 @@ impl Reply {
 }
 
 impl Sale {
-    /// The part of the question that no other question has.
+    /// The unique part of the question.
     pub(crate) fn mark(&self) -> &str {
         self.question.rsplit(' ').next().expect("a question has words")
     }
 }
 
-/// A question that nobody else asks.
+/// A unique question.
 pub(crate) fn question() -> String {
     format!("Should I rent out the {CANARY} on my land? {}", unique())
 }
 
-/// An address that nobody else has.
+/// A unique address.
 pub(crate) fn email() -> String {
     format!("buyer-{}{MAIL_DOMAIN}", unique())
 }
@@ -84,12 +84,12 @@ impl World {
         Self { aws: Aws::of(&stack), http: http.expect("an HTTP client"), stack, _turn: turn }
     }
 
-    /// A turn for a test that plans no faults.
+    /// Access for a test that plans no faults; other such tests run at the same time.
     pub(crate) async fn beside_others() -> Self {
         Self::new(Turn::Beside { _turn: TURN.read().await })
     }
 
-    /// A turn during which nothing else happens, beginning with an empty sandbox and empty queues.
+    /// Exclusive access, with an empty sandbox and empty queues at the start.
     pub(crate) async fn alone() -> Self {
         let world = Self::new(Turn::Alone { _turn: TURN.write().await });
         for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl"] {
@@ -161,12 +161,13 @@ impl World {
     pub(crate) async fn answered(&self, session: &str) -> Reply {
         eventually(&format!("an end of {session}"), SOON, async || {
             let reply = self.verdict(session).await;
-            (reply.json()["status"] != "pending").then_some(reply)
+            // The page asks again after either.
+            (reply.status != 429 && reply.json()["status"] != "pending").then_some(reply)
         })
         .await
     }
 
-    /// The sale's record once nobody has anything left to do for it.
+    /// The sale's record once no work is left for it.
     pub(crate) async fn settled(&self, session: &str) -> Value {
         eventually(&format!("the sale {session} to be settled"), SOON, async || {
             let sale = self.aws.document(session, "SALE").await?;
@@ -183,7 +184,7 @@ impl World {
         .await
     }
 
-    /// The page's reply of a sale that is delivered, once its mail is out too.
+    /// The page's reply for a delivered sale, once its mail is sent too.
     pub(crate) async fn delivered(&self, sale: &Sale) -> Value {
         let reply = self.answered(&sale.session).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
@@ -192,8 +193,8 @@ impl World {
         reply.json()
     }
 
-    /// Waits until the queues are empty: whatever was sent has been worked on and nothing came of it that is to be
-    /// done later. For tests alone.
+    /// Waits until the queues are empty: all messages are processed, and none has caused later work. Only for tests
+    /// that run alone.
     pub(crate) async fn drained(&self) {
         for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl"] {
             eventually(&format!("{queue} to be empty"), LEASES, async || {
@@ -203,7 +204,7 @@ impl World {
         }
     }
 
-    /// Fails unless every planned fault was met.
+    /// Fails unless every planned fault was used.
     pub(crate) async fn faults_are_used_up(&self) {
         let (_, pending) = self.stack.get(&format!("{}/control/faults", self.stack.sandbox)).await;
         for (target, faults) in pending.as_object().expect("faults by target") {
@@ -211,7 +212,7 @@ impl World {
         }
     }
 
-    /// The vendor calls that hold `part` in their path or body, in order.
+    /// The vendor calls that contain `part` in their path or body, in order.
     pub(crate) async fn calls(&self, target: &str, part: &str) -> Vec<Value> {
         let (_, calls) = self.stack.get(&format!("{}/control/calls?target={target}", self.stack.sandbox)).await;
         let holds =
@@ -219,7 +220,7 @@ impl World {
         calls.as_array().expect("calls").iter().filter(|call| holds(call)).cloned().collect()
     }
 
-    /// A session as Stripe has it.
+    /// A session as Stripe returns it.
     pub(crate) async fn stripe_session(&self, session: &str) -> Value {
         let url = format!("{}/stripe/v1/checkout/sessions/{session}", self.stack.sandbox);
         let request = self.http.get(url).header("authorization", "Bearer sk_test_sandbox");
@@ -227,7 +228,7 @@ impl World {
         serde_json::from_str(&reply).expect("a session")
     }
 
-    /// Makes a sale look as if nothing had happened to it for days: time cannot pass in a test.
+    /// Makes a sale look as if nothing had happened to it for days, because a test cannot let time pass.
     pub(crate) async fn as_if_long_ago(&self, session: &str) {
         self.aws
             .change_sale(session, |item, sale| {
@@ -241,12 +242,12 @@ impl World {
             .await;
     }
 
-    /// How often the model was asked about a sale.
+    /// The number of model calls for a sale.
     pub(crate) async fn model_calls(&self, sale: &Sale) -> usize {
         self.calls("gemini", sale.mark()).await.len()
     }
 
-    /// Every mail accepted for an address.
+    /// All mails that were accepted for an address.
     pub(crate) async fn mails(&self, email: &str) -> Vec<Value> {
         let (_, mails) = self.stack.get(&format!("{}/control/mails", self.stack.sandbox)).await;
         mails.as_array().expect("mails").iter().filter(|mail| mail["to"].to_string().contains(email)).cloned().collect()
@@ -261,7 +262,7 @@ impl World {
         lines
     }
 
-    /// What the log holds of one kind of a function's events, in the order of its numbers.
+    /// A function's records of one event kind in the log, in the order of their numbers.
     pub(crate) async fn function_records(&self, function: &str, event: &str) -> Vec<Value> {
         let mut found = Vec::new();
         for key in self.aws.keys("AuditBucket", &format!("/function/{function}/")).await {
@@ -280,7 +281,7 @@ impl World {
         lines.iter().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// How many records of the session have this source and status.
+    /// The number of records of the session with this source and status.
     pub(crate) async fn count(&self, session: &str, source: &str, status: &str) -> usize {
         let records = self.records(session).await;
         records.iter().filter(|record| record["source"] == source && record["status"] == status).count()

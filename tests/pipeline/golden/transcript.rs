@@ -1,4 +1,4 @@
-//! A scenario at work: acts on a simulated sale, and writes down what changed after each act.
+//! Runs a scenario: acts on a simulated sale, and writes down what each act changed.
 
 use crate::simulator::Simulator;
 use domain::{SessionId, Timestamp, metric};
@@ -13,14 +13,14 @@ use testkit::world::State;
 
 const BEGAN: i64 = 1_800_000_000_000;
 
-/// A simulated sale with the transcript of what happened to it.
+/// A simulated sale with the transcript of its acts.
 pub(crate) struct Transcript {
     pub(crate) sim: Simulator,
     text: String,
     seen: Seen,
 }
 
-/// What the transcript has written already.
+/// The state that the transcript already contains.
 #[derive(Default)]
 struct Seen {
     sales: BTreeMap<SessionId, Value>,
@@ -50,7 +50,7 @@ impl Transcript {
         without_hashes(&self.text)
     }
 
-    /// Does something, and writes down what it answered and what it changed.
+    /// Performs an act, and writes down its answer and its changes.
     pub(crate) fn act(&mut self, what: &str, act: impl FnOnce(&mut Simulator) -> String) -> &mut Self {
         let answer = act(&mut self.sim);
         writeln!(self.text, "== {:+} ms: {what}", self.sim.now().as_millis() - BEGAN).unwrap();
@@ -61,7 +61,7 @@ impl Transcript {
 
     /// Delivers one message.
     pub(crate) fn step(&mut self) -> bool {
-        // The queue gives its messages to the simulator, which numbers them anew.
+        // The simulator takes the messages from the queue and numbers them again.
         self.seen.queued = 0;
         let Some(finished) = self.sim.step() else { return false };
         let answer = if finished { "finished" } else { "comes again" };
@@ -92,7 +92,7 @@ impl Transcript {
         self.act(&format!("{hours} h later the deadlines function runs"), |sim| format!("{:?}", sim.deadlines()))
     }
 
-    /// What was written since the last look.
+    /// Writes down the changes since the last call.
     fn note(&mut self) {
         let (text, seen) = (&mut self.text, &mut self.seen);
         let state = self.sim.world.state();
@@ -106,7 +106,7 @@ impl Transcript {
                     writeln!(text, "saved {} version {version}:", session.as_str()).unwrap();
                     changed_fields(text, &before, &seen.sales[session]);
                 }
-                // The first time, and where records or alerts are kept in it, as a whole.
+                // The whole sale is written the first time, and whenever it contains records or alerts.
                 _ => stored(text, session, *version, sale),
             }
         }
@@ -156,8 +156,9 @@ impl Transcript {
     }
 }
 
-/// The block list grows with every name that must not be said, and the chain's hashes with it: its version and hash have
-/// a name here, and the hashes of the chain a number each. `shared/audit/golden` pins the chain itself.
+/// Replaces values that change without a change of behaviour: every new term changes the block list's version and hash,
+/// and with them all hashes of the chain. The list's version and hash become names, the chain's hashes become numbers.
+/// `shared/audit/golden` pins the chain itself.
 fn without_hashes(text: &str) -> String {
     let list = filter::Filter::embedded();
     let text = text.replace(list.list_hash(), "LIST_HASH").replace(list.list_version(), "LIST_VERSION");
@@ -189,7 +190,7 @@ fn stored(text: &mut String, session: &SessionId, version: u64, sale: &domain::S
     writeln!(text, "stored {} version {version}: {}", session.as_str(), json(sale)).unwrap();
 }
 
-/// The fields of a saved sale that differ from what was saved before; the outermost ones only.
+/// Writes the fields of a saved sale that differ from the previous version; only the outermost fields.
 fn changed_fields(text: &mut String, before: &Value, after: &Value) {
     let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -201,7 +202,7 @@ fn changed_fields(text: &mut String, before: &Value, after: &Value) {
     }
 }
 
-/// Everything that is stored under a name and can be written again.
+/// Every stored object that has a name and can be overwritten.
 fn documents(state: &State) -> Vec<(String, String)> {
     let mut documents = Vec::new();
     for (session, verdict) in &state.cache {

@@ -1,27 +1,27 @@
-//! A month at a number of sales: what it costs, and which limit is reached first.
+//! A month with a given number of sales: its cost, and the limit that is reached first.
 
 use crate::prices::{Prices, Quota};
 use serde_json::{Value, json};
 
-/// Months for which the log and the archive are kept: seven years.
+/// The months for which the log and the archive are stored: seven years.
 const KEPT_MONTHS: f64 = 84.0;
 const SECONDS_OF_MONTH: f64 = 30.0 * 86_400.0;
-/// The busiest minute of a month beside its average.
+/// The busiest minute of a month as a multiple of the average minute.
 const PEAK: f64 = 5.0;
-/// What the functions log of a sale: some twenty-five lines of 400 bytes.
+/// The bytes that the functions log for a sale: about twenty-five lines of 400 bytes.
 const LOG_BYTES: f64 = 10_000.0;
-/// Question, instructions and a Full Breakdown, thoughts included.
+/// The tokens of the question, the instructions and a Full Breakdown, with the thoughts.
 const TOKENS: f64 = 4_000.0;
-/// Seconds for which a verdict takes an execution: the model's, and those of all other functions together.
+/// The seconds of execution per verdict: the model's, and those of all other functions together.
 const GENERATING_SECONDS: f64 = 12.0;
 const OTHER_SECONDS: f64 = 2.0;
-/// What a stack has whether it sells or not: alarms, secrets and keys of template.yaml.
-const ALARMS: f64 = 77.0;
-const SECRETS: f64 = 8.0;
-const KEYS: f64 = 2.0;
+/// The fixed resources of a stack, with or without sales: alarms, secrets and keys of template.yaml.
+const ALARMS: f64 = 84.0;
+const SECRETS: f64 = 10.0;
+const KEYS: f64 = 3.0;
 const GIGABYTE: f64 = 1e9;
 
-/// What one sale takes.
+/// The resources that one sale uses.
 pub(crate) struct Sale {
     pub(crate) requests: f64,
     pub(crate) compute: f64,
@@ -37,7 +37,7 @@ fn cents(dollars: f64) -> f64 {
     (dollars * 100.0).round() / 100.0
 }
 
-/// The lines of one month.
+/// The priced lines of one month.
 pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
     let usd = |name| prices.usd(name);
     let gigabytes = |bytes: f64| bytes * sales / GIGABYTE;
@@ -68,7 +68,7 @@ pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
     lines
 }
 
-/// How much of a limit is used in the busiest minute.
+/// The share of a limit that is used in the busiest minute.
 fn share(quota: &Quota, sale: &Sale, sales: f64) -> f64 {
     let rate = sales / SECONDS_OF_MONTH * if quota.even { 1.0 } else { PEAK };
     let each = match quota.of.as_str() {

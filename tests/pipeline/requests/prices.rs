@@ -1,4 +1,4 @@
-//! infra/prices.toml.
+//! The prices and limits in infra/prices.toml.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -11,17 +11,17 @@ pub(crate) struct Prices {
     pub(crate) quota: Vec<Quota>,
 }
 
-/// What something lets through.
+/// A limit of a service.
 #[derive(Deserialize)]
 pub(crate) struct Quota {
     pub(crate) name: String,
     pub(crate) per_second: f64,
-    /// What counts against it.
+    /// What counts against the limit.
     pub(crate) of: String,
-    /// Whether it is over a day, so that no peak matters.
+    /// Whether the limit applies to a whole day, so that peaks do not matter.
     #[serde(default)]
     pub(crate) even: bool,
-    /// What to do once it is reached.
+    /// What to do when the limit is reached.
     pub(crate) then: String,
 }
 

@@ -1,0 +1,110 @@
+//! The Bridge on the chat's page: a customer reads and accepts the agreement with the keyboard, writes, and sees a
+//! closed thread.
+
+use crate::browser::Browser;
+use crate::chat::{is_accessible, sign_in};
+use crate::stack::{poll, unique};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// The operators' command line, built beside the test program.
+pub(crate) fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
+    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
+    program
+}
+
+fn oracle(browser: &Browser, arguments: &[&str]) -> Value {
+    let mut command = Command::new(program());
+    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
+        command.env_remove(name);
+    }
+    command.args(arguments).arg("--json").arg("--stack").arg(browser.stack.directory.join("stack.json"));
+    let output = command.output().expect("the command runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The digits of the Bridge that was accepted last; the index may lag behind the table.
+async fn newest(browser: &Browser, before: usize) -> String {
+    let found = poll(SOON, async || {
+        let rows = oracle(browser, &["bridge", "list"]);
+        let rows = rows.as_array()?;
+        let newest = rows.iter().max_by_key(|row| row["accepted_at"].to_string())?;
+        (rows.len() > before).then(|| newest["bridge"].as_str().map(str::to_owned))?
+    });
+    found.await.expect("a Bridge")
+}
+
+fn in_a_month() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
+    let seconds = i64::try_from(since).expect("a time") + 30 * 86_400;
+    domain::Timestamp::from_seconds(seconds).to_date()
+}
+
+#[tokio::test]
+async fn the_agreement_is_accepted_and_the_thread_is_used() {
+    let browser = Browser::open().await;
+    let address = sign_in(&browser).await;
+    let before = oracle(&browser, &["bridge", "list"]).as_array().expect("rows").len();
+    browser.see("#bridge-read").await;
+    assert!(!browser.sees("#bridge-say").await, "nothing can be posted yet");
+    browser.run("document.getElementById('bridge-read').focus(); return null").await;
+    browser.press("\u{e007}").await;
+    browser.see("#agreement-text").await;
+    assert!(browser.text("#agreement-text").await.contains("Non-Disclosure Agreement"));
+    is_accessible(&browser, "bridge-agreement").await;
+    browser.click("#agreement-send").await;
+    browser.see("#agreement-error").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "agreement-name");
+    is_accessible(&browser, "bridge-refused").await;
+    browser.type_into("#agreement-name", "Sam Example").await;
+    browser.type_into("#agreement-email", &address).await;
+    browser.click("#agreement-send").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "agreement-yes", "the box is needed");
+    browser.press(" ").await;
+    assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, true);
+    browser.click("#agreement-send").await;
+    let accepted = poll(SOON, async || (!browser.sees("#agreement").await).then_some(())).await;
+    assert!(accepted.is_some(), "{}", browser.text("#bridge").await);
+    assert!(browser.text("#bridge-text").await.contains("You have accepted"));
+
+    let digits = newest(&browser, before).await;
+    let decision = ["--by", "dana", "--reason", "asked for by mail", "--yes"];
+    oracle(&browser, &[&["bridge", "grant", &digits, "--expires", &in_a_month()][..], &decision].concat());
+    browser.visit("/chat").await;
+    browser.see("#bridge-say").await;
+    assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-error").await;
+    let mark = unique();
+    browser.type_into("#bridge-message", &format!("May we speak about the lease? <b>{mark}</b>")).await;
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-thread .own").await;
+    assert!(browser.text("#bridge-thread").await.contains(&format!("<b>{mark}</b>")), "shown as text");
+    let file = std::env::temp_dir().join(format!("oracle-bridge-{mark}.txt"));
+    std::fs::write(&file, "Yes. Please send us the lease.").expect("a file");
+    let path = file.to_str().expect("a path");
+    oracle(&browser, &[&["bridge", "reply", &digits, "--file", path][..], &decision].concat());
+    std::fs::remove_file(&file).expect("its end");
+    browser.visit("/chat#bridge").await;
+    browser.see("#bridge-thread .said:not(.own)").await;
+    let thread = browser.text("#bridge-thread").await;
+    assert!(thread.contains("42 Sisters AI") && !thread.contains("dana"), "{thread}");
+    is_accessible(&browser, "bridge-thread").await;
+
+    oracle(&browser, &[&["bridge", "revoke", &digits][..], &decision].concat());
+    browser.type_into("#bridge-message", "One more thing.").await;
+    browser.click("#bridge-send").await;
+    let closed = poll(SOON, async || (!browser.sees("#bridge-say").await).then_some(())).await;
+    assert!(closed.is_some() && browser.text("#bridge-text").await.contains("closed"));
+    is_accessible(&browser, "bridge-closed").await;
+    let count = browser.run("return document.querySelectorAll('#bridge-thread .said').length").await;
+    assert_eq!(count, json!(2), "nothing was posted after the revocation");
+    browser.close().await;
+}

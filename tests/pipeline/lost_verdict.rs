@@ -1,0 +1,140 @@
+//! A verdict that neither the cache nor the archive holds before its mail is sent: it is made again without the
+//! customer's page (infra/decisions/verdict-retry.md).
+
+use crate::simulator::{Simulator, body, quick};
+use domain::{
+    ports::MailError,
+    sale::{Fulfilment, Mail, VERDICT_LOST},
+};
+use std::time::Duration;
+use testkit::{Fault, Plan};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+const FIRST: &str = "Demand is real and the format fits.";
+const SECOND: &str = "Demand is real and the rent is low.";
+
+/// A sale whose verdict is made, and then lost. Not archived: its order is still in the queue, and its mail too.
+fn lost(is_archived: bool) -> Simulator {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", FIRST));
+    sim.stripe_delivers();
+    if !is_archived {
+        sim.world.plan(Plan::none().whenever("archive.keep", Fault::Fail));
+    }
+    assert_eq!(sim.step(), Some(is_archived));
+    sim.world.plan(Plan::none());
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ready { archived, .. } if *archived == is_archived));
+    lose(&sim);
+    sim
+}
+
+fn lose(sim: &Simulator) {
+    sim.model_says(&quick("GREEN", SECOND));
+    let mut state = sim.world.state();
+    state.cache.clear();
+    state.archive.clear();
+}
+
+/// Lets the queues and the deadlines function work for an hour.
+fn an_hour(sim: &mut Simulator) {
+    let until = sim.now().plus(Duration::from_secs(3600));
+    let mut deadline = sim.now();
+    while sim.now() < until {
+        if deadline <= sim.now() {
+            let _ = sim.deadlines();
+            deadline = sim.now().plus(Duration::from_secs(300));
+        }
+        if sim.step().is_none() {
+            sim.world.advance(Duration::from_secs(60));
+        }
+    }
+}
+
+fn assert_made_again(sim: &mut Simulator, what: &str) {
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ready { archived: true, .. }), "{what}");
+    assert!(matches!(sim.sale().mail(), Mail::Sent { .. }), "{what}: {:?}", sim.sale().mail());
+    let page = body(&sim.page().unwrap());
+    assert_eq!((&page["verdict"]["summary"], &page["regen"]), (&SECOND.into(), &true.into()), "{what}");
+    let state = sim.world.state();
+    assert_eq!(state.sent.len(), 1, "{what}");
+    assert!(state.sent[0].1.body.contains(SECOND), "{what}: the mail shows what the page shows");
+    let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+    assert!(alerts.any(|alert| alert.line.contains(VERDICT_LOST)), "{what}: {:?}", state.alerts);
+    drop(state);
+    assert!(sim.dead.is_empty(), "{what}");
+}
+
+#[test]
+fn a_verdict_that_is_lost_before_it_is_archived_is_made_again_by_its_order() {
+    let mut sim = lost(false);
+    let began = sim.now();
+    sim.drain();
+    assert!(sim.now().since(began) < Duration::from_secs(120), "{:?}", sim.now().since(began));
+    assert_made_again(&mut sim, "no fault");
+    assert_eq!(sim.world.state().prompts.len(), 2);
+}
+
+/// The archive has it, although the reply to its write was lost: nothing is made again.
+#[test]
+fn a_verdict_that_only_the_archive_holds_is_not_made_again() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", FIRST));
+    sim.stripe_delivers();
+    sim.world.plan(Plan::none().whenever("archive.keep", Fault::LoseReply));
+    assert_eq!(sim.step(), Some(false));
+    sim.world.plan(Plan::none());
+    sim.world.state().cache.clear();
+    sim.drain();
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ready { archived: true, .. }));
+    let state = sim.world.state();
+    assert_eq!((state.prompts.len(), state.sent.len()), (1, 1));
+    assert!(state.sent[0].1.body.contains(FIRST));
+}
+
+#[test]
+fn a_mail_whose_archived_verdict_is_lost_reopens_the_sale_and_the_deadlines_function_orders_it() {
+    let mut sim = lost(true);
+    assert_eq!(sim.step(), Some(false), "the mail waits");
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ordered { .. }));
+    assert!(sim.world.state().alerts.iter().any(|alert| alert.line.contains(VERDICT_LOST)));
+    let began = sim.now();
+    an_hour(&mut sim);
+    assert_made_again(&mut sim, "no fault");
+    let waited = (sim.world.state().sent_at[0] - began.as_millis()) / 60_000;
+    assert!(waited <= 26, "{waited} minutes");
+}
+
+/// Email Retry, VER-07: a mail that was rendered and never drafted shows the new verdict, and is no dead letter.
+#[test]
+fn a_mail_that_failed_before_the_loss_shows_the_new_verdict() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", FIRST));
+    sim.stripe_delivers();
+    sim.world.state().mailbox_says = [Some(MailError::Unavailable(503)), Some(MailError::Unavailable(503))].into();
+    while sim.world.state().sales.is_empty() || !matches!(sim.sale().mail(), Mail::Retrying { .. }) {
+        sim.step();
+    }
+    lose(&sim);
+    an_hour(&mut sim);
+    assert_made_again(&mut sim, "after two failures");
+}
+
+#[test]
+fn whatever_breaks_a_lost_verdict_is_made_again_and_mailed_once() {
+    for is_archived in [false, true] {
+        let mut clean = lost(is_archived);
+        clean.world.plan(Plan::none());
+        an_hour(&mut clean);
+        let boundaries = clean.world.passed();
+        assert!(boundaries > 20, "{boundaries}");
+        for boundary in 0..boundaries {
+            for fault in FAULTS {
+                let mut sim = lost(is_archived);
+                sim.world.plan(Plan::at(boundary, fault));
+                an_hour(&mut sim);
+                an_hour(&mut sim);
+                assert_made_again(&mut sim, &format!("archived {is_archived}, {fault:?} at {boundary}"));
+            }
+        }
+    }
+}
