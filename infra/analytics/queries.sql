@@ -81,3 +81,26 @@ SELECT "timestamp", "seq", "event", "source", "status", "error_detail", "details
 FROM "records"
 WHERE "day" = '2026-11-21' AND "session_id" = 'cs_live_…'
 ORDER BY "seq";
+
+-- The same questions over millions of records: the table hourly has the hourly copies beside the digests, one row of
+-- text for each record, and "day" is the day on which the records came in. A first clause takes the fields out that a
+-- question needs, under the name of the table above; this one is the question about latency.
+WITH records AS (
+  SELECT
+    "day",
+    json_extract_scalar("record", '$.tier') AS tier,
+    json_extract_scalar("record", '$.source') AS source,
+    json_extract_scalar("record", '$.status') AS status,
+    json_extract_scalar("record", '$.event') AS event,
+    CAST(json_extract_scalar("record", '$.smoke') AS boolean) AS smoke,
+    CAST(json_extract_scalar("record", '$.latency_ms') AS bigint) AS latency_ms
+  FROM "hourly"
+)
+SELECT "tier", "source", "status", count(*) AS events,
+  approx_percentile("latency_ms", 0.50) AS p50,
+  approx_percentile("latency_ms", 0.95) AS p95,
+  approx_percentile("latency_ms", 0.99) AS p99
+FROM "records"
+WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "event" = 'pipeline'
+GROUP BY "tier", "source", "status"
+ORDER BY "tier", "source", "status";

@@ -49,6 +49,11 @@ async fn what_is_new_is_digested_signed_and_verified() {
     for key in &keys {
         assert!(document.keys().contains(key.as_str()), "{key} is in no digest");
     }
+    let report = |options: &[&str]| -> Value {
+        let output = oracle(&world, &[&["audit", "report", "--json"], options].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    assert_eq!(report(&["--copies"]), report(&[]), "the hourly copies hold all records");
     // An hour without sales has a digest too, and the function's own records are in the next one.
     digest(&world).await;
     let (next, document) = last(&world).await;

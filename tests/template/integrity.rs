@@ -376,6 +376,29 @@ fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
     );
 }
 
+/// The hourly copies as a table.
+fn hourly_table_is_where_the_copies_are(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    let table = &template.resource("AnalyticsHourlyTable")["Properties"]["TableInput"];
+    let days = table["Parameters"]["storage.location.template"]["Fn::Sub"].as_str().unwrap_or_default();
+    if days != "s3://${DigestsBucket}/records/${!day}/" {
+        found.push("the days of the hourly table are not where the copies are".to_owned());
+    }
+    if table["Parameters"]["projection.enabled"] != "true" || table["Parameters"]["projection.day.type"] != "date" {
+        found.push("days are not projected: every question reads all copies".to_owned());
+    }
+    found
+}
+
+#[test]
+fn the_hourly_table_reads_the_days_of_the_copies() {
+    let rule = hourly_table_is_where_the_copies_are;
+    let table = property("AnalyticsHourlyTable", "TableInput");
+    let place = format!("{table}/Parameters/storage.location.template/Fn::Sub");
+    assert_rule(rule, edit(&place, "records/", ""), "not where the copies are");
+    assert_rule(rule, set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
+}
+
 /// The example queries use only columns that exist.
 #[test]
 fn the_questions_to_begin_with_are_about_this_table() {
@@ -385,7 +408,8 @@ fn the_questions_to_begin_with_are_about_this_table() {
     let columns: BTreeSet<&str> =
         list(&table["StorageDescriptor"]["Columns"]).into_iter().filter_map(|column| column["Name"].as_str()).collect();
     let quoted = text.split('"').skip(1).step_by(2);
-    let unknown: Vec<&str> =
-        quoted.filter(|name| !columns.contains(name) && !["day", "records"].contains(name)).collect();
+    let unknown: Vec<&str> = quoted
+        .filter(|name| !columns.contains(name) && !["day", "records", "hourly", "record"].contains(name))
+        .collect();
     assert!(text.matches(';').count() >= 3 && unknown.is_empty(), "{unknown:?}");
 }

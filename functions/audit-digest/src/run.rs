@@ -10,6 +10,7 @@ use audit::{
     digest::{sha256, sha256_raw},
 };
 use audit_verify::{
+    copies,
     recheck::names,
     signed_digest::{Document, Entry, Head, Signature, document_key, next, signature_key},
     stream::stream_of,
@@ -39,7 +40,8 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
         memory = end_what_was_begun(ports, memory, &mut summary).await?;
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = memory.value.memory.head.clone();
-        let Read { entries, unread, overwritten } = read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
+        let Read { entries, unread, overwritten, lines, .. } =
+            read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
         // Where the bucket still has the first version of an overwritten object, that version is digested.
         let entry = |entry: Entry| if overwritten.contains(&entry.key) { entry } else { versions.entry(entry) };
         let entries = entries.into_iter().map(entry).collect();
@@ -48,9 +50,15 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Run
         let ours = Document::following(head.as_ref(), ports.bucket, ports.journal.clock.now(), entries);
         let stored = ports.digests.keep(&document_key(ours.sequence), &ours.bytes()).await?;
         summary.overtaken = stored != ours.bytes().as_bytes();
-        let (document, overwritten) =
-            if summary.overtaken { checked(ports, head.as_ref(), &stored).await? } else { (ours, overwritten) };
-        memory = end(ports, memory, &stored, &document, Missed { left, overwritten }, &mut summary).await?;
+        let (document, overwritten, lines) = if summary.overtaken {
+            let (document, read) = checked(ports, head.as_ref(), &stored).await?;
+            (document, read.overwritten, read.lines)
+        } else {
+            (ours, overwritten, lines)
+        };
+        let copy = copies::copy(&document, &lines);
+        let ending = Ending { stored: &stored, document: &document, copy, missed: Missed { left, overwritten } };
+        memory = end(ports, memory, ending, &mut summary).await?;
         // Removes the messages of the objects that were signed, not of those that were collected: the two differ when
         // another run stored its digest first.
         let done = batch.done(&document.keys());
@@ -74,30 +82,29 @@ async fn end_what_was_begun(
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
-        let (document, overwritten) = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
-        memory = end(ports, memory, &stored, &document, Missed { left: 0, overwritten }, summary).await?;
+        let (document, read) = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
+        let copy = copies::copy(&document, &read.lines);
+        let missed = Missed { left: 0, overwritten: read.overwritten };
+        memory = end(ports, memory, Ending { stored: &stored, document: &document, copy, missed }, summary).await?;
     }
     Ok(memory)
 }
 
 /// Checks a stored digest that this run did not make: it must follow the head and agree with the log. An entry without
 /// a hash always agrees, because an object that was missing then may have been restored since.
-async fn checked(
-    ports: Ports<'_>,
-    head: Option<&Head>,
-    stored: &[u8],
-) -> Result<(Document, BTreeSet<String>), RunError> {
+async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<(Document, Read), RunError> {
     let foreign = || RunError::Foreign(next(head));
     let document = Document::parse(stored).map_err(|_| foreign())?;
     let keys = document.keys().into_iter().map(str::to_owned).collect();
-    let Read { entries: found, overwritten, .. } = read(ports, keys, 0).await?;
+    let read = read(ports, keys, 0).await?;
     let agree = |(said, found): (&Entry, &Entry)| said == found || *said == Entry::of(&found.key, None);
-    let is_true = found.len() == document.entries.len() && document.entries.iter().zip(&found).all(agree);
+    let is_true = read.entries.len() == document.entries.len() && document.entries.iter().zip(&read.entries).all(agree);
     let is_ours = document.follows(head, ports.bucket) && is_true;
-    if is_ours { Ok((document, overwritten)) } else { Err(foreign()) }
+    if is_ours { Ok((document, read)) } else { Err(foreign()) }
 }
 
 /// The result of reading some objects.
+#[derive(Default)]
 struct Read {
     /// The entries, ordered by key.
     entries: Vec<Entry>,
@@ -106,6 +113,20 @@ struct Read {
     /// The keys of objects that were overwritten. Their entries hash the original bytes, so that no digest ever signs
     /// the replacement.
     overwritten: BTreeSet<String>,
+    /// The bytes that the entries hash, as far as a copy holds them, and their total length.
+    lines: BTreeMap<String, Vec<u8>>,
+    held: usize,
+}
+
+impl Read {
+    /// Adds an object's entry, and its bytes unless the copy is full.
+    fn add(&mut self, key: &str, bytes: Option<&[u8]>) {
+        self.entries.push(Entry::of(key, bytes));
+        if let Some(bytes) = bytes.filter(|bytes| self.held + bytes.len() <= copies::MOST_BYTES) {
+            self.held += bytes.len();
+            self.lines.insert(key.to_owned(), bytes.to_vec());
+        }
+    }
 }
 
 /// Reads these objects; fails when more than `tolerated` are unreadable.
@@ -119,7 +140,7 @@ async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Res
         }
     }
     let keys: Vec<String> = keys.into_iter().collect();
-    let mut all = Read { entries: Vec::with_capacity(keys.len()), unread: 0, overwritten: BTreeSet::new() };
+    let mut all = Read::default();
     for keys in keys.chunks(AT_ONCE) {
         let read = join_all(keys.iter().map(|key| ports.log.object(key))).await;
         for (key, bytes) in keys.iter().zip(read) {
@@ -128,9 +149,9 @@ async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Res
                     if bytes.as_ref() != Some(original) {
                         all.overwritten.insert(key.clone());
                     }
-                    all.entries.push(Entry::of(key, Some(original)));
+                    all.add(key, Some(original));
                 }
-                (Ok(bytes), None) => all.entries.push(Entry::of(key, bytes.as_deref())),
+                (Ok(bytes), None) => all.add(key, bytes.as_deref()),
                 (Err(_), _) if all.unread < tolerated => all.unread += 1,
                 (Err(error), _) => return Err(error),
             }
@@ -139,13 +160,20 @@ async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Res
     Ok(all)
 }
 
-/// Signs a stored digest, unless it is signed already, and saves it as the head.
+/// A stored digest that is to be completed.
+struct Ending<'a> {
+    stored: &'a [u8],
+    document: &'a Document,
+    /// The lines of its records.
+    copy: String,
+    missed: Missed,
+}
+
+/// Signs a stored digest, unless it is signed already, stores the copy of its records, and saves it as the head.
 async fn end(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
-    stored: &[u8],
-    document: &Document,
-    missed: Missed,
+    Ending { stored, document, copy, missed }: Ending<'_>,
     summary: &mut Summary,
 ) -> Result<Versioned<Notebook<Memory>>, RunError> {
     let sequence = document.sequence;
@@ -161,6 +189,9 @@ async fn end(
     };
     let signature = Signature::parse(&signature).ok().filter(|signature| signature.document == hash);
     let signature = signature.ok_or(RunError::Foreign(sequence))?.signature;
+    if !copy.is_empty() {
+        ports.digests.keep(&copies::copy_key(document), &copy).await?;
+    }
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
     let counts = Counts { entries: document.entries.len(), gone, missed };

@@ -1,18 +1,19 @@
 //! `oracle audit`.
 
-use std::{fmt::Write, path::PathBuf, sync::Arc};
+use std::{fmt::Write as _, io::Write as _, path::PathBuf, sync::Arc};
 
 use audit_verify::{Period, Verification};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
-    ports::{AuditObjects, Clock},
+    ports::{AuditObjects, Clock, DigestStore},
 };
 use runtime::System;
 
 use crate::{
     audit_report,
     command::{CommandError, Ended, Target, wait},
+    copied_log::CopiedLog,
     digest_reader::Announced,
     digests_command::{self, DigestsCommand},
     known_findings::{self, ListedFinding, Outcome},
@@ -66,6 +67,10 @@ pub(crate) struct ReportArguments {
     /// Read a copy of the log in this directory (`aws s3 sync s3://BUCKET DIRECTORY`) instead of the stack's.
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
+    /// Read the hourly copies beside the digests, one object an hour instead of one for each record: for a log of
+    /// millions of records. What came after the last digest is missing; its time is printed to standard error.
+    #[arg(long, conflicts_with = "directory")]
+    copies: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -141,6 +146,7 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     let period = arguments.period()?;
     let objects: Arc<dyn AuditObjects> = match &arguments.directory {
         Some(directory) => Arc::new(LocalLog::new(directory.clone())),
+        None if arguments.copies => Arc::new(copied_log(&arguments.target)?),
         None => arguments.target.open()?.log_ports().objects,
     };
     let mut progress = Progress::new("sales");
@@ -158,6 +164,20 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         output::print(&audit_report::for_people(&report, output::width()))?;
     }
     Ok(Ended::Done)
+}
+
+fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {
+    let deployed = target.open()?;
+    let Some(parts) = deployed.digests()? else {
+        return Err(CommandError::Refused("the stack has no digests, and so no copies: leave --copies out".to_owned()));
+    };
+    let mut progress = Progress::new("digests");
+    let (digests, log) = (Arc::new(parts.store) as Arc<dyn DigestStore>, deployed.log_ports().objects);
+    let copied = wait(CopiedLog::fetch(&digests, log, |sequence, records| progress.tell(sequence, records)))?;
+    progress.end();
+    let until = copied.until().map_or_else(|| "there is no digest yet".to_owned(), output::minute);
+    writeln!(std::io::stderr(), "from the hourly copies, as of the last digest: {until}")?;
+    Ok(copied)
 }
 
 fn month(text: &str) -> Result<Period, String> {

@@ -19,6 +19,7 @@ mod cache_command;
 mod caller;
 mod command;
 mod command_error;
+mod copied_log;
 mod corpus_command;
 mod corpus_files;
 mod correspondence;

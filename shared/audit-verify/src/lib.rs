@@ -4,6 +4,7 @@
 //! Code that writes records uses `audit` alone.
 
 pub mod aggregate;
+pub mod copies;
 pub mod digests;
 pub mod finding;
 pub mod functions;

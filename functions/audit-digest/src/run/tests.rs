@@ -99,6 +99,12 @@ fn check(world: &World, keys: &[String], context: &str) {
         .collect();
     assert!(state.signed.iter().all(|hash| stored.contains(hash)), "{context}: something else was signed");
     assert_eq!(state.log_notices.len(), 0, "{context}: messages are left");
+    for (_, text) in state.digests.iter().filter(|(key, _)| key.starts_with("digests/")) {
+        let document = Document::parse(text.as_bytes()).unwrap();
+        let copy = state.digests.get(&copies::copy_key(&document)).cloned().unwrap_or_default();
+        let (found, others) = copies::records(&document, copy.as_bytes());
+        assert_eq!((found.len(), others), (document.entries.len(), vec![]), "{context}: the copy is not complete");
+    }
     for key in keys {
         let stream = audit_verify::stream::stream_of(key);
         let objects: Vec<_> = state
