@@ -78,8 +78,7 @@ impl Opened {
         let seal = seal_of(&key, &name)?;
         let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
         if log.state().is_erased() {
-            // Erased since the account was read. The key may have been made after the erasure destroyed the last one.
-            ports.keys.destroy(&name).await?;
+            // Erased since the account was read.
             return Err(NotDone::Erased);
         }
         Ok(Self { name, key, seal, log })

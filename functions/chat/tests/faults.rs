@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{Fault, Passage, Plan, World};
+use testkit::{Fault, Passage, Plan, World, world::Surroundings};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
@@ -200,19 +200,25 @@ impl Pause for Patient {
     }
 }
 
-/// Polls many handlers concurrently, with a different delay for each effect, until all have returned.
+/// Handles many requests concurrently, with a different delay for each effect.
 fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
+    let mut random = 7_u64;
+    let surroundings: Surroundings = Box::new(move |_, _| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let before = Duration::from_millis(random >> 33 & 63);
+        Passage { before, fault: None, after: Duration::from_millis(random >> 40 & 31) }
+    });
+    within(world, surroundings, requests)
+}
+
+/// Polls the handlers of many requests concurrently until each has returned or crashed.
+fn within(world: &World, surroundings: Surroundings, requests: Vec<Request>) -> Vec<Reply> {
     use std::{
         future::Future,
         pin::Pin,
         task::{Context, Poll, Waker},
     };
-    let mut random = 7_u64;
-    world.surround(Box::new(move |_, _| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let before = Duration::from_millis(random >> 33 & 63);
-        Passage { before, fault: None, after: Duration::from_millis(random >> 40 & 31) }
-    }));
+    world.surround(surroundings);
     let (settings, ports) = (settings(), Ports { pause: &Patient, ..ports(world) });
     type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
     let mut running: Vec<Running<'_>> = requests
@@ -232,13 +238,38 @@ fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
             }
             match handler.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(reply) => replies.push(reply),
-                Poll::Pending => waiting.push((world.wake().unwrap(), handler)),
+                Poll::Pending => waiting.extend(world.wake().map(|wake| (wake, handler))),
             }
         }
         running = waiting;
     }
     world.surround(Box::new(|_, _| Passage::default()));
     replies
+}
+
+/// A key is created slowly while an erasure runs. Whatever fails then, no key is left, and no later call has to remove it.
+#[test]
+fn no_key_is_made_after_an_erasure() {
+    for (name, fault) in [
+        ("memory.destroy_key", Fault::Fail),
+        ("memory.destroy_key", Fault::LoseReply),
+        ("memory.make_key", Fault::LoseReply),
+        ("memory.make_key", Fault::CrashAfter),
+    ] {
+        let life = Life::new();
+        let erase = Request::delete("/api/chat/memory").with_header("cookie", &life.cookie);
+        let (mut destroyed, slow) = (0, Duration::from_secs(5));
+        let surroundings: Surroundings = Box::new(move |passed, _| {
+            let before = if passed == "memory.make_key" { slow } else { Duration::ZERO };
+            destroyed += usize::from(passed == "memory.destroy_key");
+            // The erasure's own destruction succeeds.
+            let is_faulty = passed == name && (passed == "memory.make_key" || destroyed > 1);
+            Passage { before, fault: is_faulty.then_some(fault), after: Duration::ZERO }
+        });
+        let replies = within(&life.world, surroundings, vec![asking(1, QUESTION, &life.cookie), erase]);
+        assert!(replies.iter().any(|reply| reply.status() == 202), "{fault:?} at {name}");
+        assert!(life.world.state().memory_keys.is_empty(), "{fault:?} at {name}: a key is left");
+    }
 }
 
 /// Fifty parallel tabs get exactly three replies (Product Tiers, FM-10).

@@ -14,7 +14,8 @@ const PAGE: usize = 7;
 struct Stored {
     logs: BTreeMap<String, Vec<MemoryRecord>>,
     heads: BTreeMap<String, (u64, [u8; 32])>,
-    keys: BTreeMap<String, SubjectKey>,
+    /// `None`: the key is destroyed.
+    keys: BTreeMap<String, Option<SubjectKey>>,
     made: u8,
     calls: u64,
     lost_before: BTreeSet<u64>,
@@ -97,20 +98,21 @@ impl MemoryLogs for MemoryStores {
 #[async_trait]
 impl SubjectKeys for MemoryStores {
     async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError> {
-        Ok(self.stored().keys.get(subject).cloned())
+        Ok(self.stored().keys.get(subject).cloned().flatten())
     }
 
     async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError> {
         self.write(|stored| {
             stored.made += 1;
             let made = SubjectKey([stored.made; 32]);
-            stored.keys.entry(subject.to_owned()).or_insert(made).clone()
-        })
+            stored.keys.entry(subject.to_owned()).or_insert(Some(made)).clone()
+        })?
+        .ok_or_else(|| StorageError { operation: "memory write", source: "the key is destroyed".into() })
     }
 
     async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
         self.write(|stored| {
-            stored.keys.remove(subject);
+            stored.keys.insert(subject.to_owned(), None);
         })
     }
 }

@@ -156,6 +156,8 @@ pub struct State {
     pub memory_logs: BTreeMap<String, Vec<MemoryRecord>>,
     pub memory_keys: BTreeMap<String, SubjectKey>,
     pub memory_keys_made: u32,
+    /// The subjects whose keys are destroyed.
+    pub memory_keys_destroyed: BTreeSet<String>,
     /// Sessions that the payment provider made for subscriptions.
     pub subscribing: Vec<NewSubscription>,
     /// The payment provider's data about subscriptions.

@@ -50,6 +50,7 @@ impl State {
             memory_logs: _,
             memory_keys: _,
             memory_keys_made: _,
+            memory_keys_destroyed: _,
             subscribing: _,
             billing: _,
             invoices: _,

@@ -56,14 +56,15 @@ impl fmt::Debug for SubjectKey {
     }
 }
 
-/// Keys by their subjects' keyed ids. Destroying a key shreds everything that was sealed under it.
+/// Keys by their subjects' keyed ids. Destroying a key shreds everything that was sealed under it, and is final: the subject
+/// never has a key again, also if a creation that began earlier is carried out later.
 #[async_trait]
 pub trait SubjectKeys: Send + Sync {
     /// The key; `None` if there never was one, or it was destroyed.
     async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError>;
-    /// The key, created now if the subject has none.
+    /// The key, created now if the subject never had one; an error if it was destroyed.
     async fn find_or_create(&self, subject: &str) -> Result<SubjectKey, StorageError>;
-    /// Destroys the key. Repeating is safe.
+    /// Destroys the key, or prevents its creation if there is none yet. Repeating is safe.
     async fn destroy(&self, subject: &str) -> Result<(), StorageError>;
 }
 

@@ -22,7 +22,7 @@ use audit::{BridgeJournal, Change, CommitError, Record};
 use domain::{
     Alert, Timestamp,
     alert::Severity,
-    chat::{ANSWER_WITHIN, Acceptance, Account, Bridge, BridgeEvent, BridgeRefused, SubscriberId},
+    chat::{ANSWER_WITHIN, Account, Bridge, BridgeEvent, BridgeRefused, SubscriberId},
     ports::{ChatAccounts, StorageError, SubjectKeys, Versioned},
 };
 
@@ -59,12 +59,9 @@ pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, BridgeEr
     let account = ports.accounts.load(who).await?.map_or_else(|| Account::new(who.clone()), |found| found.value);
     let mut bridge = ports.journal.load(who).await?;
     let memory = account.memory();
-    let other = bridge.value.acceptance().map(Acceptance::memory).filter(|other| *other != memory).map(str::to_owned);
-    if let Some(other) = &other {
-        // An acceptance that raced with the erasure may have made a key after the erasure destroyed the last one.
-        ports.keys.destroy(other).await?;
-    }
-    if other.is_some() || account.is_erasing() {
+    // An acceptance that raced with the erasure is sealed under the destroyed key.
+    let is_of_other = bridge.value.acceptance().is_some_and(|acceptance| acceptance.memory() != memory);
+    if is_of_other || account.is_erasing() {
         (bridge, _) = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
     }
     Ok(Held::new(bridge, memory))

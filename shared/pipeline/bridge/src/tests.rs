@@ -242,7 +242,6 @@ fn a_bridge_of_an_erased_memory_is_erased_when_it_is_next_used() {
     world.state().accounts.insert(who(), (account, 1));
     assert!(run(granting(&world)).unwrap().is_err());
     assert_eq!(state(&world), BridgeState::Offered);
-    assert!(world.state().memory_keys.is_empty(), "the key of the erased memory is destroyed again");
 }
 
 #[test]

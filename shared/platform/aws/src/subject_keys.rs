@@ -1,5 +1,6 @@
 //! Keys of the memory's subjects: created and wrapped by the key service, stored wrapped in the table; and the seal
-//! that uses them. `pk` MEMORYKEY#{subject}, `sk` KEY.
+//! that uses them. `pk` MEMORYKEY#{subject}, `sk` KEY. The item of a destroyed key stays without the key, so that no late
+//! write can create another.
 
 use crate::{
     Connection, DynamoSales,
@@ -26,6 +27,7 @@ pub struct KmsSubjectKeys<'a> {
 
 const READ: Step<'static> = Step { name: "subject key read", operation: "MEMORY_KEY", subject: "-" };
 const WRITE: Step<'static> = Step { name: "subject key write", operation: "MEMORY_KEY", subject: "-" };
+const DESTROYED: &str = "destroyed";
 const CONTEXT: &str = "memory-subject";
 
 impl<'a> KmsSubjectKeys<'a> {
@@ -61,7 +63,8 @@ fn subject_key(bytes: Vec<u8>) -> Result<SubjectKey, StorageError> {
 #[async_trait]
 impl SubjectKeys for KmsSubjectKeys<'_> {
     async fn find(&self, subject: &str) -> Result<Option<SubjectKey>, StorageError> {
-        let Some(found) = self.sales.get(READ, &key_of(subject)).await? else { return Ok(None) };
+        let found = self.sales.get(READ, &key_of(subject)).await?;
+        let Some(found) = found.filter(|found| !found.contains_key(DESTROYED)) else { return Ok(None) };
         let wrapped = found.get("wrapped").and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec());
         let wrapped = wrapped.ok_or_else(|| storage(READ.name, std::io::Error::other("the item has no key")))?;
         self.unwrap(subject, wrapped).await.map(Some)
@@ -86,22 +89,24 @@ impl SubjectKeys for KmsSubjectKeys<'_> {
         let first = Conditional { item: stored, condition: "attribute_not_exists(pk)", values: None, token: "" };
         match self.sales.put(WRITE, &first).await {
             Ok(()) => subject_key(plain.into_inner()),
-            // Another call created one first, or the reply to our own write was lost: the stored key is the right one.
+            // Another call created one first, or the reply to our own write was lost: the stored key is the right one. Or
+            // the key is destroyed.
             Err(SaveError::Conflict) => {
                 let found = self.find(subject).await?;
-                found.ok_or_else(|| storage(WRITE.name, std::io::Error::other("the key was destroyed meanwhile")))
+                found.ok_or_else(|| storage(WRITE.name, std::io::Error::other("the key is destroyed")))
             }
             Err(SaveError::Storage(error)) => Err(error),
         }
     }
 
     async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
-        let delete = || async {
-            let delete = self.sales.client().delete_item().table_name(self.sales.table());
-            delete.set_key(Some(key_of(subject))).send().await?;
+        let replace = || async {
+            let mut destroyed = key_of(subject);
+            destroyed.insert(DESTROYED.to_owned(), AttributeValue::Bool(true));
+            self.sales.client().put_item().table_name(self.sales.table()).set_item(Some(destroyed)).send().await?;
             Ok(())
         };
-        self.connection.call(Step { name: "subject key destruction", ..WRITE }, delete).await
+        self.connection.call(Step { name: "subject key destruction", ..WRITE }, replace).await
     }
 }
 

@@ -168,5 +168,21 @@ async fn a_key_that_another_call_made_first_is_the_key() {
     keys.destroy("subject").await.unwrap();
     let decrypt: Value = serde_json::from_str(&server.seen()[4]).unwrap();
     assert_eq!(decrypt["EncryptionContext"]["memory-subject"], "subject");
-    assert!(server.seen()[5].contains("MEMORYKEY#subject"));
+    let put: Value = serde_json::from_str(&server.seen()[5]).unwrap();
+    assert_eq!(put["Item"]["pk"]["S"], "MEMORYKEY#subject");
+    assert!(put["Item"].get("wrapped").is_none(), "the key is gone");
+}
+
+#[tokio::test]
+async fn a_destroyed_key_is_not_found_and_no_other_is_made() {
+    let made = json!({"Plaintext": base64_of(1), "CiphertextBlob": "d3JhcHBlZA==", "KeyId": "arn"});
+    let destroyed = json!({"Item": {"destroyed": {"BOOL": true}}});
+    let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+    let refused = (400, json!({"__type": kind, "message": "refused"}).to_string());
+    let server =
+        Server::start([reply(&destroyed), reply(&destroyed), reply(&made), refused, reply(&destroyed)]).await;
+    let sales = table(&server.url);
+    let keys = KmsSubjectKeys::new(&sales, connection(&server.url), "arn".to_owned());
+    assert_eq!(keys.find("subject").await.unwrap(), None);
+    assert!(keys.find_or_create("subject").await.is_err());
 }

@@ -149,15 +149,16 @@ impl SubjectKeys for World {
             state.memory_keys_made += 1;
             let mut made = [0; 32];
             made[..4].copy_from_slice(&state.memory_keys_made.to_be_bytes());
-            let made = SubjectKey(made);
-            state.memory_keys.entry(subject.to_owned()).or_insert(made).clone()
+            let is_destroyed = state.memory_keys_destroyed.contains(subject);
+            (!is_destroyed).then(|| state.memory_keys.entry(subject.to_owned()).or_insert(SubjectKey(made)).clone())
         });
-        write.await.map_err(|_| storage("memory.make_key"))
+        write.await.ok().flatten().ok_or_else(|| storage("memory.make_key"))
     }
 
     async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
         let write = self.boundary("memory.destroy_key", |state| {
             state.memory_keys.remove(subject);
+            state.memory_keys_destroyed.insert(subject.to_owned());
         });
         write.await.map_err(|_| storage("memory.destroy_key"))
     }

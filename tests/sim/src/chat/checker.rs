@@ -218,10 +218,8 @@ impl Checker {
     pub(super) fn at_rest(&self, world: &World) -> Checked {
         let state = world.state();
         let records: Vec<Value> = state.log.values().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut keys = BTreeSet::new();
         for (person, subscriber) in self.subscribers.iter().enumerate() {
             let Some((account, _)) = state.accounts.get(subscriber) else { continue };
-            keys.insert(account.memory());
             let own = |status: &'static str| {
                 let own = records.iter().filter(|record| record["session_id"] == account.stream());
                 own.filter(move |record| record["event"] == "chat" && record["status"] == status)
@@ -253,8 +251,6 @@ impl Checker {
             Promise::NotForNothing.require(unlogged == 0, || format!("the memory lacks {unlogged} replies"))?;
             Self::generations(&state, account.memory().as_str())?;
         }
-        let extra: Vec<_> = state.memory_keys.keys().filter(|key| !keys.contains(*key)).collect();
-        Promise::Erased.require(extra.is_empty(), || format!("keys of erased memories are kept: {extra:?}"))?;
         for (subscriber, (known, _)) in &state.subscribers {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;
@@ -262,10 +258,21 @@ impl Checker {
         self.sealed(&state)
     }
 
+    /// Checks after every step that no earlier memory of a person has a key.
+    pub(super) fn keys(state: &State) -> Checked {
+        for current in state.accounts.values().map(|(account, _)| account.memory()) {
+            let Some((name, number)) = split(&current) else { continue };
+            let is_earlier = |key: &&String| split(key).is_some_and(|(of, earlier)| of == name && earlier < number);
+            let kept = state.memory_keys.keys().find(is_earlier);
+            Promise::Erased.require(kept.is_none(), || format!("the key of an erased memory is stored: {kept:?}"))?;
+        }
+        Ok(())
+    }
+
     /// Checks that each earlier memory of a person ends with its erasure.
     fn generations(state: &State, current: &str) -> Checked {
-        let Some((name, number)) = current.rsplit_once('-') else { return Ok(()) };
-        for earlier in 0..number.parse::<u32>().unwrap_or(0) {
+        let Some((name, number)) = split(current) else { return Ok(()) };
+        for earlier in 0..number {
             let name = format!("{name}-{earlier}");
             let stored = state.memory_logs.get(&name).map_or(&[][..], Vec::as_slice);
             let records: Vec<Record> = stored
@@ -301,6 +308,12 @@ impl Checker {
         Promise::Sealed.require(words.is_none(), || format!("a store has the words of exchange {words:?}"))?;
         Promise::Sealed.require(!stored.contains("gmail"), || "a store has an address".to_owned())
     }
+}
+
+/// A memory's name without its number, and its number.
+fn split(memory: &str) -> Option<(&str, u32)> {
+    let (name, number) = memory.rsplit_once('-')?;
+    Some((name, number.parse().ok()?))
 }
 
 /// The number of an exchange's id.

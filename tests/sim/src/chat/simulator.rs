@@ -244,6 +244,7 @@ impl<'h> Simulator<'h> {
                 std::mem::take(&mut state.prompts),
             )
         };
+        Checker::keys(&self.functions.world.state())?;
         let mut has_died = false;
         for crossing in crossings {
             if let Some(fault) = crossing.fault {
