@@ -66,7 +66,8 @@ pub fn simulate_chat(seed: u64, traced: bool, defect: Option<ChatDefect>) -> Cha
     let world = functions::world(&mut random);
     let functions = functions::Functions::new(world, defect);
     let people = people::draw(&mut random);
-    let mut simulator = simulator::Simulator::new(&functions, chaos, random, people, traced);
+    let beside = Random::new(seed, 15);
+    let mut simulator = simulator::Simulator::new(&functions, chaos, random, beside, people, traced);
     let broken = simulator.live().err();
     let (tally, trace) = simulator.end();
     ChatReport { broken, tally, trace }

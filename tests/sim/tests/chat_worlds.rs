@@ -52,6 +52,8 @@ fn no_promise_of_the_chat_is_broken_in_any_world() {
         "Stripe: billing",
         "Stripe: payment",
         "event lost",
+        "old report repeated",
+        "beside an erasure",
         "Fail",
         "LoseReply",
         "CrashBefore",

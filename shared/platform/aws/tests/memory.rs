@@ -179,8 +179,7 @@ async fn a_destroyed_key_is_not_found_and_no_other_is_made() {
     let destroyed = json!({"Item": {"destroyed": {"BOOL": true}}});
     let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
     let refused = (400, json!({"__type": kind, "message": "refused"}).to_string());
-    let server =
-        Server::start([reply(&destroyed), reply(&destroyed), reply(&made), refused, reply(&destroyed)]).await;
+    let server = Server::start([reply(&destroyed), reply(&destroyed), reply(&made), refused, reply(&destroyed)]).await;
     let sales = table(&server.url);
     let keys = KmsSubjectKeys::new(&sales, connection(&server.url), "arn".to_owned());
     assert_eq!(keys.find("subject").await.unwrap(), None);

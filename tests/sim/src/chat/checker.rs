@@ -8,7 +8,7 @@ use super::{
 use domain::{
     Timestamp,
     audit_trail::Audited,
-    chat::{FREE_EXCHANGES, SubscriberId},
+    chat::{BillingReport, FREE_EXCHANGES, SubscriberId},
 };
 use memory::{
     Digest, Handle,
@@ -255,7 +255,19 @@ impl Checker {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;
         }
+        for (subscriber, report) in &state.billing {
+            Self::reported(&state, subscriber, report)?;
+        }
         self.sealed(&state)
+    }
+
+    /// Checks that a report of a subscription is stored, or a later one.
+    pub(super) fn reported(state: &State, subscriber: &SubscriberId, report: &BillingReport) -> Checked {
+        let BillingReport::Subscription { id, state: reported } = report else { return Ok(()) };
+        let known = state.subscribers.get(subscriber).map(|(known, _)| known.billing().subscriptions());
+        let stored = known.and_then(|known| known.get(id));
+        let is_latest = stored.is_some_and(|stored| stored.status.has_ended() || stored.at >= reported.at);
+        Promise::Latest.require(is_latest, || format!("{stored:?} is stored after {reported:?}"))
     }
 
     /// Checks after every step that no earlier memory of a person has a key.

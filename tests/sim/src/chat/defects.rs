@@ -11,6 +11,7 @@ use domain::{
     },
     sale::AuditEntry,
 };
+use serde_json::{Map, Value};
 
 /// One defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +24,16 @@ pub enum ChatDefect {
     CountWithoutReply,
     /// Subscribers are not saved, but the store reports success.
     SubscriberLost,
+    /// The store returns subscribers without their subscriptions, so that an old report replaces a newer one.
+    OldReportKept,
     /// Every person has access.
     AccessForAll,
     /// No person has access.
     AccessForNobody,
     /// The key of an erased memory is kept.
     KeyKept,
+    /// The key of an erased memory can be created again.
+    KeyMadeAgain,
     /// The memory's log drops its writes.
     MemoryLost,
     /// The erasure of a log is not written.
@@ -46,14 +51,16 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 14] = [
+pub const DEFECTS: [ChatDefect; 16] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
     ChatDefect::SubscriberLost,
+    ChatDefect::OldReportKept,
     ChatDefect::AccessForAll,
     ChatDefect::AccessForNobody,
     ChatDefect::KeyKept,
+    ChatDefect::KeyMadeAgain,
     ChatDefect::MemoryLost,
     ChatDefect::ErasureUnwritten,
     ChatDefect::RecordLost,
@@ -144,15 +151,41 @@ impl ChatAccess for Ports {
     }
 }
 
+fn subscriptions(subscriber: &Subscriber) -> Value {
+    serde_json::to_value(subscriber).unwrap_or_default()["billing"]["subscriptions"].take()
+}
+
+/// A subscriber with these subscriptions, except that its own stay as they are. Null removes all.
+fn with_subscriptions(subscriber: &Subscriber, known: &Value) -> Subscriber {
+    let mut document = serde_json::to_value(subscriber).unwrap_or_default();
+    let own = document["billing"]["subscriptions"].take();
+    let objects = [known, &own].into_iter().filter(|_| !known.is_null()).filter_map(Value::as_object);
+    let all: Map<String, Value> = objects.flatten().map(|(id, state)| (id.clone(), state.clone())).collect();
+    document["billing"]["subscriptions"] = all.into();
+    serde_json::from_value(document).unwrap_or_else(|_| subscriber.clone())
+}
+
 #[async_trait]
 impl Store<Subscriber> for Ports {
     async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Subscriber>>, StorageError> {
-        Store::<Subscriber>::load(&*self.world, id).await
+        let found = Store::<Subscriber>::load(&*self.world, id).await?;
+        Ok(match found {
+            Some(found) if self.has(ChatDefect::OldReportKept) => {
+                Some(Versioned { value: with_subscriptions(&found.value, &Value::Null), version: found.version })
+            }
+            found => found,
+        })
     }
 
     async fn save(&self, subscriber: &Subscriber, expected: u64) -> Result<u64, SaveError> {
         match self.defect {
             Some(ChatDefect::SubscriberLost) => Ok(expected + 1),
+            Some(ChatDefect::OldReportKept) => {
+                let stored =
+                    self.world.state().subscribers.get(subscriber.id()).map(|(stored, _)| subscriptions(stored));
+                let whole = with_subscriptions(subscriber, &stored.unwrap_or_default());
+                Store::<Subscriber>::save(&*self.world, &whole, expected).await
+            }
             _ => Store::<Subscriber>::save(&*self.world, subscriber, expected).await,
         }
     }
@@ -176,7 +209,14 @@ impl SubjectKeys for Ports {
     }
 
     async fn destroy(&self, subject: &str) -> Result<(), StorageError> {
-        if self.has(ChatDefect::KeyKept) { Ok(()) } else { self.world.destroy(subject).await }
+        if self.has(ChatDefect::KeyKept) {
+            return Ok(());
+        }
+        let destroyed = self.world.destroy(subject).await;
+        if self.has(ChatDefect::KeyMadeAgain) {
+            self.world.state().memory_keys_destroyed.remove(subject);
+        }
+        destroyed
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Promise {
     Recorded,
     /// After the faults end, every call is answered.
     Recovers,
+    /// The record of a subscription is Stripe's latest report of it, also after an older one is repeated.
+    Latest,
     /// No person pays for two subscriptions without an alert.
     Alerted,
 }

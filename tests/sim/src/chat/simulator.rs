@@ -6,7 +6,7 @@ mod payments;
 
 use super::{
     ChatTally,
-    chaos::{Chaos, DAYS, MINUTE, SECOND},
+    chaos::{Chaos, DAYS, MINUTE, SECOND, millis},
     checker::{Asked, Checker},
     functions::{Functions, subscriber},
     people::{Act, Person},
@@ -34,6 +34,8 @@ enum What {
     Poll(u64),
     TimeOut(u64),
     Person(usize),
+    /// Another tab of a person, beside an erasure.
+    Tab(usize, usize),
     /// A person's page reads the beginning of a reply.
     Follow(usize, usize, u64),
     Stripe(usize, Told),
@@ -68,6 +70,8 @@ pub(super) struct Simulator<'h> {
     functions: &'h Functions,
     chaos: Chaos,
     random: Random,
+    /// What was added to the worlds later is drawn from a stream of its own, so that the other draws stay the same.
+    beside: Random,
     people: Vec<Person>,
     checker: Checker,
     agenda: BinaryHeap<Reverse<(i64, u64, u64)>>,
@@ -91,6 +95,7 @@ impl<'h> Simulator<'h> {
         functions: &'h Functions,
         chaos: Chaos,
         random: Random,
+        beside: Random,
         people: Vec<Person>,
         traced: bool,
     ) -> Self {
@@ -100,6 +105,7 @@ impl<'h> Simulator<'h> {
             functions,
             chaos,
             random,
+            beside,
             people,
             checker: Checker::new(ids),
             agenda: BinaryHeap::new(),
@@ -150,8 +156,15 @@ impl<'h> Simulator<'h> {
 
     fn surround(&mut self) {
         let (chaos, mut random) = (self.chaos.clone(), Random::new(self.random.next(), 13));
+        let mut slow = Random::new(self.beside.next(), 16);
         let world = &self.functions.world;
-        world.surround(Box::new(move |name, _| chaos.passage(&mut random, name, false)));
+        world.surround(Box::new(move |name, _| {
+            let mut passage = chaos.passage(&mut random, name, false);
+            if name == "memory.make_key" && slow.chance(100) {
+                passage.before = millis(slow.between(200, 5 * SECOND));
+            }
+            passage
+        }));
     }
 
     fn until_quiet(&mut self) -> Checked {
@@ -177,6 +190,7 @@ impl<'h> Simulator<'h> {
                 }
             }
             What::Person(person) => self.person(person),
+            What::Tab(person, browser) => self.tab(person, browser),
             What::Follow(person, browser, exchange) => self.act(person, browser, Act::Look(exchange)),
             What::Stripe(person, told) => self.stripe(person, told),
             What::Deliver(message) => self.deliver(message),
@@ -300,7 +314,8 @@ impl<'h> Simulator<'h> {
                 if !done {
                     let again = self.now() + MINUTE;
                     self.at(again, What::Deliver(message));
-                } else if let Message::SubscriptionChanged { report, .. } = &message {
+                } else if let Message::SubscriptionChanged { subscriber, report, .. } = &message {
+                    Checker::reported(&self.functions.world.state(), subscriber, report)?;
                     self.checker.known.insert(report.id().as_str().to_owned());
                 }
                 Ok(())

@@ -94,6 +94,7 @@ impl Simulator<'_> {
             Act::Export => ("GET memory", None, with(Request::get("/api/chat/memory")), None),
             Act::Erase => {
                 self.checker.wished.extend(&self.people[person].exchanges);
+                self.beside(person, browser);
                 ("DELETE memory", None, with(Request::delete("/api/chat/memory")), None)
             }
             Act::Subscribe(plan) => {
@@ -104,6 +105,29 @@ impl Simulator<'_> {
             Act::SignOut => ("DELETE session", None, with(Request::delete("/api/chat/session")), None),
         };
         self.send(person, browser, call, exchange, request, None, buys);
+    }
+
+    /// Opens other tabs beside an erasure.
+    fn beside(&mut self, person: usize, browser: usize) {
+        if self.is_calm || !self.beside.chance(500) {
+            return;
+        }
+        for _ in 0..self.beside.between(1, 3) {
+            let when = self.now() + self.beside.between(0, 200);
+            self.at(when, What::Tab(person, browser));
+        }
+    }
+
+    /// Asks or reads in another tab.
+    pub(super) fn tab(&mut self, person: usize, browser: usize) {
+        self.tally.count("beside an erasure");
+        let known = self.beside.pick(&self.people[person].exchanges);
+        let act = match (self.beside.below(4), known) {
+            (0, Some(known)) => Act::AskAgain(known),
+            (1, _) => Act::Export,
+            _ => Act::Ask,
+        };
+        self.act(person, browser, act);
     }
 
     #[allow(clippy::too_many_arguments, reason = "one place sends every request")]

@@ -68,6 +68,11 @@ impl Simulator<'_> {
                 Message::PaymentChanged { v: VERSION, payment, report, received_at }
             }
         };
+        if self.beside.chance(100) {
+            self.tally.count("old report repeated");
+            let at = self.now() + self.beside.between(4 * DAYS, 40 * DAYS);
+            self.at(at, What::Deliver(message.clone()));
+        }
         if self.random.chance(self.chaos.lost) {
             self.tally.count("event lost");
             return;
