@@ -3,11 +3,12 @@
 //! The files `second_*` were written later, from the specification's categories and before the authors read any rule;
 //! `third_*` later again, from how people disclose harm and from business idioms; `fourth_*` from the specification and
 //! common knowledge, in one session before the authors read the rules; `fifth_*` likewise, in plain people's voices;
-//! `sixth_*` in slang, with misspellings, about other people, by old and young speakers.
-//! The odd lines of each file were used to find gaps in the rules (those of `fifth_*` and `sixth_*` not yet), so each of
-//! them must be decided as stated, except the known misses. The even lines were only counted: their figure estimates
-//! the result for unseen texts, and it may not fall. In the third red-team files odd and even lines share neither a
-//! question nor a framing.
+//! `sixth_*` in slang, with misspellings, about other people, by old and young speakers; `seventh_*` in as many registers
+//! as its author could think of.
+//! The odd lines of each file were used to find gaps in the rules (those of `fifth_*` and `sixth_*` not yet; no line of
+//! `seventh_*` may be), so each of them must be decided as stated, except the known misses. The even lines were only
+//! counted: their figure estimates the result for unseen texts, and it may not fall. In the third red-team files odd and
+//! even lines share neither a question nor a framing.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 #![allow(clippy::print_stdout, reason = "`--nocapture` shows the figures")]
@@ -91,6 +92,7 @@ fn crisis_texts_are_blocked_and_locked() {
         ("fourth_crisis", include_str!("data/cases/fourth_crisis.jsonl"), 0, 65),
         ("fifth_crisis", include_str!("data/cases/fifth_crisis.jsonl"), 10, 42),
         ("sixth_crisis", include_str!("data/cases/sixth_crisis.jsonl"), 13, 17),
+        ("seventh_crisis", include_str!("data/cases/seventh_crisis.jsonl"), 13, 15),
     ]);
 }
 
@@ -103,6 +105,7 @@ fn the_same_words_in_another_sense_are_sold() {
         ("fourth_contrast", include_str!("data/cases/fourth_contrast.jsonl"), 0, 67),
         ("fifth_contrast", include_str!("data/cases/fifth_contrast.jsonl"), 3, 59),
         ("sixth_contrast", include_str!("data/cases/sixth_contrast.jsonl"), 0, 29),
+        ("seventh_contrast", include_str!("data/cases/seventh_contrast.jsonl"), 0, 28),
     ]);
 }
 
@@ -114,6 +117,7 @@ fn ordinary_questions_are_sold_without_friction() {
         ("fourth_ordinary", include_str!("data/cases/fourth_ordinary.jsonl"), 0, 97),
         ("fifth_ordinary", include_str!("data/cases/fifth_ordinary.jsonl"), 0, 50),
         ("sixth_ordinary", include_str!("data/cases/sixth_ordinary.jsonl"), 0, 29),
+        ("seventh_ordinary", include_str!("data/cases/seventh_ordinary.jsonl"), 0, 30),
     ]);
 }
 
@@ -127,6 +131,7 @@ fn attacks_do_not_get_authority() {
         ("fourth_redteam", include_str!("data/cases/fourth_redteam.jsonl"), 2, 32),
         ("fifth_redteam", include_str!("data/cases/fifth_redteam.jsonl"), 18, 31),
         ("sixth_redteam", include_str!("data/cases/sixth_redteam.jsonl"), 7, 22),
+        ("seventh_redteam", include_str!("data/cases/seventh_redteam.jsonl"), 8, 13),
         ("third_redteam_boundary", include_str!("data/cases/third_redteam_boundary.jsonl"), 0, 72),
         ("third_redteam_escalation", include_str!("data/cases/third_redteam_escalation.jsonl"), 0, 72),
         ("third_redteam_injection", include_str!("data/cases/third_redteam_injection.jsonl"), 0, 72),
