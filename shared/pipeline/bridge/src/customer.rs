@@ -1,7 +1,7 @@
 //! A customer's steps on the page.
 
 use crate::{
-    BridgeError, Ports, commit, load,
+    BridgeError, Ports, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
 use domain::{
@@ -98,8 +98,9 @@ pub async fn post(
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {
         return Err(BridgeRefused::Closed(state).into());
     }
+    let memory = held.memory().to_owned();
     let sealed = held.sealer(ports.keys).await?.seal_message(id, message.as_str())?;
-    let step = |bridge: &mut Bridge, now| bridge.post(id, &sealed, now);
+    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.post(id, &sealed, now);
     let (bridge, done) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
     done?;
     Ok(bridge)

@@ -22,7 +22,7 @@ use audit::{BridgeJournal, Change, CommitError, Record};
 use domain::{
     Alert, Timestamp,
     alert::Severity,
-    chat::{ANSWER_WITHIN, Account, Bridge, BridgeEvent, BridgeRefused, SubscriberId},
+    chat::{ANSWER_WITHIN, Account, Bridge, BridgeEvent, BridgeRefused, BridgeState, SubscriberId},
     ports::{ChatAccounts, StorageError, SubjectKeys, Versioned},
 };
 
@@ -65,6 +65,13 @@ pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, BridgeEr
         (bridge, _) = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
     }
     Ok(Held::new(bridge, memory))
+}
+
+/// The Bridge, unless it was erased since a text for it was sealed: the text's key is destroyed then, also if the Bridge is
+/// accepted and granted again.
+fn of_memory<'b>(bridge: &'b mut Bridge, memory: &str) -> Result<&'b mut Bridge, BridgeRefused> {
+    let is_same = bridge.acceptance().is_some_and(|acceptance| acceptance.memory() == memory);
+    if is_same { Ok(bridge) } else { Err(BridgeRefused::Closed(BridgeState::Offered)) }
 }
 
 /// Commits one step with its audit record and alert.

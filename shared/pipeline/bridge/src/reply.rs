@@ -3,7 +3,7 @@
 //! The draft's id is recorded before the draft is sent, and no other draft of the reply is ever sent. Repeating the
 //! same reply continues at the interrupted step.
 
-use crate::{BridgeError, Ports, commit, drafts, load, sealed::Person};
+use crate::{BridgeError, Ports, commit, drafts, load, of_memory, sealed::Person};
 use audit::digest::sha256;
 use domain::{
     EmailAddress, SessionId,
@@ -67,7 +67,8 @@ pub async fn reply(
     let sealed = held.sealer(ports.keys).await?.seal_reply(held.bridge.value.last_question(), text.as_str())?;
     let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
     let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
-    let step = |bridge: &mut Bridge, now| bridge.reply(&id, operator, &sealed, now);
+    let memory = held.memory().to_owned();
+    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, &sealed, now);
     let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
     posted?;
     let mail = mail(site, &person, &bridge.value, text)?;
