@@ -2,7 +2,9 @@
 //! erase and pay, while effects fail, lose their replies or end the process, and while Stripe's events come late, twice, in
 //! another order or not at all.
 //!
-//! The handlers are those of the chat, payment-events, reconcile and deadlines functions. The [`Promise`]s are checked on
+//! In some worlds they also use the Bridge: members accept, post and read, and operators grant, revoke and reply.
+//!
+//! The handlers are those of the chat, payment-events, reconcile and deadlines functions and of the operators' commands. The [`Promise`]s are checked on
 //! every reply that leaves, on every prompt that the model gets, and on the stores once the faults are over.
 
 mod chaos;
@@ -13,6 +15,7 @@ mod people;
 mod promises;
 mod simulator;
 mod stripe;
+mod threads;
 
 pub use defects::{ChatDefect, DEFECTS, hunt};
 pub use promises::{Broken, Promise};

@@ -4,6 +4,7 @@ use super::{
     people::{id, word},
     promises::{Checked, Promise},
     stripe::Period,
+    threads::Threads,
 };
 use domain::{
     Timestamp,
@@ -45,7 +46,7 @@ struct Left {
 }
 
 /// The checker's knowledge of a world besides its stores.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Checker {
     /// The owner of each exchange.
     pub(super) owners: BTreeMap<u64, usize>,
@@ -55,6 +56,7 @@ pub(super) struct Checker {
     pub(super) known: BTreeSet<String>,
     /// Exchanges whose owners have requested erasure, whether or not the request was answered.
     pub(super) wished: BTreeSet<u64>,
+    pub(super) threads: Threads,
     left: Vec<Left>,
     tokens: BTreeSet<String>,
 }
@@ -62,7 +64,16 @@ pub(super) struct Checker {
 impl Checker {
     pub(super) fn new(subscribers: Vec<SubscriberId>) -> Self {
         let left = vec![Left::default(); subscribers.len()];
-        Self { subscribers, left, ..Self::default() }
+        Self {
+            owners: BTreeMap::new(),
+            threads: Threads::new(&subscribers),
+            subscribers,
+            periods: Vec::new(),
+            known: BTreeSet::new(),
+            wished: BTreeSet::new(),
+            left,
+            tokens: BTreeSet::new(),
+        }
     }
 
     /// Checks a prompt that the model received for this request.
@@ -88,6 +99,7 @@ impl Checker {
     pub(super) fn replied(&mut self, asked: &Asked, status: u16, body: &str, now: Timestamp) -> Checked {
         let told: Value = serde_json::from_str(body).unwrap_or_default();
         Promise::Filtered.require(!body.contains("CSDM"), || format!("a blocked term is delivered: {body}"))?;
+        self.threads.replied(asked, status, body, now)?;
         match (asked.call, status) {
             ("GET exchange", 202) => self.begun(asked, &told["replies"].to_string()),
             ("POST exchange" | "POST other" | "GET exchange", 200) => self.exchanged(asked, &told, now),
@@ -116,23 +128,22 @@ impl Checker {
             format!("person {} reads exchange {exchange} of {owner:?}", asked.person)
         })?;
         if told.get("free_left").is_none() {
-            let may = self.may_have_access(asked.person, now);
+            let may = self.may_have_access(asked.person, now) || self.threads.was_open(asked.person, asked.began);
             Promise::PaidAccess.require(may, || format!("person {} has access without a payment", asked.person))?;
         }
         let was_wished = self.wished.contains(&exchange);
         let left = &mut self.left[asked.person];
+        if was_wished && !asked.had.contains(&exchange) {
+            // The account no longer has the id: a new message under it is a different exchange.
+            left.replies.remove(&exchange);
+            left.erased.remove(&exchange);
+        }
         if told["apology"] == true {
             let answered = left.replies.contains_key(&exchange);
             return Promise::OneReply
                 .require(!answered, || format!("exchange {exchange} was answered, and is apologised for"));
         }
-        let mut erased = left.erased.get(&exchange).is_some_and(|at| asked.began >= *at);
-        if was_wished && !asked.had.contains(&exchange) {
-            // The account no longer has the id: a new message under it is a different exchange.
-            left.replies.remove(&exchange);
-            left.erased.remove(&exchange);
-            erased = false;
-        }
+        let erased = left.erased.get(&exchange).is_some_and(|at| asked.began >= *at);
         Promise::Erased.require(!erased, || format!("exchange {exchange} was erased and is answered"))?;
         let replies = left.replies.entry(exchange).or_default();
         replies.insert(told["replies"].to_string());
@@ -258,6 +269,7 @@ impl Checker {
         for (subscriber, report) in &state.billing {
             Self::reported(&state, subscriber, report)?;
         }
+        self.threads.at_rest(&state)?;
         self.sealed(&state)
     }
 
@@ -306,10 +318,12 @@ impl Checker {
     fn sealed(&self, state: &State) -> Checked {
         let bodies: Vec<_> =
             state.memory_logs.values().flatten().map(|record| String::from_utf8_lossy(&record.body)).collect();
+        let bridges: Vec<_> = state.bridges.values().map(|(bridge, _)| bridge).collect();
         let accounts: Vec<_> = state.accounts.values().map(|(account, _)| account).collect();
         let stored = format!(
-            "{} {:?} {:?} {:?} {:?} {:?} {bodies:?}",
+            "{} {} {:?} {:?} {:?} {:?} {:?} {bodies:?}",
             serde_json::to_string(&accounts).unwrap_or_default(),
+            serde_json::to_string(&bridges).unwrap_or_default(),
             state.beginnings.values(),
             state.logins,
             state.chat_sessions,

@@ -4,10 +4,10 @@ use super::{Broken, functions::Ports, simulate_chat};
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    chat::{Access, Account, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
+    chat::{Access, Account, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
     ports::{
-        AuditLog, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, Published, ReplyBeginnings,
-        SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys, Subscribers, Versioned,
+        AuditLog, Bridges, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, Published,
+        ReplyBeginnings, SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys, Subscribers, Versioned,
     },
     sale::AuditEntry,
 };
@@ -26,6 +26,12 @@ pub enum ChatDefect {
     SubscriberLost,
     /// The store returns subscribers without their subscriptions, so that an old report replaces a newer one.
     OldReportKept,
+    /// Saving a Bridge overwrites concurrent changes.
+    BridgeVersionIgnored,
+    /// The erasure of a Bridge is not saved, but the store reports success.
+    BridgeErasureLost,
+    /// A Bridge is saved without the draft of its letter.
+    BridgeDraftLost,
     /// Every person has access.
     AccessForAll,
     /// No person has access.
@@ -51,12 +57,15 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 16] = [
+pub const DEFECTS: [ChatDefect; 19] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
     ChatDefect::SubscriberLost,
     ChatDefect::OldReportKept,
+    ChatDefect::BridgeVersionIgnored,
+    ChatDefect::BridgeErasureLost,
+    ChatDefect::BridgeDraftLost,
     ChatDefect::AccessForAll,
     ChatDefect::AccessForNobody,
     ChatDefect::KeyKept,
@@ -188,6 +197,44 @@ impl Store<Subscriber> for Ports {
             }
             _ => Store::<Subscriber>::save(&*self.world, subscriber, expected).await,
         }
+    }
+}
+
+#[async_trait]
+impl Store<Bridge> for Ports {
+    async fn load(&self, id: &SubscriberId) -> Result<Option<Versioned<Bridge>>, StorageError> {
+        Store::<Bridge>::load(&*self.world, id).await
+    }
+
+    async fn save(&self, bridge: &Bridge, expected: u64) -> Result<u64, SaveError> {
+        let store: &dyn Store<Bridge> = &*self.world;
+        match self.defect {
+            Some(ChatDefect::BridgeVersionIgnored) => {
+                let current = store.load(bridge.id()).await?.map_or(0, |stored| stored.version);
+                store.save(bridge, current).await
+            }
+            Some(ChatDefect::BridgeDraftLost) => {
+                let mut document = serde_json::to_value(bridge).unwrap_or_default();
+                if document["letter"]["mail"].is_object() {
+                    document["letter"]["mail"] = "waiting".into();
+                }
+                let without = serde_json::from_value(document).unwrap_or_else(|_| bridge.clone());
+                store.save(&without, expected).await
+            }
+            Some(ChatDefect::BridgeErasureLost) if bridge.acceptance().is_none() => Ok(expected + 1),
+            _ => store.save(bridge, expected).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Bridges for Ports {
+    async fn letters_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        self.world.letters_due(until).await
+    }
+
+    async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError> {
+        Bridges::listed(&*self.world).await
     }
 }
 

@@ -9,8 +9,9 @@ use domain::{
     EmailAddress, Secret, StepError, Timestamp,
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},
-    chat::{SubscriberId, SubscriberKey},
+    chat::{Message as ChatMessage, SubscriberId, SubscriberKey},
     message::Message,
+    operator::Operator,
     ports::{ModelError, ModelReply, Pause, SecretSource, StorageError},
 };
 use runtime::{
@@ -117,6 +118,15 @@ impl Pause for Clockwork {
     }
 }
 
+/// What an operator does about a Bridge.
+#[derive(Clone, Debug)]
+pub(super) enum Decision {
+    /// Grants access until then.
+    Grant(Timestamp),
+    Revoke,
+    Reply(ChatMessage),
+}
+
 /// The functions of one world.
 pub(super) struct Functions {
     pub(super) world: Arc<World>,
@@ -178,7 +188,7 @@ impl Functions {
     }
 
     fn bridges(&self) -> BridgeJournal<'_> {
-        BridgeJournal { store: &*self.world, log: &self.ports, alerts: &*self.world, clock: &*self.world }
+        BridgeJournal { store: &self.ports, log: &self.ports, alerts: &*self.world, clock: &*self.world }
     }
 
     fn accounts(&self) -> ChatJournal<'_> {
@@ -190,6 +200,29 @@ impl Functions {
         let (journal, bridges) = (self.accounts(), self.bridges());
         let ports = forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports };
         forgetting::run(ports).await.is_ok_and(|report| report.failed == 0)
+    }
+
+    fn desk(&self) -> bridge::Ports<'_> {
+        bridge::Ports { journal: self.bridges(), accounts: &self.ports, keys: &self.ports }
+    }
+
+    /// The deadlines function's part in the Bridge: mails the letters.
+    pub(super) async fn mail_letters(&self) -> bool {
+        let letters = bridge::Letters { bridges: self.desk(), mailbox: &*self.world, site: crate::deployment::SITE };
+        bridge::mail_letters(letters).await.is_ok_and(|report| report.failed == 0)
+    }
+
+    /// An operator's command about a Bridge. Returns whether it was carried out.
+    pub(super) async fn decide(&self, who: &SubscriberId, decision: Decision) -> bool {
+        let Ok(operator) = Operator::parse("dana", Some("looked at it")) else { return false };
+        let (desk, mailbox) = (self.desk(), &*self.world);
+        match decision {
+            Decision::Grant(expires) => bridge::grant(desk, who, &operator, expires).await.is_ok(),
+            Decision::Revoke => bridge::revoke(desk, who, &operator).await.is_ok(),
+            Decision::Reply(text) => {
+                bridge::reply(desk, mailbox, crate::deployment::SITE, who, &operator, &text).await.is_ok()
+            }
+        }
     }
 
     fn sales(&self) -> Journal<'_> {

@@ -15,6 +15,12 @@ pub enum Promise {
     Own,
     /// Erased content is in no prompt, no reply and no store.
     Erased,
+    /// A Bridge is granted only after an acceptance, and a message is accepted and a reply mailed only while it is granted.
+    OnlyGranted,
+    /// A thread has each accepted message once, and loses none.
+    OneThread,
+    /// A letter and the mail of a reply are sent once, as the recorded draft.
+    OneLetter,
     /// No store contains a customer's words or address in plain text.
     Sealed,
     /// No reply and no beginning of one has a blocked term.

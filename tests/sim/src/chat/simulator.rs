@@ -2,6 +2,7 @@
 
 mod acts;
 mod calm;
+mod members;
 mod payments;
 
 use super::{
@@ -36,6 +37,10 @@ enum What {
     Person(usize),
     /// Another tab of a person, beside an erasure.
     Tab(usize, usize),
+    /// A person or an operator uses the person's Bridge.
+    Bridge(usize),
+    /// The schedule mails the Bridges' letters.
+    Letters,
     /// A person's page reads the beginning of a reply.
     Follow(usize, usize, u64),
     Stripe(usize, Told),
@@ -63,6 +68,7 @@ struct Task<'h> {
     future: Pin<Box<dyn Future<Output = Outcome> + 'h>>,
     work: Work,
     skew: i64,
+    began: Timestamp,
 }
 
 /// The simulator of one world.
@@ -82,6 +88,10 @@ pub(super) struct Simulator<'h> {
     /// Exchanges whose id was also used for a different text.
     others: BTreeSet<u64>,
     subscriptions: u64,
+    /// Whether this world's people use the Bridge.
+    has_bridges: bool,
+    /// The texts on the Bridges: person, number, and whether the person wrote it.
+    texts: Vec<(usize, u64, bool)>,
     is_calm: bool,
     tally: ChatTally,
     trace: Option<Vec<String>>,
@@ -115,6 +125,8 @@ impl<'h> Simulator<'h> {
             exchanges: 0,
             others: BTreeSet::new(),
             subscriptions: 0,
+            has_bridges: false,
+            texts: Vec::new(),
             is_calm: false,
             tally: ChatTally::default(),
             trace: traced.then(Vec::new),
@@ -130,6 +142,7 @@ impl<'h> Simulator<'h> {
     /// Runs the world with faults, and then a calm part in which every person calls again.
     pub(super) fn live(&mut self) -> Checked {
         self.surround();
+        self.has_bridges = self.beside.chance(500);
         let mut at = self.now();
         for _ in 0..self.chaos.bursts {
             for person in 0..self.people.len() {
@@ -142,6 +155,7 @@ impl<'h> Simulator<'h> {
                 let when = at + self.random.between(0, 10 * MINUTE);
                 self.at(when, What::Deadlines);
             }
+            self.bridges(at);
             let most = if self.random.chance(500) { 30 * MINUTE } else { 25 * DAYS };
             at += self.random.between(MINUTE, most);
         }
@@ -190,6 +204,8 @@ impl<'h> Simulator<'h> {
                 }
             }
             What::Person(person) => self.person(person),
+            What::Bridge(person) => self.bridge(person),
+            What::Letters => self.letters(),
             What::Tab(person, browser) => self.tab(person, browser),
             What::Follow(person, browser, exchange) => self.act(person, browser, Act::Look(exchange)),
             What::Stripe(person, told) => self.stripe(person, told),
@@ -239,7 +255,8 @@ impl<'h> Simulator<'h> {
         self.counted += 1;
         let (id, now) = (self.counted, self.now());
         self.note(|| format!("task {id} begins: {work:?}"));
-        self.tasks.insert(id, Task { future: Box::pin(future), work, skew });
+        let began = Timestamp::from_millis(now);
+        self.tasks.insert(id, Task { future: Box::pin(future), work, skew, began });
         self.at(now, What::Poll(id));
         self.at(now + TIME_OUT, What::TimeOut(id));
     }
@@ -258,12 +275,20 @@ impl<'h> Simulator<'h> {
                 std::mem::take(&mut state.prompts),
             )
         };
-        Checker::keys(&self.functions.world.state())?;
+        let now = self.timestamp();
+        {
+            let state = self.functions.world.state();
+            Checker::keys(&state)?;
+            self.checker.threads.step(&state, task.began, now)?;
+        }
         let mut has_died = false;
         for crossing in crossings {
             if let Some(fault) = crossing.fault {
                 self.tally.count(format!("{fault:?}"));
                 has_died |= matches!(fault, Fault::CrashBefore | Fault::CrashAfter);
+            }
+            if crossing.name == "mailbox.send_draft" && matches!(task.work, Work::Schedule) {
+                self.tally.count("mail about a Bridge");
             }
             self.note(|| {
                 let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));

@@ -94,6 +94,7 @@ impl Simulator<'_> {
             Act::Export => ("GET memory", None, with(Request::get("/api/chat/memory")), None),
             Act::Erase => {
                 self.checker.wished.extend(&self.people[person].exchanges);
+                self.checker.threads.wish(person);
                 self.beside(person, browser);
                 ("DELETE memory", None, with(Request::delete("/api/chat/memory")), None)
             }
@@ -131,7 +132,7 @@ impl Simulator<'_> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "one place sends every request")]
-    fn send(
+    pub(super) fn send(
         &mut self,
         person: usize,
         browser: usize,

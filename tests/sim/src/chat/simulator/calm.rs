@@ -22,6 +22,9 @@ impl Simulator<'_> {
         self.at(now, What::Reconcile);
         for hours in 0..4 {
             self.at(now + hours * 61 * MINUTE, What::Deadlines);
+            if self.has_bridges {
+                self.at(now + hours * 61 * MINUTE, What::Letters);
+            }
         }
         self.until_quiet()?;
         self.checker.erasures_ended(&self.functions.world)?;
@@ -33,6 +36,7 @@ impl Simulator<'_> {
             }
             let export = self.insist(person, Act::Export, &[200])?;
             self.checker.remembered(person, &export.to_string(), &self.others)?;
+            self.leave(person)?;
             self.fresh(person)?;
             for days in [0, 11, 31] {
                 self.functions.world.state().now += i64::from(days) * i64::try_from(DAY.as_millis()).unwrap_or(0);
