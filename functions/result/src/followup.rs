@@ -1,7 +1,7 @@
 //! POST /api/followup, and the fields about the follow-up in the reply of GET /api/verdict
 //! (infra/decisions/followup.md).
 
-use crate::{Ports, retrieve};
+use crate::{Ports, replies, retrieve};
 use domain::{Alert, Query, Sale, SessionId, Tier, alert::Severity, message::OrderedBy, ports::StorageError};
 use followup::{NotOrdered, Ordered};
 use runtime::{http::Reply, telemetry};
@@ -33,8 +33,8 @@ pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
             }
             Reply::json(202, &reply)
         }
-        Err(NotOrdered::NoSale) => retrieve::not_found(),
-        Err(NotOrdered::Erased) => retrieve::erased(),
+        Err(NotOrdered::NoSale) => replies::not_found(),
+        Err(NotOrdered::Erased) => replies::erased(),
         Err(NotOrdered::NotOffered) => {
             Reply::error(409, "followup_not_offered", "There is no follow-up to this order.")
         }
@@ -44,7 +44,7 @@ pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
             let (now, detail) = (ports.journal.clock.now(), telemetry::chain(&error));
             let alert = Alert::event("ORACLE-RESULT", Severity::Error, now, "FOLLOWUP", &asked.paid, &detail);
             ports.journal.alerts.raise(alert).await;
-            retrieve::temporarily_unavailable()
+            replies::temporarily_unavailable()
         }
     }
 }
@@ -57,7 +57,7 @@ fn parse(body: &[u8]) -> Result<Asked, Reply> {
     let Ok(Value::Object(fields)) = serde_json::from_slice(body) else { return Err(malformed()) };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let paid = SessionId::parse(text("session_id")).ok().filter(|id| !id.is_followup());
-    let paid = paid.ok_or_else(retrieve::not_found)?;
+    let paid = paid.ok_or_else(replies::not_found)?;
     let query = Query::parse(text("query"));
     let query = query.map_err(|error| Reply::error(400, "query_invalid", &error.to_string()))?;
     Ok(Asked { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })

@@ -9,6 +9,7 @@ mod handle;
 mod health;
 mod machines;
 pub mod pages;
+mod replies;
 mod retrieve;
 
 pub use asked::Asked;

@@ -3,7 +3,7 @@
 //! It looks in the cache and then in the archive, and otherwise replies "pending", repeating the order if no worker
 //! handles it. It asks Stripe only if our own records do not already show that the session was paid.
 
-use crate::{Ports, followup};
+use crate::{Ports, followup, replies};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
@@ -11,9 +11,8 @@ use domain::{
     customer_text,
     guesses::{Answer, NotAnswered},
     message::{self, Message, OrderedBy},
-    money::Money,
     ports::{CacheEntry, PaymentError, Versioned},
-    sale::{Declined, Finder, Fulfilment, Holder},
+    sale::{Finder, Fulfilment, Holder},
     texts,
 };
 use runtime::{
@@ -22,20 +21,14 @@ use runtime::{
 };
 use serde_json::{Map, Value, json};
 
-/// The seconds after which the page asks again.
-const RETRY_AFTER: &str = "2";
-
 /// The same while a failed attempt waits for its retry, which is not imminent.
 const RETRY_AFTER_FAILURE: &str = "10";
-/// The field with the time of the refund.
-const REFUNDED_AT: &str = "refunded_at";
-
 /// Answers a request for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     // A follow-up is shown with the verdict that it follows, and has no page of its own.
     let id = request.query("session_id");
     let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(|id| id.looks_issued() && !id.is_followup());
-    let Some(session_id) = parsed else { return not_found() };
+    let Some(session_id) = parsed else { return replies::not_found() };
     answer(ports, session_id, request.network()).await
 }
 
@@ -70,7 +63,9 @@ impl Retrieval<'_> {
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
                 // The smoke test has removed its own verdict: there is nothing to restore or to regenerate.
-                CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => not_found(),
+                CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => {
+                    replies::not_found()
+                }
                 // The entry was removed for its age: the archive has it, and this is no fault.
                 CacheEntry::Removed => self.restore(sale).await,
                 CacheEntry::Miss => {
@@ -87,16 +82,16 @@ impl Retrieval<'_> {
                     return self.tried_again(&sale.value);
                 }
                 if sale.value.waits_for_model(self.asked_at).is_some() {
-                    return temporarily_unavailable();
+                    return replies::temporarily_unavailable();
                 }
-                if sale.value.needs_order(self.asked_at) { self.ask_stripe(sale).await } else { pending() }
+                if sale.value.needs_order(self.asked_at) { self.ask_stripe(sale).await } else { replies::pending() }
             }
-            Fulfilment::InReview { .. } => in_review(),
-            Fulfilment::Erased { .. } => erased(),
+            Fulfilment::InReview { .. } => replies::in_review(),
+            Fulfilment::Erased { .. } => replies::erased(),
             // The session may have been paid meanwhile.
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(sale).await,
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
-                Some(declined) => declined_reply(declined, &sale.value),
+                Some(declined) => replies::declined(declined, &sale.value),
                 None => self.failed(sale.value.refunded_at()),
             },
         }
@@ -165,7 +160,7 @@ impl Retrieval<'_> {
     ) -> Reply {
         let mut body = match serde_json::to_value(cached) {
             Ok(Value::Object(body)) => body,
-            _ => return temporarily_unavailable(),
+            _ => return replies::temporarily_unavailable(),
         };
         // Stored with every verdict (Smoke Test, invariant 2), and shown only for regenerated ones.
         if !cached.regen {
@@ -175,7 +170,7 @@ impl Retrieval<'_> {
         body.remove("first");
         body.extend(followup);
         if let Some(at) = refunded_at {
-            body.insert(REFUNDED_AT.to_owned(), at.to_iso().into());
+            body.insert(replies::REFUNDED_AT.to_owned(), at.to_iso().into());
         }
         if gates::may_echo(&cached.query) {
             body.insert("query".to_owned(), customer_text::visible(&cached.query).into());
@@ -216,7 +211,7 @@ impl Retrieval<'_> {
         match self.ports.journal.commit(sale, hold).await {
             Ok(held) => {
                 held.settle().await;
-                in_review()
+                replies::in_review()
             }
             Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
         }
@@ -255,7 +250,7 @@ impl Retrieval<'_> {
                 if reopened.unsettled().1 {
                     self.order().await
                 } else {
-                    pending()
+                    replies::pending()
                 }
             }
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
@@ -266,10 +261,10 @@ impl Retrieval<'_> {
     async fn without_sale(&self) -> Reply {
         let (asked, id, payments) = (self.ports.asked, &self.session_id.paid_session(), self.ports.payments);
         if let Some(address) = asked.unpaid.recall(id.as_str(), self.asked_at) {
-            return unpaid(address.as_deref());
+            return replies::unpaid(address.as_deref());
         }
         if payments.is_of_other_mode(id).await {
-            return not_found();
+            return replies::not_found();
         }
         let question = async {
             match payments.session(id).await {
@@ -282,13 +277,13 @@ impl Retrieval<'_> {
         match asked.sessions.ask(self.ports.guesses, from, question).await {
             Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
             Ok(Answer::Known(session)) => self.unpaid(session),
-            Ok(Answer::Unknown) => not_found(),
-            Ok(Answer::TooMany) => busy(),
+            Ok(Answer::Unknown) => replies::not_found(),
+            Ok(Answer::TooMany) => replies::busy(),
             Err(NotAnswered::Vendor(error)) => self.stripe_failed(&error),
             // The store raised its alert.
             Err(NotAnswered::Storage(error)) => {
                 tracing::error!(session = id.prefix(), error = %telemetry::chain(&error), "a guess was not counted");
-                temporarily_unavailable()
+                replies::temporarily_unavailable()
             }
         }
     }
@@ -298,21 +293,21 @@ impl Retrieval<'_> {
         match self.ports.payments.session(&self.session_id.paid_session()).await {
             Ok(session) if sale.value.is_covered_by(&session) => self.order_paid(Some(sale), &session).await,
             Ok(session) => self.unpaid(session),
-            Err(PaymentError::NotFound) => not_found(),
+            Err(PaymentError::NotFound) => replies::not_found(),
             Err(error) => self.stripe_failed(&error),
         }
     }
 
     /// The session is not paid. The reply is remembered, because the client may poll.
     fn unpaid(&self, session: CheckoutSession) -> Reply {
-        let reply = unpaid(session.url.as_deref());
+        let reply = replies::unpaid(session.url.as_deref());
         self.ports.asked.unpaid.keep(session.id.as_str(), session.url, self.asked_at);
         reply
     }
 
     fn stripe_failed(&self, error: &PaymentError) -> Reply {
         tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(error), "Stripe");
-        temporarily_unavailable()
+        replies::temporarily_unavailable()
     }
 
     /// A paid session without a verdict: its webhook is late or lost, or its worker crashed. The verdict is ordered
@@ -335,7 +330,7 @@ impl Retrieval<'_> {
             Ok(noted) => match (noted.unsettled().1, usable) {
                 (true, true) => self.order().await,
                 (true, false) => self.notify().await,
-                (false, _) => pending(),
+                (false, _) => replies::pending(),
             },
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
@@ -352,7 +347,7 @@ impl Retrieval<'_> {
             // The page asks again, and after a minute the order is repeated.
             self.alert(Severity::Error, "ORDER", &telemetry::chain(&error)).await;
         }
-        pending()
+        replies::pending()
     }
 
     async fn notify(&self) -> Reply {
@@ -369,11 +364,7 @@ impl Retrieval<'_> {
     /// exclude it: the operator in charge was alerted when the sale failed.
     fn failed(&self, refunded_at: Option<Timestamp>) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        let body = match refunded_at {
-            Some(at) => json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }),
-            None => json!({ "error": texts::ANALYSIS_FAILED }),
-        };
-        Reply::json(500, &body)
+        replies::failed(refunded_at)
     }
 
     fn now(&self) -> Timestamp {
@@ -388,66 +379,6 @@ impl Retrieval<'_> {
     async fn unavailable(&self, operation: &str, detail: &str) -> Reply {
         let alert = Alert::cache(Severity::Error, self.now(), operation, &self.session_id, detail);
         self.ports.journal.alerts.raise(alert).await;
-        temporarily_unavailable()
+        replies::temporarily_unavailable()
     }
-}
-
-/// The reply is the same for unknown ids and for those of sessions that are not ours.
-pub(crate) fn not_found() -> Reply {
-    Reply::error(404, "not_found", "There is no such session.")
-}
-
-fn pending() -> Reply {
-    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER)
-}
-
-fn in_review() -> Reply {
-    Reply::json(202, &json!({ "status": "in_review" }))
-}
-
-/// The reply for an unpaid session; an open one can be paid at `address`.
-fn unpaid(address: Option<&str>) -> Reply {
-    match address {
-        Some(address) => {
-            Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
-        }
-        None => Reply::error(402, "unpaid", texts::NOT_PAID),
-    }
-}
-
-/// The reply while a client is guessing ids. A customer whose sale is not in our store yet gets through within a minute.
-fn busy() -> Reply {
-    Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
-        .header("retry-after", "20")
-}
-
-pub(crate) fn erased() -> Reply {
-    Reply::error(410, "erased", texts::ERASED)
-}
-
-/// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
-/// possible disclosure of self-harm gets no word about money.
-fn declined_reply(declined: &Declined, sale: &Sale) -> Reply {
-    let sentence = match sale.money() {
-        _ if declined.is_crisis => texts::CRISIS.to_owned(),
-        // A follow-up has no money of its own: its session paid for a verdict that was delivered.
-        _ if sale.is_followup() => texts::DECLINED.to_owned(),
-        Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
-        _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
-    };
-    let mut body = json!({
-        "error": sentence,
-        "code": "declined",
-        "resources": declined.helpers,
-        "suggested_actions": declined.advice,
-        "crisis": declined.is_crisis,
-    });
-    if let Some(at) = sale.refunded_at().filter(|_| !declined.is_crisis) {
-        body[REFUNDED_AT] = at.to_iso().into();
-    }
-    Reply::json(422, &body)
-}
-
-pub(crate) fn temporarily_unavailable() -> Reply {
-    Reply::json(503, &json!({ "error": texts::TEMPORARILY_UNAVAILABLE })).header("retry-after", "30")
 }

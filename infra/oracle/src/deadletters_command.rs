@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::{Sale, SessionId, Timestamp, mail::Letter, ports::Clock};
 use operations::{
-    list::{self, DeadLetter},
+    dead_letters::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
     settle::{self, Found},
 };
@@ -94,7 +94,7 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
         DeadLettersCommand::Show { sale, target } => {
             let deployed = target.open()?;
             let session = sale.find(&deployed)?;
-            let letters = wait(load(&deployed, &session))?.map(|sale| list::dead_letters_of(&sale)).unwrap_or_default();
+            let letters = wait(load(&deployed, &session))?.map(|sale| dead_letters::of(&sale)).unwrap_or_default();
             print(&letters, target.json)?;
             Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
         }
@@ -134,7 +134,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
 fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, CommandError> {
     let since = since.map(|text| when::parse(text, System.now())).transpose()?;
     wait(async {
-        let letters = list::dead_letters(deployed.lists(), since).await;
+        let letters = dead_letters::everything(deployed.lists(), since).await;
         letters.map_err(|error| CommandError::failed("the dead letters cannot be read", error))
     })
 }

@@ -6,6 +6,7 @@
 
 pub mod authority_gate;
 pub mod cache;
+pub mod dead_letters;
 pub mod desk;
 pub mod erase;
 pub mod findings;

@@ -117,7 +117,7 @@ async fn rows(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Ro
 }
 
 /// The sales with this work. The index lags behind, so each sale is loaded and checked again.
-async fn sales(ports: Ports<'_>, work: Work, until: Option<Timestamp>) -> Result<Vec<Sale>, StorageError> {
+pub(crate) async fn sales(ports: Ports<'_>, work: Work, until: Option<Timestamp>) -> Result<Vec<Sale>, StorageError> {
     let mut sales = Vec::new();
     let mut from = None;
     loop {
@@ -256,91 +256,15 @@ pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Opti
     Ok(session.amount_total.zip(session.currency))
 }
 
-/// A dead-lettered mail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DeadLetter {
-    /// The sale.
-    pub session_id: SessionId,
-    /// The kind of mail.
-    pub letter: Letter,
-    /// When it became a dead letter, UTC.
-    pub died_at: String,
-    /// The same in milliseconds since the Unix epoch.
-    pub died_at_ms: Timestamp,
-    /// The number of failed attempts.
-    pub attempts: usize,
-    /// Their codes, oldest first.
-    pub errors: Vec<String>,
-    /// Whether a draft exists that another attempt would send.
-    pub draft: bool,
-    /// The tier, if known.
-    pub tier: Option<Tier>,
-}
-
-/// A sale's dead-lettered mails that are still wanted.
-#[must_use]
-pub fn dead_letters_of(sale: &Sale) -> Vec<DeadLetter> {
-    let dead = |letter| match sale.letter(letter) {
-        Mail::Dead { at, progress } if sale.wants(letter) => Some(DeadLetter {
-            session_id: sale.session_id().clone(),
-            letter,
-            died_at: at.to_iso(),
-            died_at_ms: *at,
-            attempts: progress.failures.len(),
-            errors: progress.failures.clone(),
-            draft: progress.draft.is_some(),
-            tier: sale.tier(),
-        }),
-        _ => None,
-    };
-    Letter::ALL.into_iter().filter_map(dead).collect()
-}
-
-/// Every dead-lettered mail, oldest first. Also searches the lists of unusable sales and of replies, because a sale
-/// with several kinds of work is on these lists first.
-///
-/// # Errors
-/// [`StorageError`].
-pub async fn dead_letters(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Vec<DeadLetter>, StorageError> {
-    let mut found = Vec::new();
-    for work in [Work::DeadLetter, Work::Unusable, Work::Reply] {
-        for sale in sales(ports, work, None).await? {
-            found.extend(dead_letters_of(&sale));
-        }
-    }
-    found.retain(|letter| since.is_none_or(|since| letter.died_at_ms >= since));
-    found.sort_by(|a, b| (a.died_at_ms, &a.session_id, a.letter).cmp(&(b.died_at_ms, &b.session_id, b.letter)));
-    found.dedup();
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, sale, world};
-    use domain::{inbox::Reply, mail::Progress};
+    use crate::dead_letters;
+    use crate::testing::{at, dead, ports, sale, world_of};
+    use domain::inbox::Reply;
     use serde_json::json;
+    use testkit::run;
     use testkit::sale::WithField;
-    use testkit::{World, run};
-
-    fn named(number: usize, sale: Sale) -> Sale {
-        sale.with("session_id", SessionId::parse(format!("cs_test_{number}")).unwrap())
-    }
-
-    fn dead(seconds: i64) -> Mail {
-        Mail::Dead { at: at(seconds), progress: Progress { failures: vec!["503".into()], ..Progress::default() } }
-    }
-
-    fn world_of(sales: impl IntoIterator<Item = Sale>) -> World {
-        let world = world();
-        let sales = sales.into_iter().enumerate().map(|(number, sale)| named(number, sale));
-        world.state().sales.extend(sales.map(|sale| (sale.session_id().clone(), (sale, 1))));
-        world
-    }
-
-    fn ports(world: &World) -> Ports<'_> {
-        Ports { open: world, store: world }
-    }
 
     #[test]
     fn every_human_list_is_there_and_of_the_machines_only_what_is_overdue() {
@@ -393,31 +317,6 @@ mod tests {
     }
 
     #[test]
-    fn dead_letters_are_found_over_pages_and_by_time_and_on_the_list_of_unusable_sales() {
-        let unusable = sale().with("fulfilment", Fulfilment::Unusable { at: at(-100) }).with("mail", Mail::NotOrdered);
-        let world = world_of([
-            sale().with("mail", dead(-10)),
-            sale().with("mail", dead(-30)),
-            sale().with("mail", dead(-20)),
-            unusable.with("notice", dead(-40)),
-            // A dead notice that is no longer wanted does not count.
-            sale().with("notice", dead(-40)),
-        ]);
-        let all = run(dead_letters(ports(&world), None)).unwrap().unwrap();
-        let died: Vec<_> = all.iter().map(|letter| (letter.letter, letter.died_at_ms)).collect();
-        assert_eq!(
-            died,
-            [
-                (Letter::SilentDrop, at(-40)),
-                (Letter::Verdict, at(-30)),
-                (Letter::Verdict, at(-20)),
-                (Letter::Verdict, at(-10)),
-            ]
-        );
-        assert_eq!(run(dead_letters(ports(&world), Some(at(-20)))).unwrap().unwrap().len(), 2);
-    }
-
-    #[test]
     fn a_reply_is_found_in_every_state_of_its_sale() {
         let reply = || {
             vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None, followup: None }]
@@ -436,6 +335,6 @@ mod tests {
         assert!(rows.iter().all(|row| row.replies == 1 && row.detail.starts_with("1 reply; ")), "{rows:?}");
         let undecided = run(undecided(ports(&world), at(0))).unwrap().unwrap();
         assert_eq!(undecided.len(), 2, "a reply takes no sale off the list of money: {undecided:?}");
-        assert_eq!(run(dead_letters(ports(&world), None)).unwrap().unwrap().len(), 2);
+        assert_eq!(run(dead_letters::everything(ports(&world), None)).unwrap().unwrap().len(), 2);
     }
 }

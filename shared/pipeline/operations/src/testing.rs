@@ -1,9 +1,11 @@
 //! Shared parts of this crate's tests.
 
-use crate::Operator;
+use crate::{Operator, list};
 use audit::Journal;
 use domain::{
-    CallerIdentity, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment,
+    CallerIdentity, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp,
+    mail::{Mail, Progress},
+    sale::Fulfilment,
 };
 use std::future::Future;
 use testkit::sale::WithField;
@@ -99,4 +101,26 @@ pub(crate) fn whatever_breaks<'a, F: Future>(
             check(world, &what);
         }
     }
+}
+
+fn named(number: usize, sale: Sale) -> Sale {
+    sale.with("session_id", SessionId::parse(format!("cs_test_{number}")).unwrap())
+}
+
+/// A mail that was given up.
+pub(crate) fn dead(seconds: i64) -> Mail {
+    Mail::Dead { at: at(seconds), progress: Progress { failures: vec!["503".into()], ..Progress::default() } }
+}
+
+/// A world with these sales.
+pub(crate) fn world_of(sales: impl IntoIterator<Item = Sale>) -> World {
+    let world = world();
+    let sales = sales.into_iter().enumerate().map(|(number, sale)| named(number, sale));
+    world.state().sales.extend(sales.map(|sale| (sale.session_id().clone(), (sale, 1))));
+    world
+}
+
+/// The lists of open work of `world`.
+pub(crate) fn ports(world: &World) -> list::Ports<'_> {
+    list::Ports { open: world, store: world }
 }

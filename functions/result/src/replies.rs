@@ -1,0 +1,80 @@
+//! The replies of GET /api/verdict that carry no verdict.
+
+use domain::{Sale, Timestamp, money::Money, sale::Declined, texts};
+use runtime::http::Reply;
+use serde_json::json;
+
+/// The seconds after which the page asks again.
+const RETRY_AFTER: &str = "2";
+
+/// The field with the time of the refund.
+pub(crate) const REFUNDED_AT: &str = "refunded_at";
+
+/// The reply is the same for unknown ids and for those of sessions that are not ours.
+pub(crate) fn not_found() -> Reply {
+    Reply::error(404, "not_found", "There is no such session.")
+}
+
+pub(crate) fn pending() -> Reply {
+    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER)
+}
+
+pub(crate) fn in_review() -> Reply {
+    Reply::json(202, &json!({ "status": "in_review" }))
+}
+
+/// The reply for an unpaid session; an open one can be paid at `address`.
+pub(crate) fn unpaid(address: Option<&str>) -> Reply {
+    match address {
+        Some(address) => {
+            Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
+        }
+        None => Reply::error(402, "unpaid", texts::NOT_PAID),
+    }
+}
+
+/// The reply while a client is guessing ids. A customer whose sale is not in our store yet gets through within a minute.
+pub(crate) fn busy() -> Reply {
+    Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
+        .header("retry-after", "20")
+}
+
+pub(crate) fn erased() -> Reply {
+    Reply::error(410, "erased", texts::ERASED)
+}
+
+/// The reply for a sale that ended without a verdict.
+pub(crate) fn failed(refunded_at: Option<Timestamp>) -> Reply {
+    let body = match refunded_at {
+        Some(at) => json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }),
+        None => json!({ "error": texts::ANALYSIS_FAILED }),
+    };
+    Reply::json(500, &body)
+}
+
+/// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
+/// possible disclosure of self-harm gets no word about money.
+pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
+    let sentence = match sale.money() {
+        _ if declined.is_crisis => texts::CRISIS.to_owned(),
+        // A follow-up has no money of its own: its session paid for a verdict that was delivered.
+        _ if sale.is_followup() => texts::DECLINED.to_owned(),
+        Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
+        _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
+    };
+    let mut body = json!({
+        "error": sentence,
+        "code": "declined",
+        "resources": declined.helpers,
+        "suggested_actions": declined.advice,
+        "crisis": declined.is_crisis,
+    });
+    if let Some(at) = sale.refunded_at().filter(|_| !declined.is_crisis) {
+        body[REFUNDED_AT] = at.to_iso().into();
+    }
+    Reply::json(422, &body)
+}
+
+pub(crate) fn temporarily_unavailable() -> Reply {
+    Reply::json(503, &json!({ "error": texts::TEMPORARILY_UNAVAILABLE })).header("retry-after", "30")
+}
