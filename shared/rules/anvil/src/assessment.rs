@@ -196,7 +196,8 @@ impl Assessment {
         if self.mode == Mode::Quick {
             return verdict.to_owned();
         }
-        let mut text = String::with_capacity(256);
+        let length: usize = self.reasons.iter().map(|reason| reason.text.len() + 1).sum();
+        let mut text = String::with_capacity(length + "Verdict: GREEN.".len());
         for reason in &self.reasons {
             text.push_str(&reason.text);
             text.push(' ');

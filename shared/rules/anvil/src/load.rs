@@ -5,6 +5,7 @@ use crate::{
     kernel::{Bound, Kernel},
     measure::Measure,
 };
+use std::fmt::Write;
 
 /// The limits for five kernels that are each within their thresholds but too high in combination. A load is the used
 /// part of the way from the best value to the threshold.
@@ -111,15 +112,15 @@ fn not_given(kernel: Kernel, how: &str) -> Reason {
 /// Judges all given values of one kernel. Adds the worst load if every value is within the threshold.
 fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Reason {
     let (symbol, bound) = (kernel.symbol(), kernel.bound());
-    let shown = |values: &[Measure]| values.iter().map(Measure::to_string).collect::<Vec<_>>().join(" and ");
+    let shown = Shown(values);
     let beyond = values.iter().filter(|value| !bound.admits(**value)).count();
     let (limit, name) = (bound.limit(), kernel.threshold_name());
     if beyond == values.len() {
         let how = if matches!(bound, Bound::AtLeast(_)) { "is below" } else { "exceeds" };
-        return Reason::fault(format!("{symbol} {} {how} the {limit} {name}.", shown(values)));
+        return Reason::fault(format!("{symbol} {shown} {how} the {limit} {name}."));
     }
     if beyond > 0 {
-        let text = format!("{symbol} is given as {}: the values contradict each other.", shown(values));
+        let text = format!("{symbol} is given as {shown}: the values contradict each other.");
         return Reason::blocked(text);
     }
     // A share below 0 or above 1 cannot have been measured, on either side of the threshold.
@@ -132,7 +133,23 @@ fn judge_values(kernel: Kernel, values: &[Measure], loads: &mut Vec<f64>) -> Rea
         Bound::AtLeast(_) => "exceeds",
         Bound::AtMost(_) => "is within",
     };
-    Reason::sound(format!("{symbol} {} {how} the {limit} {name}.", shown(values)))
+    let mut text = String::with_capacity(64);
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{symbol} {shown} {how} the {limit} {name}.");
+    Reason::sound(text)
+}
+
+/// The values of one kernel, as text: "0.97 and 0.98".
+struct Shown<'a>(&'a [Measure]);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, value) in self.0.iter().enumerate() {
+            formatter.write_str(if index > 0 { " and " } else { "" })?;
+            value.fmt(formatter)?;
+        }
+        Ok(())
+    }
 }
 
 fn judge_together(loads: &[f64]) -> Reason {

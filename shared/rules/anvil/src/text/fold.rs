@@ -70,18 +70,10 @@ impl Folded {
             'ß' => 's',
             'ø' | 'Ø' => 'o',
             _ if character.is_whitespace() && character != '\u{85}' && character != '\u{2028}' => ' ',
-            _ => match "àâäáãåçéèêëîïíìñôöóõòùûüúÿýÀÂÄÁÃÅÇÉÈÊËÎÏÍÌÑÔÖÓÕÒÙÛÜÚÝąćęłńśźżčďěňřšťůžőűĄĆĘŁŃŚŹŻČĎĚŇŘŠŤŮŽŐŰ"
-                .chars()
-                .position(|of| of == character)
-            {
+            _ => match unaccented(character) {
                 // "0è9" is not an exponent.
                 Some(_) if after_digit => character,
-                Some(index) => {
-                    "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuyacelnszzcdenrstuzouacelnszzcdenrstuzou"
-                        .chars()
-                        .nth(index)
-                        .unwrap_or(' ')
-                }
+                Some(plain) => plain,
                 None => {
                     for lower in character.to_lowercase() {
                         self.push(lower, offset);
@@ -92,6 +84,18 @@ impl Folded {
         };
         self.push(plain, offset);
     }
+}
+
+/// The letter without its accent, in lower case, for the accented letters of European languages.
+fn unaccented(character: char) -> Option<char> {
+    // All of them are in these blocks. Greek letters, the most frequent others here, need no search.
+    if !('\u{c0}'..='\u{17f}').contains(&character) {
+        return None;
+    }
+    let index = "àâäáãåçéèêëîïíìñôöóõòùûüúÿýÀÂÄÁÃÅÇÉÈÊËÎÏÍÌÑÔÖÓÕÒÙÛÜÚÝąćęłńśźżčďěňřšťůžőűĄĆĘŁŃŚŹŻČĎĚŇŘŠŤŮŽŐŰ"
+        .chars()
+        .position(|of| of == character)?;
+    "aaaaaaceeeeiiiinooooouuuuyyaaaaaaceeeeiiiinooooouuuuyacelnszzcdenrstuzouacelnszzcdenrstuzou".chars().nth(index)
 }
 
 fn digit(character: char, zero: u32) -> char {
