@@ -1,8 +1,9 @@
-//! The Bridge on the deployed stack: a customer accepts the agreement through the page's API; an operator grants
-//! access, replies and revokes access from the command line.
+//! The Bridge on the deployed stack: a customer accepts the agreement through the page's API, and answers by mail; an
+//! operator grants access, replies and revokes access from the command line.
 
 use crate::{
     chat::{Browser, call, id},
+    inbox::Watched,
     operators::{decide, listed, oracle},
     world::{Reply, World, email},
 };
@@ -29,38 +30,39 @@ fn newest(world: &World) -> String {
 
 #[tokio::test]
 async fn a_bridge_is_accepted_granted_answered_and_revoked() {
-    let world = World::alone().await;
+    let watched = Watched::seeded().await;
+    let world = &watched.world;
     let address = email();
-    let browser = Browser::sign_in(&world, &address).await;
+    let browser = Browser::sign_in(world, &address).await;
     let offered = browser.get("/api/chat/bridge").await.json();
     assert_eq!(offered["state"], "offered", "{offered}");
     let (version, sha256) = (&offered["agreement"]["version"], &offered["agreement"]["sha256"]);
     let accept = json!({ "version": version, "sha256": sha256, "name": "Sam Example", "email": address });
     let text = format!("May we speak about the harbour lease? {}", unique());
     let message = json!({ "id": id(), "text": text });
-    assert_eq!(post(&world, &browser, "/api/chat/bridge/messages", message.clone()).await.status, 403);
-    let accepted = post(&world, &browser, "/api/chat/bridge/acceptance", accept).await;
+    assert_eq!(post(world, &browser, "/api/chat/bridge/messages", message.clone()).await.status, 403);
+    let accepted = post(world, &browser, "/api/chat/bridge/acceptance", accept).await;
     assert_eq!((accepted.status, &accepted.json()["state"]), (200, &json!("accepted")), "{}", accepted.text);
-    let digits = newest(&world);
-    listed(&world, &["list"], &digits, true).await;
+    let digits = newest(world);
+    listed(world, &["list"], &digits, true).await;
 
-    let (code, granted) = decide(&world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
+    let (code, granted) = decide(world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
     assert_eq!((code, &json_of(&granted)["state"]), (Some(0), &json!("granted")), "{granted}");
     assert_eq!(browser.get("/api/chat/me").await.json()["plan"], "bridge");
-    let posted = post(&world, &browser, "/api/chat/bridge/messages", message.clone()).await;
+    let posted = post(world, &browser, "/api/chat/bridge/messages", message.clone()).await;
     assert_eq!(posted.status, 200, "{}", posted.text);
-    let again = post(&world, &browser, "/api/chat/bridge/messages", message).await;
+    let again = post(world, &browser, "/api/chat/bridge/messages", message).await;
     assert_eq!((again.status, &again.text), (200, &posted.text), "repeated");
 
     let file = std::env::temp_dir().join(format!("oracle-reply-{}.txt", unique()));
     let path = file.to_str().expect("a path").to_owned();
     fs::write(&file, "MNEMOS has read your lease.").expect("a file");
-    let (code, refused) = decide(&world, &["bridge", "reply", &digits, "--file", &path]);
+    let (code, refused) = decide(world, &["bridge", "reply", &digits, "--file", &path]);
     assert!(code == Some(1) && refused.contains("content filter"), "{code:?} {refused}");
     let reply = format!("Yes. Please send us the lease. {}", unique());
     fs::write(&file, &reply).expect("a file");
     for _ in 0..2 {
-        let (code, replied) = decide(&world, &["bridge", "reply", &digits, "--file", &path]);
+        let (code, replied) = decide(world, &["bridge", "reply", &digits, "--file", &path]);
         assert_eq!(code, Some(0), "{replied}");
     }
     fs::remove_file(&file).expect("its end");
@@ -69,21 +71,34 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     assert_eq!(read, [json!(text), json!(reply)], "a repeated reply is posted once");
     let mails = world.mails(&address).await;
     assert_eq!(mails.iter().filter(|mail| mail["body"].to_string().contains(&reply)).count(), 1, "and mailed once");
-    let shown = oracle(&world, &["bridge", "show", &digits, "--json"]);
+    let is_reply = |mail: &&Value| mail["body"].to_string().contains(&reply);
+    let mail = mails.iter().find(is_reply).expect("the mail of the reply")["internet_message_id"].clone();
+    let by_mail = format!("Tuesday at ten suits us. {}", unique());
+    let answer = |from: &str, text: &str| {
+        json!({ "from": from, "subject": "Re: A reply", "body": text, "quoted": "> quoted", "inReplyTo": mail })
+    };
+    watched.put(answer(&address, &by_mail)).await;
+    watched.put(answer(&email(), "A stranger answers.")).await;
+    watched.look().await;
+    watched.look().await;
+    let thread = browser.get("/api/chat/bridge/messages").await.json();
+    let read: Vec<_> = thread["messages"].as_array().expect("messages").iter().map(|it| it["text"].clone()).collect();
+    assert_eq!(read, [json!(text), json!(reply), json!(by_mail)], "a member's answer by mail is posted once");
+    let shown = oracle(world, &["bridge", "show", &digits, "--json"]);
     let shown = json_of(&String::from_utf8_lossy(&shown.stdout));
     assert_eq!(
         (&shown["name"], &shown["email"], &shown["task"]),
-        (&json!("Sam Example"), &json!(address), &Value::Null)
+        (&json!("Sam Example"), &json!(address), &json!("answer"))
     );
 
-    let (code, revoked) = decide(&world, &["bridge", "revoke", &digits]);
+    let (code, revoked) = decide(world, &["bridge", "revoke", &digits]);
     assert_eq!((code, &json_of(&revoked)["state"]), (Some(0), &json!("revoked")), "{revoked}");
     let late = json!({ "id": id(), "text": "One more thing." });
-    assert_eq!(post(&world, &browser, "/api/chat/bridge/messages", late).await.status, 403);
-    let erased = call(&world, Method::DELETE, "/api/chat/memory", &browser.cookie, Value::Null).await;
+    assert_eq!(post(world, &browser, "/api/chat/bridge/messages", late).await.status, 403);
+    let erased = call(world, Method::DELETE, "/api/chat/memory", &browser.cookie, Value::Null).await;
     assert_eq!(erased.status, 202, "{}", erased.text);
     assert_eq!(browser.get("/api/chat/bridge/messages").await.json(), json!({ "messages": [] }));
-    let (code, _) = decide(&world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
+    let (code, _) = decide(world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
     assert_eq!(code, Some(1), "nothing is accepted any more");
 }
 

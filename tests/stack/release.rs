@@ -1,7 +1,11 @@
 //! The verdict on a deployment, requested by hand: the emulator has no CodeDeploy and evaluates no alarms.
 
-use crate::{operators::oracle, world::World};
+use crate::{
+    operators::oracle,
+    world::{SOON, World},
+};
 use serde_json::{Value, json};
+use tests::eventually;
 
 fn printed(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = oracle(world, arguments);
@@ -15,6 +19,7 @@ fn printed(world: &World, arguments: &[&str]) -> Vec<Value> {
 #[tokio::test]
 async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override() {
     let world = World::alone().await;
+    let critical = world.aws.subscribe("CriticalTopicArn").await;
     world.aws.invoke("SmokeTestFunctionName", &json!({ "source": "aws.events" })).await;
     world.aws.invoke("AnvilFunctionName", &json!({})).await;
     let judged = world.function_records("anvil", "deployment_judged").await;
@@ -35,7 +40,19 @@ async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override(
     let two =
         ["anvil", "override", "--release", &release, "--by", "dana", "--second", "kim", "--reason", "known", "--json"];
     assert_eq!(printed(&world, &two)[0]["second"], "kim");
+    let granted = world.function_records("anvil", "override_granted").await.pop().expect("the override is on record");
+    assert_eq!([&granted["by"], &granted["second"], &granted["reason"]], ["dana", "kim", "known"]);
+    let is_alert = |line: &String| line.contains(&format!("dana and kim let release {release} go live"));
+    eventually("an alert", SOON, async || world.aws.alerts(&critical).await.into_iter().find(is_alert)).await;
     world.aws.invoke("AnvilFunctionName", &json!({})).await;
     let judged = world.function_records("anvil", "deployment_judged").await;
     assert_eq!(judged.last().expect("a verdict")["overridden"]["by"], "dana");
+    // Four hours later, as the table then has it.
+    let mut note = world.aws.note("anvil").await.expect("the gate's state");
+    let until = note["memory"]["overrides"][0]["until"].as_i64().expect("when the override expires");
+    note["memory"]["overrides"][0]["until"] = json!(until - 4 * 3600 * 1000);
+    world.aws.replace_note("anvil", &note).await;
+    world.aws.invoke("AnvilFunctionName", &json!({})).await;
+    let judged = world.function_records("anvil", "deployment_judged").await;
+    assert_eq!(judged.last().expect("a verdict")["overridden"], Value::Null, "an expired override applies no more");
 }

@@ -20,6 +20,9 @@ pub(crate) enum WatchError {
     /// A follow-up could not be ordered.
     #[error(transparent)]
     Followup(#[from] followup::NotOrdered),
+    /// A message could not be posted on a Bridge.
+    #[error(transparent)]
+    Bridge(#[from] bridge::BridgeError),
     /// A call to the mailbox failed.
     #[error(transparent)]
     Mailbox(#[from] MailError),

@@ -1,27 +1,35 @@
-//! Notes a reply to a sale's mail on that sale (Silent Drop, GAP-SD-09).
+//! Finds what a message answers: a reply to a sale's mail is noted on that sale (Silent Drop, GAP-SD-09), and a reply to a
+//! mail about a Bridge is posted in its thread.
 
 use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, Timestamp,
     alert::Severity,
+    chat::{Message, SubscriberId},
     inbox::{FollowupReply, INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
     sale::Event,
 };
 use serde_json::json;
 
-/// The sale that a message belongs to.
+/// What a message answers.
 pub(crate) enum Linked {
-    /// A known sale. A reply that asks for a follow-up has a specific answer.
+    /// A mail of a known sale. A reply that asks for a follow-up has a specific answer.
     Sale(Option<String>),
-    /// No known sale.
+    /// A mail about a Bridge, and its thread has the text.
+    Bridge,
+    /// Nothing that is known.
     Nothing,
 }
 
 impl Watch<'_> {
-    /// Notes a reply on the sale that it belongs to.
+    /// Notes a reply on the sale or the Bridge that it belongs to.
     pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<Linked, WatchError> {
         let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(Linked::Nothing) };
+        if let Some(member) = bridge::subscriber_of(&session) {
+            let is_posted = self.post(id, &member, message, sender).await?;
+            return Ok(if is_posted { Linked::Bridge } else { Linked::Nothing });
+        }
         let Some(sale) = self.ports.store.load(&session).await? else {
             tracing::warn!(session = session.prefix(), "a reply to a mail of a sale that is not known");
             return Ok(Linked::Nothing);
@@ -40,6 +48,23 @@ impl Watch<'_> {
         let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
         // A specific answer is given once per kind, and the sale's list of replies counts it.
         Ok(Linked::Sale(asked.answer.filter(|_| is_kept || asked.is_crisis)))
+    }
+
+    /// Posts the text of a member's reply in the Bridge's thread, without quoted text and attachments. A text that is not
+    /// posted (infra/decisions/bridge.md) is an inquiry, which a person reads.
+    async fn post(
+        &self,
+        id: &str,
+        member: &SubscriberId,
+        message: &Incoming,
+        sender: &EmailAddress,
+    ) -> Result<bool, WatchError> {
+        if !is_authenticated(message) {
+            return Ok(false);
+        }
+        let text = self.ports.inbox.new_text(id).await?;
+        let Some(text) = text.and_then(|text| Message::parse(&text).ok()) else { return Ok(false) };
+        Ok(bridge::post_mail(self.ports.bridges, member, id, sender, &text).await?)
     }
 
     /// Whether the sender is the buyer. The comparison uses the key that made the sale's tag, because the current key

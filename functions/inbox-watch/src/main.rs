@@ -1,6 +1,6 @@
 //! The inbox-watch function's process.
 
-use aws::{DynamoSubmissions, SnsBroadcast};
+use aws::{DynamoSubmissions, KmsSubjectKeys, SnsBroadcast};
 use backend::{Backend, QueueName, SecretName, Topic};
 use inbox_watch::{FUNCTION, Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -11,11 +11,14 @@ fn main() -> Result<(), Error> {
         let settings = &Settings::from_environment(backend.environment())?;
         let stores = backend.journal()?;
         let mailbox = backend.mailbox_storing_tokens(stores.alerts.clone())?;
+        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
+        let keys = KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key);
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
             store: &stores.sales,
             submissions: &DynamoSubmissions(&stores.sales),
             orders: &backend.queue(QueueName::Orders)?,
+            bridges: bridge::Ports { journal: stores.bridge_journal(), accounts: &stores.sales, keys: &keys },
             inbox: &mailbox,
             mailbox: &mailbox,
             broadcast: &SnsBroadcast::new(backend.connection().clone(), backend.topic(Topic::Ops)?),

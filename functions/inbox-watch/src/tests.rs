@@ -7,7 +7,7 @@ use crate::{
     watch::{FUNCTION, Ports, Report, Settings, run as watch},
 };
 use async_trait::async_trait;
-use audit::{AuditKeys, FunctionJournal};
+use audit::{AuditKeys, BridgeJournal, FunctionJournal};
 use domain::{
     EmailAddress, Sale, Secret, SessionId, Timestamp,
     inbox::{Acknowledgement, Arrival, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
@@ -21,6 +21,7 @@ use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, inbox::Unread, run};
 
+mod bridges;
 mod changes;
 mod faults;
 mod followups;
@@ -73,6 +74,11 @@ fn unread(id: &str, second: u32, sender: &str) -> Unread {
     Unread { arrival: Arrival { received_at, id: id.to_owned() }, message, text: "Please call me back.".to_owned() }
 }
 
+fn bridges(world: &World) -> bridge::Ports<'_> {
+    let journal = BridgeJournal { store: world, log: world, alerts: world, clock: world };
+    bridge::Ports { journal, accounts: world, keys: world }
+}
+
 /// A run, two minutes after the previous one.
 fn look(world: &World, id: &str) -> Option<Result<Report, WatchError>> {
     look_with(world, id, (world, world), &NoLimit, &keys("v1"))
@@ -96,6 +102,7 @@ fn look_with(
         store: world,
         submissions: world,
         orders: world,
+        bridges: bridges(world),
         inbox,
         mailbox,
         broadcast: world,

@@ -13,6 +13,7 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
         WatchError::Storage(_)
         | WatchError::Followup(_)
         | WatchError::Commit(_)
+        | WatchError::Bridge(_)
         | WatchError::Overtaken
         | WatchError::Broke(_) => (Severity::Error, "store".to_owned()),
     }

@@ -33,6 +33,7 @@ pub(crate) struct Ports<'a> {
     pub store: &'a dyn SaleStore,
     pub submissions: &'a dyn Submissions,
     pub orders: &'a dyn Queue,
+    pub bridges: bridge::Ports<'a>,
     pub inbox: &'a dyn Inbox,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
@@ -206,6 +207,7 @@ impl Watch<'_> {
         if !at_hand.unlinked {
             match self.link(id, &message, &address).await? {
                 Linked::Sale(asked) => answer = asked,
+                Linked::Bridge => {}
                 Linked::Nothing => self.inquire(id, &address).await?,
             }
         }

@@ -150,7 +150,7 @@ We have answered you on the Bridge:
 
 {reply}
 
-Please answer on the page, where the whole thread is: {link}
+You can answer on the page, where the whole thread is, or by replying to this email from this address: {link}
 
 This message is confidential under the agreement that you accepted.
 
@@ -164,7 +164,7 @@ pub const BRIDGE_GRANTED_BODY: &str = "Hi there,
 
 You have access to the Bridge until {until}. You can write to us here: {link}
 
-We answer within 24 hours, on that page and by email. Everything on the Bridge is confidential under the agreement that you accepted.
+We answer within 24 hours, on that page and by email, and you can reply to those emails. Everything on the Bridge is confidential under the agreement that you accepted.
 
 — 42 Sisters AI · oracle@42sisters.ai";
 

@@ -5,7 +5,7 @@ use crate::{
     ports::{KeptSecret, Outgoing, Ports},
 };
 use async_trait::async_trait;
-use audit::{FunctionJournal, Journal, SubscriberJournal};
+use audit::{BridgeJournal, FunctionJournal, Journal, SubscriberJournal};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
     EmailAddress, Guessing, Secret, StepError, Timestamp,
@@ -128,6 +128,11 @@ impl<'w> Deployment<'w> {
         SubscriberJournal { store: self.world, log: &self.ports, alerts: &self.ports, clock: self.world }
     }
 
+    /// The journal of Bridges.
+    const fn bridge_journal(&self) -> BridgeJournal<'_> {
+        BridgeJournal { store: self.world, log: &self.ports, alerts: &self.ports, clock: self.world }
+    }
+
     /// POST /api/checkout.
     pub async fn checkout(&self, body: String) -> Reply {
         self.purchase(Request::post("/api/checkout", body)).await
@@ -218,6 +223,7 @@ impl<'w> Deployment<'w> {
             store: &self.ports,
             submissions: world,
             orders: &self.orders,
+            bridges: bridge::Ports { journal: self.bridge_journal(), accounts: world, keys: world },
             inbox: world,
             mailbox: &self.ports,
             broadcast: world,

@@ -1,5 +1,5 @@
-//! The Bridge: a subscriber accepts the agreement and posts messages on the page; operators grant and revoke access and
-//! reply from the command line. The rules are in [`domain::chat::Bridge`].
+//! The Bridge: a subscriber accepts the agreement, and posts messages on the page or by mail; operators grant and revoke
+//! access and reply from the command line. The rules are in [`domain::chat::Bridge`].
 //!
 //! Names, addresses and texts are sealed under the key of the account's memory, so an erasure of the memory destroys
 //! them with the key.
@@ -7,6 +7,7 @@
 mod customer;
 mod drafts;
 mod letters;
+mod mailed;
 mod operator;
 mod reply;
 mod sealed;
@@ -14,6 +15,7 @@ mod sealed;
 pub use customer::{AcceptError, Asked, PostError, accept, post};
 pub use domain::due::Report;
 pub use letters::{Letters, mail_letters};
+pub use mailed::{post_mail, subscriber_of};
 pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke};
 pub use reply::{Replied, ReplyError, reply};
 pub use sealed::{Held, Person, Shown};

@@ -76,9 +76,10 @@ pub async fn reply(
     Ok(Replied { id })
 }
 
-/// The id of a reply, derived from its sealed bytes, so that repeating a reply posts nothing new.
-fn id_of(sealed: &str) -> Option<ExchangeId> {
-    let digits = sha256(sealed.as_bytes());
+/// The id of a message, derived from bytes that are the same whenever the message is repeated: a reply's sealed text, or
+/// the mailbox's id of a mail.
+pub(crate) fn id_of(repeated: &str) -> Option<ExchangeId> {
+    let digits = sha256(repeated.as_bytes());
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
     ExchangeId::parse([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")).ok()
 }

@@ -1,0 +1,124 @@
+//! Replies to the mails about a Bridge.
+
+use super::*;
+use domain::{
+    chat::{BRIDGE_PREFIX, CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
+    operator::Operator,
+};
+
+const MEMBER: &str = "member@example.com";
+const TEXT: &str = "Tuesday at ten suits us.";
+
+fn who() -> SubscriberId {
+    let key = SubscriberKey::parse(&Secret::new(json!({ "subscriber_key": "k".repeat(32) }).to_string())).unwrap();
+    SubscriberId::of(&key, &EmailAddress::parse(MEMBER).unwrap())
+}
+
+fn dana() -> Operator {
+    Operator::parse("dana", Some("they asked for a call")).unwrap()
+}
+
+/// A world after its first run, whose member is granted access and has replied to a mail about the Bridge.
+fn answered(sender: &str, text: &str) -> World {
+    let world = World::at(at(0));
+    assert!(look(&world, "first").unwrap().unwrap().looked);
+    let key = SubscriberKey::parse(&Secret::new(json!({ "subscriber_key": "k".repeat(32) }).to_string())).unwrap();
+    let address = EmailAddress::parse(MEMBER).unwrap();
+    let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
+    let asked = bridge::Asked { version, sha256, name: "Sam Example".to_owned(), address };
+    run(bridge::accept(bridges(&world), &key, &who(), &asked)).unwrap().unwrap();
+    run(bridge::grant(bridges(&world), &who(), &dana(), at(30 * 86_400))).unwrap().unwrap();
+    world.state().alerts.clear();
+    mails(&world, "m1", sender, text);
+    world
+}
+
+fn mails(world: &World, id: &str, sender: &str, text: &str) {
+    let second = u32::try_from(world.state().inbox.len()).unwrap() + 1;
+    let name = SessionId::parse(format!("{BRIDGE_PREFIX}{}", who().as_str())).unwrap();
+    world.state().conversations.insert(format!("conversation of {id}"), name);
+    world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
+}
+
+/// The texts of the thread, oldest first.
+fn thread(world: &World) -> Vec<String> {
+    let held = run(bridge::load(bridges(world), &who())).unwrap().unwrap();
+    let shown = run(held.messages(world)).unwrap().unwrap();
+    shown.into_iter().map(|message| message.text).collect()
+}
+
+fn is_inquiry(world: &World) -> bool {
+    world.state().notes.get("inquiries").is_some_and(|(document, _)| document.contains("\"message\":\"m1\""))
+}
+
+#[test]
+fn a_members_reply_by_mail_is_in_the_thread_and_operators_are_alerted() {
+    let world = answered("Member@Example.com", &format!("{TEXT}\r\n"));
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!(thread(&world), [TEXT]);
+    assert_eq!(told_of(&world, "BRIDGE_MESSAGE"), 1);
+    assert!(!is_inquiry(&world), "it is work on the Bridge, and no second one");
+    assert_eq!(outcomes(&world), ["sent"], "acknowledged like every message");
+    mails(&world, "m2", MEMBER, "And Thursday.");
+    look(&world, "b").unwrap().unwrap();
+    assert_eq!(thread(&world), [TEXT, "And Thursday."]);
+}
+
+#[test]
+fn a_reply_that_is_not_posted_is_an_inquiry() {
+    let forged = answered(MEMBER, TEXT);
+    forged.state().inbox[0].message.headers.clear();
+    let revoked = answered(MEMBER, TEXT);
+    run(bridge::revoke(bridges(&revoked), &who(), &dana())).unwrap().unwrap();
+    let expired = answered(MEMBER, TEXT);
+    expired.advance(Duration::from_secs(31 * 86_400));
+    for (what, world) in [
+        ("a stranger's", answered("stranger@example.com", TEXT)),
+        ("another spelling's", answered("m.ember@example.com", TEXT)),
+        ("without DMARC", forged),
+        ("too long", answered(MEMBER, &"x".repeat(4_001))),
+        ("empty", answered(MEMBER, " \r\n")),
+        ("after a revocation", revoked),
+        ("after the expiry", expired),
+    ] {
+        look(&world, "a").unwrap().unwrap();
+        assert_eq!(thread(&world), Vec::<String>::new(), "{what}");
+        assert!(is_inquiry(&world), "{what}");
+    }
+}
+
+/// With any fault at any step, the runs that follow post the text once.
+#[test]
+fn no_fault_posts_a_reply_twice_or_loses_it() {
+    let clean = answered(MEMBER, TEXT);
+    clean.plan(Plan::none());
+    look(&clean, "a").unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 10, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let world = answered(MEMBER, TEXT);
+            world.plan(Plan::at(boundary, fault));
+            drop(look(&world, "a"));
+            world.plan(Plan::none());
+            for later in ["b", "c", "d"] {
+                drop(look(&world, later));
+            }
+            assert_eq!(thread(&world), [TEXT], "{fault:?} at {boundary}");
+            assert!(!is_inquiry(&world), "{fault:?} at {boundary}");
+        }
+    }
+}
+
+/// The text of a reply that meets an erasure is in no thread, and nothing can open it.
+#[test]
+fn a_reply_to_an_erased_bridge_is_not_posted() {
+    let world = answered(MEMBER, TEXT);
+    let journal = bridges(&world).journal;
+    let loaded = run(journal.load(&who())).unwrap().unwrap();
+    let erase = |bridge: &mut domain::chat::Bridge, _| audit::Change::save(bridge.erase());
+    drop(run(async { journal.commit(loaded, erase).await.unwrap().settle().await }).unwrap());
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!(thread(&world), Vec::<String>::new());
+    assert!(is_inquiry(&world));
+}
