@@ -74,9 +74,7 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     let is_reply = |mail: &&Value| mail["body"].to_string().contains(&reply);
     let mail = mails.iter().find(is_reply).expect("the mail of the reply")["internet_message_id"].clone();
     let by_mail = format!("Tuesday at ten suits us. {}", unique());
-    let answer = |from: &str, text: &str| {
-        json!({ "from": from, "subject": "Re: A reply", "body": text, "quoted": "> quoted", "inReplyTo": mail })
-    };
+    let answer = |from: &str, text: &str| json!({ "from": from, "subject": "Re: A reply", "body": text, "quoted": "> quoted", "inReplyTo": mail });
     watched.put(answer(&address, &by_mail)).await;
     watched.put(answer(&email(), "A stranger answers.")).await;
     watched.look().await;

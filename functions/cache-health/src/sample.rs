@@ -44,7 +44,10 @@ pub(crate) async fn draw(
 ) -> Result<BTreeSet<SessionId>, StorageError> {
     let mut drawn = BTreeSet::new();
     let few = u32::try_from(FEW).unwrap_or(u32::MAX);
-    if entries > FEW {
+    // One more than few, because a page of the most entries does not show that it is the last.
+    let page = if entries > FEW { None } else { Some(cache.listed("", few + 1).await?) };
+    // The counters may have drifted: the index decides whether these are all entries.
+    if page.as_ref().is_none_or(|page| page.next.is_some()) {
         let each = size.div_ceil(POINTS);
         let mut spans = Spans::of(oldest, newest);
         let mut listed = Vec::new();
@@ -59,8 +62,11 @@ pub(crate) async fn draw(
         pick(&mut drawn, listed, size, randomness);
     }
     if (drawn.len() as u64) < size {
-        let oldest = cache.listed("", few).await?.entries;
-        pick(&mut drawn, oldest, size, randomness);
+        let oldest = match page {
+            Some(page) => page,
+            None => cache.listed("", few).await?,
+        };
+        pick(&mut drawn, oldest.entries, size, randomness);
     }
     Ok(drawn)
 }

@@ -35,3 +35,13 @@ fn ten_are_sampled_wherever_there_are_ten() {
         assert_eq!(stage.look().measures.unwrap().sampled, expected, "of {entries}");
     }
 }
+
+/// A counter that is too low does not hide the newer entries.
+#[test]
+fn all_entries_are_sampled_if_the_counter_says_there_are_few() {
+    let stage = Stage::new();
+    (0..500).for_each(|number| stage.entry(number, DAY + Duration::from_secs(number as u64)));
+    stage.world.state().cache_totals.entries = 90;
+    stage.world.state().corrupt_entries.extend((0..20).map(session));
+    assert!((0..60).any(|_| stage.look().overall == Health::Degraded), "the newest entries are looked at");
+}
