@@ -441,7 +441,8 @@ impl Checker {
                 let kept = state.dead_letters.keys().any(|key| key.starts_with(&prefix));
                 let is_alerted =
                     state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
-                Rule::Reviewable.require(kept || is_alerted, || "a dead letter was not kept".to_owned())?;
+                let broken = || format!("the dead {} letter of {} was not kept", letter.as_str(), session.as_str());
+                Rule::Reviewable.require(kept || is_alerted, broken)?;
             }
             let Some(head) = &sale.audit() else { continue };
             let mut previous = audit::digest::sha256(b"");

@@ -118,6 +118,13 @@ impl Faults {
         self.outage.map_or(0, |outage| outage.until).max(self.faults_until)
     }
 
+    /// When the long period of faults is over that this time falls into: no code ends one. The second period is always
+    /// long.
+    pub(crate) fn long_until(&self, at: i64) -> Option<i64> {
+        let second = self.second.filter(|(from, until)| (*from..*until).contains(&at)).map(|(_, until)| until);
+        second.or_else(|| (self.is_long() && at < self.over()).then(|| self.over()))
+    }
+
     /// Whether an outage lasts longer than the queues redeliver: a dead letter is then not the code's fault.
     pub(crate) fn is_long(&self) -> bool {
         self.over() > HOUR

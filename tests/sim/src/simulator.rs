@@ -22,7 +22,7 @@ use crate::{
     rules::{Rule, Violation},
     tally::Tally,
 };
-use domain::{message::Message, money::Money};
+use domain::{Timestamp, message::Message, money::Money};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
@@ -344,19 +344,30 @@ impl<'h> Simulator<'h> {
     /// From when on a promise that is made now counts: no code ends a long outage.
     fn promise_begins(&self) -> i64 {
         let now = self.now();
-        if self.faults.is_long() { now.max(self.began + self.faults.over()) } else { now }
+        self.faults.long_until(now - self.began).map_or(now, |until| self.began + until)
     }
 
     /// The promise to a customer is due: an end, or a human.
     fn promise(&mut self, number: usize) -> Checked {
         self.note(|| format!("the promise to customer {number} is due"));
         let Some(customer) = self.customers.get(number) else { return Ok(()) };
-        if let Some(again) = customer.restarted_at.map(|at| at + PROMISE).filter(|again| *again > self.now()) {
+        // A promise that is due in a long period of faults counts from its end, and one to a customer whose money went
+        // back meanwhile from then.
+        let faults_end = self.faults.long_until(self.now() - self.began).map(|until| self.began + until);
+        let begun = [customer.restarted_at, self.refunded_at(customer), faults_end].into_iter().flatten().max();
+        if let Some(again) = begun.map(|at| at + PROMISE).filter(|again| *again > self.now()) {
             self.at(again, What::Promise { customer: number });
             return Ok(());
         }
         let end = self.end(&self.world.state(), customer)?;
         self.forgiven(customer, end)
+    }
+
+    /// When the money of the customer's sale went back.
+    fn refunded_at(&self, customer: &Customer) -> Option<i64> {
+        let state = self.world.state();
+        let (sale, _) = state.sales.get(customer.session.as_ref()?)?;
+        sale.refunded_at().map(Timestamp::as_millis)
     }
 
     /// Whether a dead letter may be.
@@ -406,9 +417,11 @@ impl<'h> Simulator<'h> {
                     .and_then(|session| state.sales.get(session))
                     .is_some_and(|(sale, _)| *sale.money() == Money::Kept)
             };
-            let knows = !given_back || end == End::DeadLetter || !is_kept();
+            // Stripe's report of a delivered sale may wait in a dead-letter queue, behind an alarm.
+            let is_given_up = self.whereabouts(customer.number) == Whereabouts::GivenUp;
+            let knows = !given_back || is_given_up || !is_kept();
             Rule::Money.require(knows, || "Stripe gave the money back, and the sale does not know".to_owned())?;
-            let settled = !redriven || end != End::DeadLetter || customer.mishap.is_some();
+            let settled = !redriven || !is_given_up || customer.mishap.is_some();
             Rule::NotGivenUp.require(settled, || "in a dead-letter queue again after the cause was gone".to_owned())?;
         }
         Ok(())

@@ -107,7 +107,10 @@ impl Delivery<'_> {
             let Ok(event) = end(sale, now) else { return Change::nothing(()) };
             Change { alerts: alert.iter().cloned().collect(), ..Change::of(&event, &self.context(now), ()) }
         };
-        self.ports.journal.commit(sale, end).await?.settle().await;
+        let (sale, ()) = self.ports.journal.commit(sale, end).await?.settle().await;
+        // Another worker may have abandoned the mail meanwhile, and crashed before it kept the dead letter. This message is
+        // the last one about it.
+        keep_dead_letter(self.ports, &sale.value, self.order.letter).await;
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
