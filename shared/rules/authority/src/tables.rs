@@ -193,13 +193,29 @@ pub(crate) struct Resource {
     pub(crate) contact: &'static str,
 }
 
+/// A part of a table. The large tables hold places instead of slices: the loader rewrites every pointer of a table when
+/// a process starts, and copies the pages that have one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+}
+
+impl Part {
+    /// The part of this table.
+    pub(crate) fn of<T>(self, table: &'static [T]) -> &'static [T] {
+        let start = self.start as usize;
+        table.get(start..start + self.length as usize).unwrap_or_default()
+    }
+}
+
 /// A node in the tree of phrases.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// The concepts of the phrase that ends here.
-    pub(crate) concepts: &'static [ConceptId],
-    /// The words that continue the phrase, sorted.
-    pub(crate) children: &'static [(u16, u16)],
+    /// The concepts of the phrase that ends here, in `NODE_CONCEPTS`.
+    pub(crate) concepts: Part,
+    /// The words that continue the phrase, sorted, in `NODE_CHILDREN`.
+    pub(crate) children: Part,
 }
 
 /// FNV-1a, folded: the index into `SLOTS`.

@@ -439,8 +439,10 @@ impl Generator {
             }
         }
         self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
-        let anchors: Vec<String> = anchors.iter().map(|patterns| format!("&{patterns:?}")).collect();
-        self.line(format!("pub(crate) static ANCHORS: &[&[u16]] = &[{}];", anchors.join(", ")));
+        let mut anchored = Vec::new();
+        let anchors: Vec<String> = anchors.into_iter().map(|patterns| part(&mut anchored, patterns)).collect();
+        self.line(format!("pub(crate) static ANCHORS: &[Part] = &[{}];", anchors.join(", ")));
+        self.line(format!("pub(crate) static ANCHORED: &[u16] = &{anchored:?};"));
     }
 
     /// Misspelt words that are not themselves in the lexicon, sorted, with the numbers of the intended words.
@@ -493,19 +495,29 @@ impl Generator {
             roots[usize::from(*word)] = *node;
         }
         self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
-        let mut lines = String::new();
+        let (mut lines, mut all_concepts, mut all_children) = (String::new(), Vec::new(), Vec::new());
         for node in std::mem::take(&mut self.lexicon.nodes) {
             let children: Vec<(u16, u16)> = node.children.into_iter().collect();
             // The root is looked up by word in ROOTS.
             let children = if lines.is_empty() { Vec::new() } else { children };
             let concepts: Vec<ConceptId> = node.concepts.into_iter().collect();
-            let _ = writeln!(lines, "    Node {{ concepts: &{concepts:?}, children: &{children:?} }},");
+            let (concepts, children) = (part(&mut all_concepts, concepts), part(&mut all_children, children));
+            let _ = writeln!(lines, "    Node {{ concepts: {concepts}, children: {children} }},");
         }
         self.line(format!("pub(crate) static NODES: &[Node] = &[\n{lines}];"));
+        self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{all_concepts:?};"));
+        self.line(format!("pub(crate) static NODE_CHILDREN: &[(u16, u16)] = &{all_children:?};"));
         let names: BTreeMap<u16, &String> =
             self.lexicon.concepts.iter().map(|(name, number)| (*number, name)).collect();
         let names: Vec<&String> = names.into_values().collect();
         let names = format!("pub(crate) static CONCEPTS: &[&str] = &{names:?};");
         self.line(names);
     }
+}
+
+/// Appends items to a table, and writes which part of it they are.
+fn part<T>(table: &mut Vec<T>, items: Vec<T>) -> String {
+    let (start, length) = (table.len(), items.len());
+    table.extend(items);
+    format!("Part {{ start: {start}, length: {length} }}")
 }

@@ -1,6 +1,6 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
-use super::data::{CONCEPTS, NODES, ROOTS, STEMS, SUFFIXES};
+use super::data::{CONCEPTS, NODE_CHILDREN, NODE_CONCEPTS, NODES, ROOTS, STEMS, SUFFIXES};
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
@@ -141,17 +141,18 @@ fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hi
     let mut end = index + 1;
     while node != 0 {
         let here = &NODES[usize::from(node)];
-        hits.extend(here.concepts.iter().map(|concept| Hit {
+        hits.extend(here.concepts.of(NODE_CONCEPTS).iter().map(|concept| Hit {
             concept: *concept,
             start: index as u32,
             end: end as u32,
         }));
-        if here.children.is_empty() {
+        let children = here.children.of(NODE_CHILDREN);
+        if children.is_empty() {
             return;
         }
         let Some(Some(next)) = numbers.get(end) else { return };
-        let Ok(child) = here.children.binary_search_by_key(next, |(word, _)| *word) else { return };
-        node = here.children[child].1;
+        let Ok(child) = children.binary_search_by_key(next, |(word, _)| *word) else { return };
+        node = children[child].1;
         end += 1;
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the patterns of the data in the concepts of a text.
 
-use super::data::{ANCHORS, AXES, CONCEPTS, MAPPINGS, PATTERNS};
+use super::data::{ANCHORED, ANCHORS, AXES, CONCEPTS, MAPPINGS, PATTERNS};
 use super::hits::Hits;
 use crate::tables::{Mapping, Pattern};
 
@@ -25,7 +25,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
     let mut tried = vec![0_u64; PATTERNS.len() / 64 + 1];
     for concept in hits.concepts() {
-        for index in ANCHORS[usize::from(concept)] {
+        for index in ANCHORS[usize::from(concept)].of(ANCHORED) {
             let (slot, bit) = (usize::from(*index) / 64, 1 << (index % 64));
             if tried[slot] & bit != 0 {
                 continue;

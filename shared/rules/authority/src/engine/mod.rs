@@ -12,7 +12,8 @@ pub(crate) mod trust;
 #[allow(clippy::unreadable_literal, clippy::type_complexity, reason = "generated")]
 pub(crate) mod data {
     use crate::tables::{
-        Axis, Conditional, Domain, Element, HighStakes, Mapping, Node, Operator, Oracle, Pattern, Resource, Treatment,
+        Axis, ConceptId, Conditional, Domain, Element, HighStakes, Mapping, Node, Operator, Oracle, Part, Pattern,
+        Resource, Treatment,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
