@@ -150,7 +150,7 @@ We have answered you on the Bridge:
 
 {reply}
 
-You can answer on the page, where the whole thread is, or by replying to this email from this address: {link}
+You can answer by replying to this email from this address, or on the page, where the whole thread is: {link}
 
 This message is confidential under the agreement that you accepted.
 
