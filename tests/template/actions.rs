@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The client methods and transaction parts that our AWS adapters use, with the action that each needs.
-const CALLS: [(&str, &str); 38] = [
+const CALLS: [(&str, &str); 39] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
@@ -35,6 +35,7 @@ const CALLS: [(&str, &str); 38] = [
     ("get_queue_attributes", "sqs:GetQueueAttributes"),
     ("start_message_move_task", "sqs:StartMessageMoveTask"),
     ("list_message_move_tasks", "sqs:ListMessageMoveTasks"),
+    ("send_email", "ses:SendEmail"),
     ("publish", "sns:Publish"),
     ("get_topic_attributes", "sns:GetTopicAttributes"),
     ("get_secret_value", "secretsmanager:GetSecretValue"),

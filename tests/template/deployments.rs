@@ -150,11 +150,57 @@ const ANSWERS: [(&str, &str); 2] = [("GateAnswerPolicy", "SmokeTestRole"), ("Gat
 
 const COPIES: &str = "CopyRolePolicy";
 
+/// The policies that exist only where SES sends the mails, each with its role.
+const SENDERS: [(&str, &str); 3] = [
+    ("ChatMailServicePolicy", "ChatRole"),
+    ("EmailRetryMailServicePolicy", "EmailRetryRole"),
+    ("EmailSenderMailServicePolicy", "EmailSenderRole"),
+];
+
+/// Mails go out from one address of one identity, and a sender removes drafts only.
+fn sending_is_narrow(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, role) in SENDERS {
+        let policy = template.resource(id);
+        let properties = &policy["Properties"];
+        if policy["Condition"] != "MailsBySes" || target(&properties["RoleName"]) != Some(role) {
+            found.push(format!("{id}: is not the policy of {role} where SES sends the mails"));
+        }
+        let identity = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/${SesIdentity}";
+        let expected = json!([
+            {
+                "Effect": "Allow", "Action": ["ses:SendEmail"], "Resource": { "Fn::Sub": identity },
+                "Condition": { "StringEquals": { "ses:FromAddress": { "Ref": "GraphSender" } } },
+            },
+            {
+                "Effect": "Allow", "Action": ["dynamodb:DeleteItem"], "Resource": { "Fn::GetAtt": ["Table", "Arn"] },
+                "Condition": { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["MAIL#*"] } },
+            },
+        ]);
+        if properties["PolicyDocument"]["Statement"] != expected {
+            found.push(format!("{id}: allows something else than to send mails"));
+        }
+    }
+    found
+}
+
+#[test]
+fn mails_go_out_through_ses_from_one_address() {
+    let rule = sending_is_narrow;
+    let statement = property("ChatMailServicePolicy", "PolicyDocument/Statement/0");
+    assert_rule(rule, set(&format!("{statement}/Resource"), json!("*")), "something else");
+    assert_rule(rule, set(&format!("{statement}/Condition"), json!(null)), "something else");
+    assert_rule(rule, set("/Resources/ChatMailServicePolicy/Condition", json!("HasCopy")), "is not the policy");
+}
+
 /// Each policy allows one action on one deployment group.
 fn the_answer_is_narrow(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, policy) in template.of_type("AWS::IAM::RolePolicy").into_iter().filter(|(id, _)| *id != COPIES) {
         let properties = &policy["Properties"];
+        if SENDERS.iter().any(|(policy, _)| id == *policy) {
+            continue;
+        }
         if !ANSWERS.iter().any(|(policy, role)| id == *policy && target(&properties["RoleName"]) == Some(role)) {
             found.push(format!("{id}: policies belong into their role"));
             continue;

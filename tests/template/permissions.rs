@@ -297,6 +297,7 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
                         "MEMORY#*",
                         "MEMORYKEY#*",
                         "GUESS#*",
+                        "MAIL#*",
                     ]
                     .contains(&key)
                     || key.starts_with("CHAT") && key.ends_with("#*")

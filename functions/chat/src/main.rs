@@ -18,7 +18,7 @@ fn main() -> Result<(), Error> {
             access: &stores.sales,
             subscribers: &stores.sales,
             desk: &backend.stripe()?,
-            mailbox: &backend.mailbox()?,
+            mailbox: &backend.sending(backend.mailbox()?)?,
             logs: &DynamoMemoryLogs(&stores.sales),
             keys: &KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key),
             secret: &backend.secret(SecretName::Chat)?,

@@ -4,7 +4,7 @@ use crate::watch::{self, Report, Settings};
 use audit::{AuditKeys, FunctionJournal};
 use domain::{
     EmailAddress, Metric,
-    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, Queue, SaleStore, SecretSource, Submissions},
+    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, Queue, RelayDrafts, SaleStore, SecretSource, Submissions},
 };
 use runtime::{ConfigurationError, Environment, Error, telemetry};
 use std::time::Duration;
@@ -28,6 +28,7 @@ pub struct Ports<'a> {
     pub orders: &'a dyn Queue,
     pub bridges: bridge::Ports<'a>,
     pub inbox: &'a dyn Inbox,
+    pub relayed: &'a dyn RelayDrafts,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
     pub pause: &'a dyn Pause,
@@ -76,6 +77,7 @@ async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<
         orders: ports.orders,
         bridges: ports.bridges,
         inbox: ports.inbox,
+        relayed: ports.relayed,
         mailbox: ports.mailbox,
         broadcast: ports.broadcast,
         pause: ports.pause,

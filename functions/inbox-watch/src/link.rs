@@ -4,10 +4,11 @@
 use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
 use domain::{
-    EmailAddress, Sale, Timestamp,
+    EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
     chat::{Message, SubscriberId},
     inbox::{FollowupReply, INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
+    relay::id_of_reply,
     sale::Event,
 };
 use serde_json::json;
@@ -25,7 +26,7 @@ pub(crate) enum Linked {
 impl Watch<'_> {
     /// Notes a reply on the sale or the Bridge that it belongs to.
     pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<Linked, WatchError> {
-        let Some(session) = self.ports.inbox.sale_of(message).await? else { return Ok(Linked::Nothing) };
+        let Some(session) = self.sale_of(message).await? else { return Ok(Linked::Nothing) };
         if let Some(member) = bridge::subscriber_of(&session) {
             let is_posted = self.post(id, &member, message, sender).await?;
             return Ok(if is_posted { Linked::Bridge } else { Linked::Nothing });
@@ -48,6 +49,17 @@ impl Watch<'_> {
         let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
         // A specific answer is given once per kind, and the sale's list of replies counts it.
         Ok(Linked::Sale(asked.answer.filter(|_| is_kept || asked.is_crisis)))
+    }
+
+    /// The sale whose mail a message replies to. The mailbox knows the mails that it has sent; those that were sent
+    /// through SES are known by their ids.
+    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, WatchError> {
+        if let Some(id) = message.in_reply_to().and_then(id_of_reply)
+            && let Some(session) = self.ports.relayed.linked(id).await?
+        {
+            return Ok(Some(session));
+        }
+        Ok(self.ports.inbox.sale_of(message).await?)
     }
 
     /// Posts the text of a member's reply in the Bridge's thread, without quoted text and attachments. A text that is not

@@ -20,6 +20,7 @@ fn main() -> Result<(), Error> {
             orders: &backend.queue(QueueName::Orders)?,
             bridges: bridge::Ports { journal: stores.bridge_journal(), accounts: &stores.sales, keys: &keys },
             inbox: &mailbox,
+            relayed: &stores.sales,
             mailbox: &mailbox,
             broadcast: &SnsBroadcast::new(backend.connection().clone(), backend.topic(Topic::Ops)?),
             pause: &System,

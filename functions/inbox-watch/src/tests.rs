@@ -104,6 +104,7 @@ fn look_with(
         orders: world,
         bridges: bridges(world),
         inbox,
+        relayed: world,
         mailbox,
         broadcast: world,
         pause,

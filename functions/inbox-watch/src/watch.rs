@@ -12,7 +12,7 @@ use domain::{
     Alert, EmailAddress, Timestamp,
     alert::Severity,
     inbox::{Order, ReceivedAt, is_authenticated},
-    ports::{Broadcast, Inbox, Mailbox, Pause, Queue, SaleStore, Submissions, Versioned},
+    ports::{Broadcast, Inbox, Mailbox, Pause, Queue, RelayDrafts, SaleStore, Submissions, Versioned},
 };
 use runtime::within;
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub(crate) struct Ports<'a> {
     pub orders: &'a dyn Queue,
     pub bridges: bridge::Ports<'a>,
     pub inbox: &'a dyn Inbox,
+    /// The sales of mails that another service has sent.
+    pub relayed: &'a dyn RelayDrafts,
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
     pub pause: &'a dyn Pause,

@@ -14,6 +14,7 @@ mod identifiers;
 mod login;
 mod pages;
 mod server;
+mod ses;
 mod state;
 mod stream;
 mod stripe;

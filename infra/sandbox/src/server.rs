@@ -17,7 +17,7 @@ use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
 use crate::stream::{self, Sent};
 use crate::target::Target;
-use crate::{alerts, calls, chain, control, gemini, graph, login, pages, stripe, webhook};
+use crate::{alerts, calls, chain, control, gemini, graph, login, pages, ses, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -122,6 +122,7 @@ fn met(state: &mut State, target: Target, request: &Request, fault: Option<Fault
         Target::Gemini => gemini::handle(state, request, replacement),
         Target::Graph => graph::handle(state, request),
         Target::Login => login::handle(state, request),
+        Target::Ses => ses::handle(state, request),
         Target::Facilitator => chain::facilitator(state, request),
         Target::Rpc => chain::node(state, request),
     };

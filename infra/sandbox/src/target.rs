@@ -11,13 +11,14 @@ pub(crate) enum Target {
     Gemini,
     Graph,
     Login,
+    Ses,
     Facilitator,
     Rpc,
 }
 
 impl Target {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Stripe, Self::Gemini, Self::Graph, Self::Login, Self::Facilitator, Self::Rpc];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Stripe, Self::Gemini, Self::Graph, Self::Login, Self::Ses, Self::Facilitator, Self::Rpc];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -25,6 +26,7 @@ impl Target {
             Self::Gemini => "gemini",
             Self::Graph => "graph",
             Self::Login => "login",
+            Self::Ses => "ses",
             Self::Facilitator => "facilitator",
             Self::Rpc => "rpc",
         }
@@ -70,6 +72,16 @@ impl Target {
                     _ => ("InternalServerError", "An internal server error occurred."),
                 };
                 json!({"error": {"code": code, "message": message, "innerError": {}}})
+            }
+            Self::Ses => {
+                let kind = match status {
+                    403 => "AccessDeniedException",
+                    404 => "NotFoundException",
+                    429 => "TooManyRequestsException",
+                    400..=499 => "MessageRejected",
+                    _ => "InternalFailure",
+                };
+                json!({"__type": kind, "message": "injected by the sandbox"})
             }
             Self::Facilitator | Self::Rpc => json!({"error": "injected by the sandbox"}),
             Self::Login => {

@@ -113,6 +113,7 @@ impl Vendors {
             ("gemini", "GeminiBaseUrl", "gemini"),
             ("graph", "GraphBaseUrl", "graph"),
             ("graph", "LoginBaseUrl", "login"),
+            ("graph", "SesBaseUrl", "ses"),
         ];
         for (vendor, parameter, face) in faces {
             if !self.real.iter().any(|name| name == vendor) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub enum Store {
     /// The sale's items in the table, except its own record: the cached verdict, corrupt entries that were set aside,
-    /// an operator's submission. Any other item in the sale's partition is removed with them.
+    /// an operator's submission, drafts of mails. Any other item in the sale's partition is removed with them.
     Table,
     /// The archived verdict, all its versions.
     Archive,

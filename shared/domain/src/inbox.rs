@@ -178,6 +178,16 @@ pub struct Incoming {
     pub headers: Vec<(String, String)>,
 }
 
+impl Incoming {
+    /// The first id in the In-Reply-To header, with its brackets.
+    #[must_use]
+    pub fn in_reply_to(&self) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("in-reply-to"))?;
+        let from = &value[value.find('<')?..];
+        Some(&from[..=from.find('>')?])
+    }
+}
+
 /// An acknowledgement of a message.
 #[derive(Clone)]
 pub struct Acknowledgement {

@@ -25,6 +25,7 @@ pub mod operator;
 pub mod ports;
 pub mod query;
 pub mod recent;
+pub mod relay;
 pub mod renewable;
 pub mod retry;
 pub mod sale;

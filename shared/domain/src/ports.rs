@@ -27,7 +27,7 @@ pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,
 };
-pub use mail::{Inbox, MailError, Mailbox, OutgoingMail};
+pub use mail::{Inbox, MailError, Mailbox, OutgoingMail, Relay, RelayDrafts};
 pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
 pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, Visibility};
 pub use model::{Listener, Model, ModelError, ModelReply, Prompt};

@@ -1,7 +1,7 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 108] = [
+pub const BOUNDARIES: [&str; 114] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
@@ -70,6 +70,7 @@ pub const BOUNDARIES: [&str; 108] = [
     "mailbox.create_draft",
     "mailbox.discard_draft",
     "mailbox.draft_exists",
+    "mailbox.hand_over",
     "mailbox.send_draft",
     "mailbox.was_sent",
     "model.ask",
@@ -95,11 +96,16 @@ pub const BOUNDARIES: [&str; 108] = [
     "sale_mails.of_sale",
     "sale_mails.remove",
     "store.all",
+    "store.discard_draft",
+    "store.draft",
+    "store.link_mail",
+    "store.linked_mail",
     "store.load",
     "store.load_with_verdict",
     "store.open",
     "store.open_followup",
     "store.save",
+    "store.save_draft",
     "submissions.find",
     "submissions.keep",
     "subscribers.access",

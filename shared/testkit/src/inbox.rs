@@ -10,6 +10,12 @@ use domain::{
     ports::{Broadcast, Inbox, MailError, StorageError},
 };
 
+/// The id that a service that keeps no mails gives a mail: its place among all mails.
+#[must_use]
+pub fn relay_message(place: usize) -> String {
+    format!("relay-{place}")
+}
+
 fn unavailable<T>(_: T) -> MailError {
     MailError::Unavailable(503)
 }

@@ -5,6 +5,7 @@ mod chat;
 mod erasure;
 mod guesses;
 mod log;
+mod relay;
 mod sales;
 mod store;
 mod subscriptions;

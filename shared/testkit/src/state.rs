@@ -14,8 +14,9 @@ use domain::{
     money::{PaymentId, PaymentReport, RefundStatus},
     ports::{
         FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
-        NewSubscription, Prompt, SubjectKey,
+        NewSubscription, Prompt, SubjectKey, Versioned,
     },
+    relay::{RelayDraft, RelayDraftId, RelayMail},
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
@@ -195,6 +196,13 @@ pub struct State {
     /// The calls that make or send a draft, with their times.
     pub mail_calls: Vec<(&'static str, i64)>,
     pub drafts: BTreeMap<String, (Draft, Delivered)>,
+    /// Whether a service that keeps no mails sends them.
+    pub relays_mails: bool,
+    /// The drafts of its mails, with the claims on them in the order of their making.
+    pub relay_drafts: BTreeMap<RelayDraftId, Versioned<RelayDraft>>,
+    pub relay_claims: Vec<(RelayDraftId, RelayMail)>,
+    /// The sales of the mails that it has sent, by its ids.
+    pub relay_links: BTreeMap<String, SessionId>,
     pub sent: Vec<(Draft, Delivered)>,
     /// When each of them was sent.
     pub sent_at: Vec<i64>,

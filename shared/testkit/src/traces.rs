@@ -3,8 +3,8 @@
 //! Every field of the state is named here, so that adding a store to the world does not compile until it is decided
 //! whether erasure must empty it.
 
-use crate::world::State;
-use domain::SessionId;
+use crate::world::{Delivered, State};
+use domain::{SessionId, mail::Draft};
 
 impl State {
     /// The stores that have data of a sale, or a text that contains `needle`, except what an erasure keeps: the books
@@ -27,6 +27,8 @@ impl State {
             held_back_alerts,
             logged_alerts,
             drafts,
+            relay_drafts,
+            relay_claims,
             sent,
             removed_mails,
             inbox,
@@ -35,6 +37,7 @@ impl State {
             corrupt_entries: _,
             removed_entries: _,
             strange_rows: _,
+            relay_links: _,
             // These belong to no sale. Purchases in USDC have no customer but a wallet, and store no question;
             // subscribers are stored by a digest and have no text.
             purchases: _,
@@ -74,6 +77,7 @@ impl State {
             measurements: _,
             promotion_codes: _,
             guesses: _,
+            relays_mails: _,
             mailbox_says: _,
             mailbox_returns_at: _,
             mail_calls: _,
@@ -104,8 +108,10 @@ impl State {
         } = self;
         let says = |text: &str| !needle.is_empty() && text.contains(needle);
         let shows = |thing: &dyn std::fmt::Debug| says(&format!("{thing:?}"));
-        let in_mailbox = |(draft, letter): &&(domain::sale::Draft, crate::world::Delivered)| {
-            (letter.session == *session || shows(letter)) && !removed_mails.contains(&draft.id)
+        let is_relayed = |draft: &Draft| relay_claims.iter().any(|(id, _)| id.draft() == *draft);
+        let in_mailbox = |(draft, letter): &&(Draft, Delivered)| {
+            let is_kept = !is_relayed(draft);
+            is_kept && (letter.session == *session || shows(letter)) && !removed_mails.contains(&draft.id)
         };
         let answers = inbox.iter().any(|unread| {
             let conversation = unread.message.conversation.as_ref();
@@ -122,6 +128,7 @@ impl State {
             ("submissions", submissions.contains_key(session) || shows(submissions)),
             ("dead letters", dead_letters.keys().any(|key| key.contains(session.as_str())) || shows(dead_letters)),
             ("drafts", drafts.values().any(|draft| in_mailbox(&draft))),
+            ("drafts in the table", relay_drafts.keys().any(|id| id.session == *session)),
             ("sent mails", sent.iter().any(|mail| in_mailbox(&mail))),
             ("replies", answers),
             ("log", shows(log)),

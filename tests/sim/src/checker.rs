@@ -138,7 +138,7 @@ impl Checker {
         match crossing.name {
             "store.save" => self.saved(state, customer, session),
             "ledger.refund" => self.refunded(state, customer, session),
-            "mailbox.send_draft" => self.sent(state, customer, session, invocation),
+            "mailbox.send_draft" | "mailbox.hand_over" => self.sent(state, customer, session, invocation),
             "mailbox.create_draft" => {
                 let sale = state.sales.get(session).map(|(sale, _)| sale);
                 Rule::PaidOnly.require(customer.paid_at.is_some(), || "a draft for an unpaid session".to_owned())?;

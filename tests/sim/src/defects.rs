@@ -63,6 +63,8 @@ pub enum Defect {
     MailLost,
     /// The mailbox reports a draft as sent although sending failed.
     MailErrorSwallowed,
+    /// The claim on the draft of a mail that a service sends is lost.
+    MailClaimLost,
     /// The mailbox names every draft as sent that is gone.
     GoneDraftReadsSent,
     /// This queue reports a message as sent although sending failed.
@@ -82,7 +84,7 @@ pub enum Defect {
 }
 
 /// Every defect that the checker must notice.
-pub const DEFECTS: [Defect; 51] = [
+pub const DEFECTS: [Defect; 52] = [
     Defect::VersionIgnored,
     Defect::SaleLost,
     Defect::PendingAlertsLost,
@@ -115,6 +117,7 @@ pub const DEFECTS: [Defect; 51] = [
     Defect::SentDraftSentAgain,
     Defect::MailLost,
     Defect::MailErrorSwallowed,
+    Defect::MailClaimLost,
     Defect::GoneDraftReadsSent,
     Defect::QueueErrorSwallowed("orders"),
     Defect::QueueErrorSwallowed("email"),

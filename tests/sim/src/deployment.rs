@@ -225,6 +225,7 @@ impl<'w> Deployment<'w> {
             orders: &self.orders,
             bridges: bridge::Ports { journal: self.bridge_journal(), accounts: world, keys: world },
             inbox: world,
+            relayed: &self.ports,
             mailbox: &self.ports,
             broadcast: world,
             pause: &NoLimit,

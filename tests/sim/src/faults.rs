@@ -43,9 +43,10 @@ pub(crate) struct Faults {
 }
 
 /// What vendors answer when they refuse.
-const VENDORS: [(&str, &[u16]); 5] = [
+const VENDORS: [(&str, &[u16]); 6] = [
     ("mailbox.create_draft", &[429, 503, 500, 400, 403]),
     ("mailbox.send_draft", &[429, 503, 500, 403]),
+    ("mailbox.hand_over", &[429, 503, 400, 403]),
     ("model.ask", &[429, 503, 500, 404, 400, 401]),
     ("payments.", &[429, 500, 503]),
     ("ledger.", &[429, 500, 503]),

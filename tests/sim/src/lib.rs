@@ -71,6 +71,7 @@ pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report 
     let deployment = deploy(&world, defect);
     watch_inbox_first(&deployment);
     surround(&world, &faults, Random::new(seed, 2), &customers);
+    world.state().relays_mails = Random::new(seed, 5).chance(250);
     let mut simulator = Simulator::new(&deployment, faults, random, customers, traced);
     simulator.begin();
     let outlook = simulator.run();

@@ -13,9 +13,10 @@ use domain::{
     ports::{
         Alerts, AuditLog, CacheEntry, CompletedSessions, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
         MadeRefund, MailError, Mailbox, NewCheckoutSession, NewRefund, OpenSales, OutgoingMail, PaymentError,
-        PaymentReports, Payments, Published, Quarantine, Queue, QueueError, ReportsSince, SaleStore, SaveError,
-        SecretSource, StorageError, VerdictArchive, Versioned, Visibility,
+        PaymentReports, Payments, Published, Quarantine, Queue, QueueError, RelayDrafts, ReportsSince, SaleStore,
+        SaveError, SecretSource, StorageError, VerdictArchive, Versioned, Visibility,
     },
+    relay::{RelayDraft, RelayDraftId, RelayMailbox},
     sale::{AuditEntry, Draft},
 };
 use serde_json::json;
@@ -252,26 +253,26 @@ impl Ledger for Ports<'_> {
 #[async_trait]
 impl Mailbox for Ports<'_> {
     async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
-        self.world.create_draft(mail).await
+        self.vendor(&self.relay()).create_draft(mail).await
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
         match self.defect {
             Some(Defect::MailLost) => Ok(()),
             Some(Defect::MailErrorSwallowed) => {
-                let _ = self.world.send_draft(draft).await;
+                let _ = self.vendor(&self.relay()).send_draft(draft).await;
                 Ok(())
             }
             Some(Defect::SentDraftSentAgain) => {
                 self.put_back(draft);
-                self.world.send_draft(draft).await
+                self.vendor(&self.relay()).send_draft(draft).await
             }
-            _ => self.world.send_draft(draft).await,
+            _ => self.vendor(&self.relay()).send_draft(draft).await,
         }
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
-        let exists = self.world.draft_exists(draft).await?;
+        let exists = self.vendor(&self.relay()).draft_exists(draft).await?;
         Ok(match self.defect {
             Some(Defect::SentDraftSentAgain) => true,
             _ => exists,
@@ -279,15 +280,57 @@ impl Mailbox for Ports<'_> {
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
-        Ok(self.world.was_sent(draft).await? || self.has(Defect::GoneDraftReadsSent))
+        Ok(self.vendor(&self.relay()).was_sent(draft).await? || self.has(Defect::GoneDraftReadsSent))
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        self.world.discard_draft(draft).await
+        self.vendor(&self.relay()).discard_draft(draft).await
+    }
+}
+
+/// The drafts of mails that a service sends which keeps none.
+#[async_trait]
+impl RelayDrafts for Ports<'_> {
+    async fn draft(&self, id: &RelayDraftId) -> Result<Option<Versioned<RelayDraft>>, StorageError> {
+        self.world.draft(id).await
+    }
+
+    async fn save(&self, id: &RelayDraftId, draft: &RelayDraft, expected: u64) -> Result<u64, SaveError> {
+        let drafts: &dyn RelayDrafts = self.world;
+        let saved = drafts.save(id, draft, expected).await?;
+        if self.has(Defect::MailClaimLost) && *draft == RelayDraft::Claimed {
+            let mut state = self.world.state();
+            if let Some((_, mail)) = state.relay_claims.iter().rev().find(|(claimed, _)| claimed == id).cloned() {
+                state.relay_drafts.insert(id.clone(), Versioned { value: RelayDraft::Ready(mail), version: saved });
+            }
+        }
+        Ok(saved)
+    }
+
+    async fn discard(&self, id: &RelayDraftId) -> Result<(), StorageError> {
+        self.world.discard(id).await
+    }
+
+    async fn link(&self, message: &str, session: &SessionId) -> Result<(), StorageError> {
+        self.world.link(message, session).await
+    }
+
+    async fn linked(&self, message: &str) -> Result<Option<SessionId>, StorageError> {
+        self.world.linked(message).await
     }
 }
 
 impl Ports<'_> {
+    /// The mailbox of a world in which a service sends mails that keeps none.
+    fn relay(&self) -> RelayMailbox<'_> {
+        RelayMailbox { drafts: self, relay: self.world, randomness: self.world }
+    }
+
+    /// The mailbox of this world.
+    fn vendor<'a>(&'a self, relay: &'a RelayMailbox<'a>) -> &'a dyn Mailbox {
+        if self.world.state().relays_mails { relay } else { self.world }
+    }
+
     /// Puts a draft that was sent back among the drafts.
     fn put_back(&self, draft: &Draft) {
         let mut state = self.world.state();

@@ -258,7 +258,7 @@ impl<'h> Simulator<'h> {
             match crossing.name {
                 "ledger.refund" => self.stripe_refunded(),
                 "store.open_followup" => self.opened(&task.work)?,
-                "mailbox.send_draft" => self.mailed(task.customer)?,
+                "mailbox.send_draft" | "mailbox.hand_over" => self.mailed(task.customer)?,
                 _ => {}
             }
         }

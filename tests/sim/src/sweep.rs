@@ -31,6 +31,8 @@ pub struct Scenario {
     /// What a vendor answers at the first so many of these effects.
     refused: Option<(&'static str, usize, u16)>,
     looks: bool,
+    /// Whether a service sends the mails that keeps none.
+    relays_mails: bool,
 }
 
 /// What a sweep found.
@@ -62,6 +64,7 @@ pub fn scenarios() -> Vec<Scenario> {
         reconcile: None,
         refused: None,
         looks: true,
+        relays_mails: false,
     };
     let with = |name, ends, change: fn(&mut Scenario)| {
         let mut scenario = Scenario { name, ends, ..plain.clone() };
@@ -118,6 +121,9 @@ pub fn scenarios() -> Vec<Scenario> {
             it.customer.events_lost = true;
             it.looks = false;
             it.reconcile = Some(3 * HOUR);
+        }),
+        with("a mail through a service that keeps none", &[End::Delivered, End::MailUndecided], |it| {
+            it.relays_mails = true;
         }),
         with("a follow-up that is ordered on the page", &[End::Delivered], |it| it.has_follow_up(Way::Page)),
         with("a follow-up that is ordered by a reply", &[End::Delivered], |it| it.has_follow_up(Way::Reply)),
@@ -200,6 +206,7 @@ fn live_in(world: &World, scenario: &Scenario, faults: &[(usize, Fault)], traced
         crate::watch_inbox_first(&deployment);
     }
     crate::teach(world, &customers);
+    world.state().relays_mails = scenario.relays_mails;
     let faults = faults.to_vec();
     let (mut begun, mut refused, refusal) = (0, 0, scenario.refused);
     world.surround(Box::new(move |name, _now| {

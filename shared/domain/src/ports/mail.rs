@@ -4,6 +4,8 @@ use crate::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
     mail::{Draft, Failure},
+    ports::{SaveError, StorageError, Versioned},
+    relay::{RelayDraft, RelayDraftId},
 };
 use async_trait::async_trait;
 use std::time::Duration;
@@ -99,6 +101,29 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that will not be sent.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+}
+
+/// A service that sends mails and keeps none. It has no idempotency key: a mail that is handed over twice is sent twice.
+#[async_trait]
+pub trait Relay: Send + Sync {
+    /// Hands a mail over; returns the service's id of it.
+    async fn send(&self, mail: &OutgoingMail) -> Result<String, MailError>;
+}
+
+/// The drafts of mails that a [`Relay`] sends, and the sales of the mails that it has sent.
+#[async_trait]
+pub trait RelayDrafts: Send + Sync {
+    /// The draft; `None` if it does not exist (any more).
+    async fn draft(&self, id: &RelayDraftId) -> Result<Option<Versioned<RelayDraft>>, StorageError>;
+    /// Saves the draft if its stored version is still `expected` (0: it does not exist); returns the new version. A
+    /// repetition of a write whose reply was lost is no conflict.
+    async fn save(&self, id: &RelayDraftId, draft: &RelayDraft, expected: u64) -> Result<u64, SaveError>;
+    /// Removes the draft. One that does not exist is no error.
+    async fn discard(&self, id: &RelayDraftId) -> Result<(), StorageError>;
+    /// Notes the sale of a mail that was sent.
+    async fn link(&self, message: &str, session: &SessionId) -> Result<(), StorageError>;
+    /// The sale of a mail that was sent; `None` if the mail is unknown.
+    async fn linked(&self, message: &str) -> Result<Option<SessionId>, StorageError>;
 }
 
 /// The mailbox's inbox. Nothing in it is ever changed: no message is marked as read, moved or removed (Inbox Watch,

@@ -2,7 +2,7 @@
 
 use crate::{Ports, Settings};
 use aws::{S3Archive, S3DeadLetters, S3Quarantine, SecretDocument, SqsQueue};
-use backend::{Backend, BackendError, JournalStores, QueueName, SecretName};
+use backend::{Backend, BackendError, JournalStores, QueueName, SecretName, SendingMailbox};
 use domain::mail::MailSchedule;
 use runtime::{ConfigurationError, Environment, System};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Clients {
     quarantine: S3Quarantine,
     dead_letters: S3DeadLetters,
     payments: stripe::LazyClient,
-    mailbox: graph::LazyClient,
+    mailbox: SendingMailbox,
     audit_keys: SecretDocument,
     retries: SqsQueue,
     settings: Settings,
@@ -37,7 +37,7 @@ impl Clients {
             quarantine: backend.quarantine()?,
             dead_letters: backend.dead_letters()?,
             payments: backend.stripe()?,
-            mailbox: backend.mailbox_storing_tokens(stores.alerts.clone())?,
+            mailbox: backend.sending(backend.mailbox_storing_tokens(stores.alerts.clone())?)?,
             audit_keys: backend.secret(SecretName::Audit)?,
             retries: backend.queue(QueueName::MailRetries)?,
             settings: Settings { site: backend.site()?, lease: LEASE, schedule },

@@ -173,6 +173,11 @@ impl Connection {
         self.untold(self.patience)
     }
 
+    /// The same connection to another endpoint.
+    pub(crate) fn at(&self, endpoint: Option<String>) -> Self {
+        Self { endpoint, ..self.clone() }
+    }
+
     /// Prints measurements for CloudWatch if this is a function; elsewhere standard output is for people.
     pub(crate) fn measure(&self, measurements: &[Measurement]) {
         if self.is_function && !measurements.is_empty() {
@@ -187,6 +192,10 @@ impl Connection {
 
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::from_conf(client_config!(self, aws_sdk_sqs).build())
+    }
+
+    pub(crate) fn ses(&self) -> aws_sdk_sesv2::Client {
+        aws_sdk_sesv2::Client::from_conf(client_config!(self, aws_sdk_sesv2).build())
     }
 
     pub(crate) fn sns(&self) -> aws_sdk_sns::Client {

@@ -30,10 +30,12 @@ mod purchases;
 mod queue;
 mod queue_desk;
 mod reach;
+mod relay_drafts;
 mod rotation;
 mod sale_data;
 mod sales;
 mod secrets;
+mod ses;
 #[cfg(feature = "stack-watch")]
 mod stack_watch;
 mod subject_keys;
@@ -57,6 +59,7 @@ pub use rotation::Rotation;
 pub use sale_data::StoredSaleData;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
+pub use ses::SesRelay;
 #[cfg(feature = "stack-watch")]
 pub use stack_watch::{StackWatch, Traffic};
 pub use subject_keys::{KmsSubjectKeys, SubjectSeal};

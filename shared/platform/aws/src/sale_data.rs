@@ -5,9 +5,11 @@ use crate::{
     attempts::Step,
     buckets::Bucket,
     cache_entries::holds_something,
-    items::{Item, SALE, VERDICT, key, partition, text},
+    items::{Item, SALE, VERDICT, partition, text},
+    relay_drafts::drafts_of,
 };
 use async_trait::async_trait;
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     SessionId,
     erasure::Store,
@@ -48,50 +50,60 @@ impl StoredSaleData {
         }
     }
 
-    /// Every item of the sale except its own record, without items that are empty already.
+    /// Every item of the sale except its own record, without items that are empty already, and its drafts of mails.
     async fn items(&self, session: &SessionId) -> Result<Vec<Item>, StorageError> {
+        let mut items = self.items_in(session, partition(session)).await?;
+        items.retain(|item| match text(item, "sk") {
+            Some(SALE) | None => false,
+            Some(VERDICT) => holds_something(item),
+            Some(_) => true,
+        });
+        items.extend(self.items_in(session, drafts_of(session)).await?);
+        Ok(items)
+    }
+
+    async fn items_in(&self, session: &SessionId, partition: AttributeValue) -> Result<Vec<Item>, StorageError> {
         let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
         let (mut items, mut from): (Vec<Item>, Option<Item>) = (Vec::new(), None);
         loop {
             let query = || async {
                 let query = self.sales.client().query().table_name(self.sales.table());
                 let query = query.key_condition_expression("pk = :pk").consistent_read(true);
-                let query = query.expression_attribute_values(":pk", partition(session));
+                let query = query.expression_attribute_values(":pk", partition.clone());
                 Ok(query.set_exclusive_start_key(from.clone()).send().await?)
             };
             let page = self.sales.connection().call(step, query).await?;
             items.extend(page.items.unwrap_or_default());
             from = page.last_evaluated_key;
             if from.is_none() {
-                break;
+                return Ok(items);
             }
         }
-        items.retain(|item| match text(item, "sk") {
-            Some(SALE) | None => false,
-            Some(VERDICT) => holds_something(item),
-            Some(_) => true,
-        });
-        Ok(items)
     }
 
     async fn remove_items(&self, session: &SessionId) -> Result<u64, StorageError> {
         let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.prefix() };
         let items = self.items(session).await?;
-        for sort in items.iter().filter_map(|item| text(item, "sk")) {
-            if sort == VERDICT {
+        for item in &items {
+            if text(item, "sk") == Some(VERDICT) {
                 // This also updates the counters of the cache, and leaves an empty item, which causes no alert.
                 CacheEntries::remove(&self.sales, session).await?;
                 continue;
             }
             let delete = || async {
                 let delete = self.sales.client().delete_item().table_name(self.sales.table());
-                delete.set_key(Some(key(session, sort))).send().await?;
+                delete.set_key(Some(key_of(item))).send().await?;
                 Ok(())
             };
             self.sales.connection().call(step, delete).await?;
         }
         Ok(items.len() as u64)
     }
+}
+
+/// The key of an item.
+fn key_of(item: &Item) -> Item {
+    ["pk", "sk"].iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone()))).collect()
 }
 
 #[async_trait]

@@ -12,7 +12,11 @@ use domain::{
     deployment::{Answer, Execution},
     erasure::Store,
     guesses::Guess,
-    ports::{Alerts, CacheEntries, CacheEntry, Deployments, Guesses, Randomness, SaleData, SaleStore, VerdictArchive},
+    ports::{
+        Alerts, CacheEntries, CacheEntry, Deployments, Guesses, Randomness, RelayDrafts, SaleData, SaleStore,
+        SaveError, VerdictArchive,
+    },
+    relay::{RelayDraft, RelayDraftId},
 };
 use serde_json::{Value, json};
 use server::{Reply, Server, nobody};
@@ -541,4 +545,43 @@ async fn only_what_the_queue_has_taken_is_removed_from_the_dead_letters() {
     assert!(seen[1].contains(LIVE) && seen[1].contains("\"A\"") && seen[1].contains("\"B\""), "{}", seen[1]);
     assert!(seen[2].contains(DEAD) && seen[2].contains("handle-b") && !seen[2].contains("handle-a"), "{}", seen[2]);
     assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
+}
+
+#[tokio::test]
+async fn a_draft_is_written_on_its_version_and_expires_and_a_repeated_claim_is_no_conflict() {
+    let id = RelayDraftId { session: session(), token: "t".to_owned() };
+    let own = r#"{"written_by":{"S":"0123456789abcdef0123456789abcdef"}}"#;
+    let other = r#"{"written_by":{"S":"other"}}"#;
+    let taken = |item: &str| -> Reply {
+        let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+        (400, format!("{{\"__type\":\"{kind}\",\"Item\":{item}}}"))
+    };
+    let link = r#"{"Item":{"session":{"S":"cs_live_abcdefghijkl"}}}"#.to_owned();
+    let server = Server::start([taken(own), taken(other), nothing(), (200, link)]).await;
+    let (sales, _alerts) = table(&server.url);
+    let drafts: &dyn RelayDrafts = &sales;
+    assert_eq!(drafts.save(&id, &RelayDraft::Claimed, 1).await.unwrap(), 2, "the reply to this write was lost");
+    assert!(matches!(drafts.save(&id, &RelayDraft::Claimed, 1).await, Err(SaveError::Conflict)));
+    drafts.link("0100-abc", &session()).await.unwrap();
+    assert_eq!(drafts.linked("0100-abc").await.unwrap(), Some(session()));
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(seen[0]["Item"]["pk"]["S"], "MAIL#cs_live_abcdefghijkl");
+    assert_eq!(seen[0]["Item"]["sk"]["S"], "DRAFT#t");
+    assert_eq!(seen[0]["ConditionExpression"], "version = :expected");
+    assert_eq!(seen[2]["Item"]["pk"]["S"], "MAIL#0100-abc");
+    assert!(seen[0]["Item"]["expires_at"]["N"].is_string() && seen[2]["Item"]["expires_at"]["N"].is_string());
+}
+
+#[tokio::test]
+async fn an_erasure_of_the_table_removes_the_drafts_of_mails() {
+    let found = |pk: &str, sk: &str| -> Reply {
+        (200, json!({ "Items": [{ "pk": { "S": pk }, "sk": { "S": sk } }] }).to_string())
+    };
+    let sale = found("SESSION#cs_live_abcdefghijkl", "SALE");
+    let server = Server::start([sale, found("MAIL#cs_live_abcdefghijkl", "DRAFT#t"), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let data = StoredSaleData::new(sales, "archive".to_owned(), "quarantine".to_owned());
+    assert_eq!(data.remove(Store::Table, &session()).await.unwrap(), 1);
+    let removal: Value = serde_json::from_str(&server.seen()[2]).unwrap();
+    assert_eq!(removal["Key"], json!({ "pk": { "S": "MAIL#cs_live_abcdefghijkl" }, "sk": { "S": "DRAFT#t" } }));
 }

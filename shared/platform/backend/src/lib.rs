@@ -4,12 +4,14 @@
 //! or malformed variable stops the start with a message that names it, a client that is not requested is not linked
 //! into the binary, and no client opens a connection before its first call.
 
+mod mailbox;
 mod names;
 mod stores;
 mod tokens;
 mod toll;
 mod vendors;
 
+pub use mailbox::SendingMailbox;
 pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
 pub use toll::Till;

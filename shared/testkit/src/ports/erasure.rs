@@ -1,19 +1,23 @@
 //! The data of one sale, in a [`World`].
 
 use super::storage;
-use crate::world::{State, World};
+use crate::world::{Delivered, State, World};
 use async_trait::async_trait;
 use domain::{
     SessionId,
     erasure::Store,
+    mail::Draft,
     ports::{MailError, SaleData, SaleMails, StorageError},
+    relay::RelayDraftId,
 };
 
 fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
     let dead = |key: &&String| key.contains(session.as_str());
     let count = match store {
         Store::Table => {
-            usize::from(state.cache.contains_key(session)) + usize::from(state.submissions.contains_key(session))
+            let drafts = state.relay_drafts.keys().filter(|id| id.session == *session).count();
+            let entries = usize::from(state.cache.contains_key(session));
+            entries + usize::from(state.submissions.contains_key(session)) + drafts
         }
         Store::Archive => usize::from(state.archive.contains_key(session)),
         Store::DeadLetters => state.dead_letters.keys().filter(dead).count(),
@@ -25,7 +29,9 @@ fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
 
 fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
     let drafts = state.drafts.values().filter(|(_, letter)| letter.session == *session).map(|(draft, _)| &draft.id);
-    let sent = state.sent.iter().filter(|(_, letter)| letter.session == *session).map(|(draft, _)| &draft.id);
+    let is_kept =
+        |(draft, letter): &&(Draft, Delivered)| letter.session == *session && RelayDraftId::of(draft).is_none();
+    let sent = state.sent.iter().filter(is_kept).map(|(draft, _)| &draft.id);
     let answers = state.inbox.iter().filter(|unread| {
         let conversation = unread.message.conversation.as_ref();
         let linked = conversation.and_then(|id| state.conversations.get(id)) == Some(session);
@@ -49,6 +55,7 @@ impl SaleData for World {
                 Store::Table => {
                     state.uncache(session);
                     state.submissions.remove(session);
+                    state.relay_drafts.retain(|id, _| id.session != *session);
                 }
                 Store::Archive => drop(state.archive.remove(session)),
                 Store::DeadLetters => state.dead_letters.retain(|key, _| !key.contains(session.as_str())),

@@ -27,7 +27,7 @@ pub(super) fn payment_trouble(trouble: Trouble) -> PaymentError {
     }
 }
 
-fn mail_trouble(trouble: Trouble) -> MailError {
+pub(super) fn mail_trouble(trouble: Trouble) -> MailError {
     match trouble {
         Trouble::Failed => MailError::OutcomeUnknown(planned()),
         Trouble::Refused(400) => MailError::Rejected,

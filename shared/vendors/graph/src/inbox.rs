@@ -44,7 +44,7 @@ pub(crate) const MOST_ASKED: usize = 25;
 /// program leaves out the data for it; In-Reply-To comes from the sender's program.
 pub(crate) fn answered(message: &Incoming) -> Vec<String> {
     let conversation = message.conversation.as_deref().map(|conversation| sent_where("conversationId", conversation));
-    let named = in_reply_to(message).map(|id| sent_where("internetMessageId", id));
+    let named = message.in_reply_to().map(|id| sent_where("internetMessageId", id));
     conversation.into_iter().chain(named).collect()
 }
 
@@ -94,13 +94,6 @@ fn sent_where(property: &str, value: &str) -> String {
 /// properties for one message, but not for a list that is filtered by another field.
 pub(crate) fn with_sale() -> String {
     format!("$select=id&$expand=singleValueExtendedProperties($filter=id%20eq%20{})", encode::literal(SESSION_PROPERTY))
-}
-
-/// The first id in the In-Reply-To header, with its brackets.
-fn in_reply_to(message: &Incoming) -> Option<&str> {
-    let (_, value) = message.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("in-reply-to"))?;
-    let from = &value[value.find('<')?..];
-    Some(&from[..=from.find('>')?])
 }
 
 /// Our sent mails in Graph's reply.

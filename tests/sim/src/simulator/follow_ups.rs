@@ -14,7 +14,10 @@ use domain::{
 };
 use runtime::http::Reply;
 use serde_json::{Value, json};
-use testkit::inbox::Unread;
+use testkit::{
+    inbox::{Unread, relay_message},
+    world::Delivered,
+};
 
 /// How often inbox-watch runs.
 const INBOX_EVERY: i64 = 2 * MINUTE;
@@ -193,8 +196,6 @@ impl Simulator<'_> {
         }
         let id = format!("message-{number}-{}", follow_up.written.len());
         follow_up.written.push(Written { id: id.clone(), said });
-        let conversation = format!("conversation of {}", paid.as_str());
-        state.conversations.insert(conversation.clone(), paid);
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let vouched = header("Authentication-Results", "dmarc=pass header.from=example.com");
         let (sender, headers, text) = match said {
@@ -215,7 +216,19 @@ impl Simulator<'_> {
         let second = format!("{}Z", now.to_iso().get(..19).unwrap_or_default());
         let arrival = Arrival { received_at: ReceivedAt::parse(second).ok(), id };
         let subject = format!("Re: {}", texts::VERDICT_MAIL_SUBJECT);
-        let message = Incoming { sender, subject, conversation: Some(conversation), headers };
+        let mut message = Incoming { sender, subject, conversation: None, headers };
+        if state.relays_mails {
+            // The mailbox does not know the mail; the reply names the id that the service gave it.
+            let is_verdict =
+                |letter: &Delivered| letter.session == paid && letter.subject == texts::VERDICT_MAIL_SUBJECT;
+            let place = state.sent.iter().position(|(_, letter)| is_verdict(letter)).unwrap_or(usize::MAX);
+            let id = format!("<{}@email.amazonses.com>", relay_message(place));
+            message.headers.push(header("In-Reply-To", &id));
+        } else {
+            let conversation = format!("conversation of {}", paid.as_str());
+            state.conversations.insert(conversation.clone(), paid);
+            message.conversation = Some(conversation);
+        }
         state.inbox.push(Unread { arrival, message, text });
         drop(state);
         self.tally.count_follow_up("message in the inbox");

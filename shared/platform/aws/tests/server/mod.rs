@@ -12,6 +12,10 @@ use tokio::{
 /// Status and body of a reply.
 pub(crate) type Reply = (u16, String);
 
+/// Ends the connection instead of replying.
+#[allow(dead_code)] // Not every test loses a reply.
+pub(crate) const LOST: Reply = (0, String::new());
+
 /// The server.
 pub(crate) struct Server {
     /// Where it listens.
@@ -33,6 +37,9 @@ impl Server {
                 let Some(request) = read(&mut stream).await else { continue };
                 log.lock().unwrap().push(request);
                 let (status, body) = replies.next().unwrap_or((500, String::new()));
+                if status == 0 {
+                    continue;
+                }
                 let head =
                     format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
                 let _ = stream.write_all((head + &body).as_bytes()).await;
