@@ -26,6 +26,7 @@ mod hardening;
 mod inbox;
 mod integrity;
 mod killed;
+mod mail_service;
 mod model_faults;
 mod money;
 mod operators;

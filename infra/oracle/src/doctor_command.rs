@@ -57,6 +57,15 @@ async fn of_account(deployed: &Deployed) -> Vec<Finding> {
         Ok(groups) => account::logs(&groups),
         Err(error) => unknown("log retention", error, "see that your own role has logs:DescribeLogGroups"),
     });
+    if deployed.output("MailVendor") == Some("ses") {
+        let identity = deployed.output("SesIdentity").unwrap_or_default();
+        findings.extend(match calls.mail_service(identity).await {
+            Ok(service) => account::mail_service(service),
+            Err(error) => {
+                unknown("Amazon SES", error, "see that your own role has ses:GetAccount, ses:GetEmailIdentity")
+            }
+        });
+    }
     let orders = deployed.output("OrdersConcurrency").and_then(|orders| orders.parse().ok()).unwrap_or_default();
     findings.extend(match calls.concurrency_limit().await {
         Ok(limit) => account::concurrency(limit, orders),

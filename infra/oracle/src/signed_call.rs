@@ -1,4 +1,4 @@
-//! Signed calls of two AWS services without their clients. Only a call or two of each is needed, and a client of each
+//! Signed calls of three AWS services without their clients. Only a call or two of each is needed, and a client of each
 //! would be as large as the rest of this program.
 
 use aws_config::SdkConfig;
@@ -7,6 +7,7 @@ use aws_sigv4::{
     http_request::{SignableBody, SignableRequest, SigningSettings, sign},
     sign::v4,
 };
+use doctor::account::MailService;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::{error::Error, time::SystemTime};
@@ -58,6 +59,21 @@ impl SignedCalls<'_> {
         }
     }
 
+    /// What SES says of the account and of an identity.
+    pub(crate) async fn mail_service(&self, identity: &str) -> Result<MailService, CallError> {
+        let account = self.call(Method::GET, "ses", "/v2/email/account", &[], None).await?;
+        // The template allows letters, digits and these in an identity.
+        let path = format!("/v2/email/identities/{}", identity.replace('@', "%40").replace('+', "%2B"));
+        let identity = self.call(Method::GET, "ses", &path, &[], None).await?;
+        let is_set = |value: &Value| value.as_bool().unwrap_or_default();
+        Ok(MailService {
+            is_sending: is_set(&account["SendingEnabled"]),
+            is_in_production: is_set(&account["ProductionAccessEnabled"]),
+            is_verified: is_set(&identity["VerifiedForSendingStatus"]),
+            is_signed: identity["DkimAttributes"]["Status"] == "SUCCESS",
+        })
+    }
+
     async fn call(
         &self,
         method: Method,
@@ -68,7 +84,10 @@ impl SignedCalls<'_> {
     ) -> Result<Value, CallError> {
         let host = match self.config.endpoint_url() {
             Some(emulator) => emulator.trim_end_matches('/').to_owned(),
-            None => format!("https://{service}.{}.amazonaws.com", self.region),
+            None => {
+                let name = if service == "ses" { "email" } else { service };
+                format!("https://{name}.{}.amazonaws.com", self.region)
+            }
         };
         let url = format!("{host}{path}");
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();

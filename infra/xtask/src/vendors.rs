@@ -197,7 +197,9 @@ mod tests {
         let vendors = choose("# nothing\n\nSTRIPE_SECRET_KEY=\n")?;
         let parameters = vendors.parameters("http://site", "http://sandbox");
         assert!(vendors.real.is_empty());
-        for (name, face) in [("Stripe", "stripe"), ("Gemini", "gemini"), ("Graph", "graph"), ("Login", "login")] {
+        for (name, face) in
+            [("Stripe", "stripe"), ("Gemini", "gemini"), ("Graph", "graph"), ("Login", "login"), ("Ses", "ses")]
+        {
             assert_eq!(parameters[&format!("{name}BaseUrl")], format!("http://sandbox/{face}"));
         }
         let smoke = json!({ "secret_key": "sk_test_sandbox", "signing_secret": "whsec_smoke" });

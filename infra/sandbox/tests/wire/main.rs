@@ -6,6 +6,7 @@ mod gemini_api;
 mod graph_api;
 mod graph_preferences;
 mod payments;
+mod ses_api;
 mod stripe_api;
 mod subscriptions;
 mod support;

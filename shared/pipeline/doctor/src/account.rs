@@ -61,6 +61,40 @@ pub fn concurrency(limit: u64, orders: u64) -> Vec<Finding> {
     vec![Finding::new("Lambda concurrency", problem, remedy)]
 }
 
+/// What SES says of the account and of the identity that mails are sent from.
+#[derive(Clone, Copy, Debug)]
+pub struct MailService {
+    /// SES accepts mails of the account.
+    pub is_sending: bool,
+    /// The account is out of SES's sandbox, in which only verified addresses get mail.
+    pub is_in_production: bool,
+    /// The identity may send.
+    pub is_verified: bool,
+    /// The identity's mails are signed with DKIM; unsigned ones often end as spam.
+    pub is_signed: bool,
+}
+
+/// Checks that SES sends mails to customers.
+#[must_use]
+pub fn mail_service(service: MailService) -> Vec<Finding> {
+    let checks = [
+        (service.is_sending, "sending is paused or shut off", "see the account dashboard of SES for the reason"),
+        (
+            service.is_in_production,
+            "the account is in the sandbox: customers get no mail",
+            "request production access (`aws sesv2 put-account-details`)",
+        ),
+        (
+            service.is_verified,
+            "the identity of SesIdentity is not verified: every mail is refused",
+            "publish the DNS records that SES names (`aws sesv2 get-email-identity`)",
+        ),
+        (service.is_signed, "mails are not signed with DKIM", "publish the three DKIM records of the identity"),
+    ];
+    let wrong = checks.into_iter().filter(|(is_right, ..)| !is_right);
+    wrong.map(|(_, problem, remedy)| Finding::new("Amazon SES", problem, remedy)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +117,21 @@ mod tests {
         assert_eq!(logs(&[group(Some(30))]), []);
         assert!(problem(&logs(&[group(Some(30)), group(None)])).contains("/aws/lambda/oracle-verdict"));
         assert!(problem(&logs(&[])).contains("no log groups"));
+    }
+
+    #[test]
+    fn a_mail_service_that_sends_nothing_to_customers_is_found() {
+        let right = MailService { is_sending: true, is_in_production: true, is_verified: true, is_signed: true };
+        assert_eq!(mail_service(right), []);
+        for (wrong, problem) in [
+            (MailService { is_sending: false, ..right }, "shut off"),
+            (MailService { is_in_production: false, ..right }, "sandbox"),
+            (MailService { is_verified: false, ..right }, "not verified"),
+            (MailService { is_signed: false, ..right }, "DKIM"),
+        ] {
+            let findings = mail_service(wrong);
+            assert!(findings.len() == 1 && findings[0].problem.contains(problem), "{findings:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod tokens;
 mod toll;
 mod vendors;
 
-pub use mailbox::SendingMailbox;
+pub use mailbox::{SendingMailbox, SesMailbox};
 pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
 pub use toll::Till;

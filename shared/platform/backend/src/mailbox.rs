@@ -15,12 +15,19 @@ pub enum SendingMailbox {
     /// Microsoft Graph.
     Graph(Box<graph::LazyClient>),
     /// Amazon SES, with drafts in the table.
-    Ses {
-        /// The service.
-        relay: SesRelay,
-        /// The drafts.
-        drafts: DynamoSales,
-    },
+    Ses(Box<SesMailbox>),
+}
+
+/// Amazon SES, and the table with the drafts of its mails.
+pub struct SesMailbox {
+    relay: SesRelay,
+    drafts: DynamoSales,
+}
+
+impl SesMailbox {
+    const fn mailbox(&self) -> RelayMailbox<'_> {
+        RelayMailbox { drafts: &self.drafts, relay: &self.relay, randomness: &System }
+    }
 }
 
 impl Backend {
@@ -34,7 +41,7 @@ impl Backend {
             Some("ses") => {
                 let endpoint = self.environment.optional("SES_BASE_URL");
                 let relay = SesRelay::new(&self.connection, endpoint, self.environment.address("GRAPH_SENDER")?);
-                Ok(SendingMailbox::Ses { relay, drafts: self.sales()? })
+                Ok(SendingMailbox::Ses(Box::new(SesMailbox { relay, drafts: self.sales()? })))
             }
             Some(_) => {
                 let expected = "graph or ses".to_owned();
@@ -44,44 +51,40 @@ impl Backend {
     }
 }
 
-fn of<'a>(relay: &'a SesRelay, drafts: &'a DynamoSales) -> RelayMailbox<'a> {
-    RelayMailbox { drafts, relay, randomness: &System }
-}
-
 #[async_trait]
 impl Mailbox for SendingMailbox {
     async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
         match self {
             Self::Graph(graph) => graph.create_draft(mail).await,
-            Self::Ses { relay, drafts } => of(relay, drafts).create_draft(mail).await,
+            Self::Ses(ses) => ses.mailbox().create_draft(mail).await,
         }
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
         match self {
             Self::Graph(graph) => graph.send_draft(draft).await,
-            Self::Ses { relay, drafts } => of(relay, drafts).send_draft(draft).await,
+            Self::Ses(ses) => ses.mailbox().send_draft(draft).await,
         }
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
         match self {
             Self::Graph(graph) => graph.draft_exists(draft).await,
-            Self::Ses { relay, drafts } => of(relay, drafts).draft_exists(draft).await,
+            Self::Ses(ses) => ses.mailbox().draft_exists(draft).await,
         }
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
         match self {
             Self::Graph(graph) => graph.was_sent(draft).await,
-            Self::Ses { relay, drafts } => of(relay, drafts).was_sent(draft).await,
+            Self::Ses(ses) => ses.mailbox().was_sent(draft).await,
         }
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         match self {
             Self::Graph(graph) => graph.discard_draft(draft).await,
-            Self::Ses { relay, drafts } => of(relay, drafts).discard_draft(draft).await,
+            Self::Ses(ses) => ses.mailbox().discard_draft(draft).await,
         }
     }
 }

@@ -76,3 +76,20 @@ fn a_missing_variable_is_named_when_its_client_is_built_and_hinders_no_other_cli
         }
     }
 }
+
+#[test]
+fn mails_go_out_through_the_mailbox_or_ses_and_no_other_service() {
+    let with = |vendor: Option<&'static str>| {
+        let lookup = move |name: &str| match name {
+            "MAIL_VENDOR" => vendor.map(str::to_owned),
+            _ => COMPLETE.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()),
+        };
+        let backend = Backend::new(Environment::from_lookup(lookup)).unwrap();
+        let mailbox = backend.mailbox().unwrap();
+        backend.sending(mailbox).map_err(|error| error.to_string())
+    };
+    assert!(matches!(with(None), Ok(SendingMailbox::Graph(_))));
+    assert!(matches!(with(Some("graph")), Ok(SendingMailbox::Graph(_))));
+    assert!(matches!(with(Some("ses")), Ok(SendingMailbox::Ses(_))));
+    assert!(with(Some("smtp")).is_err_and(|error| error.contains("MAIL_VENDOR") && error.contains("graph or ses")));
+}

@@ -6,7 +6,14 @@ use crate::{
     rules::{Rule, Violation},
 };
 use audit::sale_events::message_digest;
-use domain::{Sale, SessionId, Submission, inbox::FollowupReply, money::Money, sale::Fulfilment, texts};
+use domain::{
+    Sale, SessionId, Submission,
+    inbox::{FollowupReply, INQUIRIES, Inquiry},
+    money::Money,
+    relay::id_of_reply,
+    sale::Fulfilment,
+    texts,
+};
 use runtime::http::Reply;
 use serde_json::Value;
 use testkit::{
@@ -132,6 +139,7 @@ impl Checker {
     /// Every message was announced, and led to a follow-up or is before a person.
     pub(crate) fn replies_at_rest(state: &State, customers: &[Customer]) -> Checked {
         let alerts = || state.alerts.iter().chain(&state.logged_alerts);
+        let inquiries = inquiries(state);
         for customer in customers {
             let Some((session, follow_up)) = customer.session.as_ref().zip(customer.follow_up.as_ref()) else {
                 continue;
@@ -139,13 +147,13 @@ impl Checker {
             let Some(paid) = sale(state, &session.paid_session()).filter(|sale| !sale.is_erased()) else { continue };
             let kept = state.submissions.get(session).map(|kept| kept.query.as_str());
             for written in &follow_up.written {
-                let is_there = |unread: &Unread| unread.arrival.id == written.id;
-                if !state.inbox.iter().any(is_there) {
-                    continue;
-                }
+                let Some(unread) = state.inbox.iter().find(|unread| unread.arrival.id == written.id) else { continue };
                 let told = alerts().any(|alert| alert.line.contains(&message_digest(&written.id)[..12]));
                 let found = paid.replies().iter().find(|reply| reply.message == written.id);
-                let is_known = found.is_some() || told || written.said == Said::OutOfOffice;
+                let is_known = found.is_some()
+                    || told
+                    || written.said == Said::OutOfOffice
+                    || is_unlinked(state, unread) && inquiries.iter().any(|inquiry| inquiry.message == written.id);
                 Rule::FollowUp.require(is_known, || format!("a message leads to nothing: {:?}", written.said))?;
                 let Some(reply) = found else { continue };
                 let ordered = reply.followup == Some(FollowupReply::Ordered);
@@ -163,4 +171,18 @@ impl Checker {
         }
         Ok(())
     }
+}
+
+/// The messages that a person answers.
+fn inquiries(state: &State) -> Vec<Inquiry> {
+    let document = state.notes.get(INQUIRIES).map_or("", |(document, _)| document.as_str());
+    let note: Value = serde_json::from_str(document).unwrap_or_default();
+    serde_json::from_value(note["memory"]["open"].clone()).unwrap_or_default()
+}
+
+/// Whether a message replies to a mail whose id is unknown: the service that sends mails accepted it, and its reply was
+/// lost.
+fn is_unlinked(state: &State, unread: &Unread) -> bool {
+    let id = unread.message.in_reply_to().and_then(id_of_reply);
+    id.is_some_and(|id| !state.relay_links.contains_key(id))
 }
