@@ -2,6 +2,9 @@
 //!
 //! There is no alert before the last attempt (invariant 2). A call that finally succeeded is a WARN; one that failed is
 //! an ERROR, or CRITICAL if the store could not even be reached (failure mode 1).
+//!
+//! A service closes idle connections whenever it likes, and may do so while a request is on its way. Such a request is
+//! repeated at once, once in a call, and counts neither as a failure nor as an attempt.
 
 use crate::{Connection, Patience, now};
 use aws_sdk_sqs::error::SdkError;
@@ -34,6 +37,8 @@ impl Step<'_> {
 pub(crate) enum Cause {
     /// No connection: it was refused, or the host name is unknown.
     Unreachable,
+    /// The connection was open, and ended before a reply. hyper does not say whether it was used before.
+    Closed,
     /// No reply in time.
     TimedOut,
     /// An unexpected reply, with its status if there was one.
@@ -43,7 +48,7 @@ pub(crate) enum Cause {
 impl Cause {
     const fn severity(self) -> Severity {
         match self {
-            Self::Unreachable => Severity::Critical,
+            Self::Unreachable | Self::Closed => Severity::Critical,
             Self::TimedOut | Self::Refused(_) => Severity::Error,
         }
     }
@@ -53,6 +58,7 @@ impl std::fmt::Display for Cause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unreachable => f.write_str("not reachable"),
+            Self::Closed => f.write_str("closed the connection"),
             Self::TimedOut => f.write_str("no answer in time"),
             Self::Refused(Some(status)) => write!(f, "answered {status}"),
             Self::Refused(None) => f.write_str("answered something unexpected"),
@@ -87,11 +93,21 @@ where
         let cause = match &error {
             SdkError::TimeoutError(_) => Cause::TimedOut,
             SdkError::DispatchFailure(failure) if failure.is_timeout() => Cause::TimedOut,
+            SdkError::DispatchFailure(failure) if failure.as_connector_error().is_some_and(|e| was_connected(e)) => {
+                Cause::Closed
+            }
             SdkError::DispatchFailure(_) => Cause::Unreachable,
             other => Cause::Refused(other.raw_response().map(Status::status)),
         };
         Self { cause, source: Box::new(error) }
     }
+}
+
+/// Whether the error of a request without a reply shows that it was sent on an open connection.
+fn was_connected(error: &(dyn Error + 'static)) -> bool {
+    let chain = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
+    let mut clients = chain.filter_map(|error| error.downcast_ref::<hyper_util::client::legacy::Error>());
+    clients.any(|error| !error.is_connect())
 }
 
 /// The status of a raw response.
@@ -105,15 +121,21 @@ impl Status for aws_sdk_sqs::config::http::HttpResponse {
     }
 }
 
-/// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it.
+/// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. A first attempt
+/// whose connection was closed is made once more, at once.
 pub(crate) async fn attempts<T, F>(patience: Patience, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
 where
     F: Future<Output = Result<T, Failure>>,
 {
     let mut failed = 0;
+    let mut may_be_stale = true;
     loop {
         let outcome = tokio::time::timeout(patience.timeout, attempt()).await;
         let outcome = outcome.unwrap_or_else(|elapsed| Err(Failure::timed_out(elapsed)));
+        let is_stale = matches!(&outcome, Err(failure) if failure.cause == Cause::Closed);
+        if std::mem::take(&mut may_be_stale) && is_stale {
+            continue;
+        }
         if outcome.is_ok() || failed >= patience.retries {
             return (outcome, failed);
         }
@@ -207,6 +229,22 @@ mod tests {
         assert_eq!((outcome.unwrap_err().cause, failed, made.get()), (Cause::TimedOut, 3, 4));
         // Cache Alert, verification criterion 5 (with its 500 ms of tolerance): the time of the whole call is limited.
         assert_eq!(start.elapsed(), Duration::from_millis(4 * 2000 + 3 * 500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_connection_is_replaced_at_once_and_only_once() {
+        let closed = || Failure { cause: Cause::Closed, source: "closed".into() };
+        for (closes, expected) in [(1, (2, 0, true)), (2, (3, 1, true)), (9, (5, 3, false))] {
+            let start = Instant::now();
+            let made = Cell::new(0);
+            let attempt = || async {
+                made.set(made.get() + 1);
+                if made.get() <= closes { Err(closed()) } else { Ok(()) }
+            };
+            let (outcome, failed) = attempts(PATIENCE, attempt).await;
+            assert_eq!((made.get(), failed, outcome.is_ok()), expected);
+            assert_eq!(start.elapsed(), PATIENCE.delay * failed, "no wait before the repetition");
+        }
     }
 
     #[test]

@@ -41,9 +41,10 @@ impl Bucket {
         self.client.get_or_init(|| self.connection.s3())
     }
 
-    /// Writes an object on condition that its key is free. 412 means that the key is taken, 409 that another write is
-    /// in progress. A retry after a lost reply also gets 412 for its own write, so `Exists` does not show who wrote the
-    /// object: the caller compares.
+    /// Writes an object on condition that its key is free. 412 means that the key is taken. 409 means that a write or a
+    /// deletion of the key is in progress, whose result S3 does not know yet: it is a failure like any other, and the
+    /// next attempt learns the result. A retry after a lost reply also gets 412 for its own write, so `Exists` does not
+    /// show who wrote the object: the caller compares.
     pub(crate) async fn put_new(&self, step: Step<'_>, key: &str, body: &str) -> Result<Put, StorageError> {
         let put = || async {
             let put = self.client().put_object().bucket(&self.name).key(key).if_none_match("*");
@@ -51,7 +52,7 @@ impl Bucket {
             match put.send().await {
                 Ok(_) => Ok(Put::Written),
                 Err(error) => match Failure::from(error) {
-                    Failure { cause: Cause::Refused(Some(412 | 409)), .. } => Ok(Put::Exists),
+                    Failure { cause: Cause::Refused(Some(412)), .. } => Ok(Put::Exists),
                     failure => Err(failure),
                 },
             }
@@ -192,7 +193,7 @@ impl S3AuditLog {
             Put::Exists => match self.0.get(Step { name: "audit read", ..step }, key).await? {
                 Some(found) if found == line.as_bytes() => Ok(Published::AlreadyThere),
                 Some(_) => Ok(Published::Forked),
-                None => Err(storage("audit write", std::io::Error::other("the key is being written by another"))),
+                None => Err(storage("audit write", std::io::Error::other("the key is taken, but has no object"))),
             },
         }
     }

@@ -240,8 +240,12 @@ fn print_line(line: &str) {
     println!("{line}");
 }
 
+/// How long a connection stays open without a request. The services close theirs after 20 seconds or more (S3 after about
+/// 20); hyper's own limit is 90 seconds.
+const IDLE: Duration = Duration::from_secs(15);
+
 pub(crate) fn https() -> SharedHttpClient {
-    Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()
+    Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).pool_idle_timeout(IDLE).build_https()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 mod server;
 
-use aws::{Connection, DynamoSales, QueueDesk, S3Archive, SnsAlerts, StoredSaleData};
+use aws::{Connection, DynamoSales, QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, StoredSaleData};
 use domain::{
     Alert, CachedVerdict, SessionId, Timestamp,
     alert::Severity,
@@ -13,10 +13,11 @@ use domain::{
     erasure::Store,
     guesses::Guess,
     ports::{
-        Alerts, CacheEntries, CacheEntry, Deployments, Guesses, Randomness, RelayDrafts, SaleData, SaleStore,
-        SaveError, VerdictArchive,
+        Alerts, AuditLog, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Randomness,
+        RelayDrafts, SaleData, SaleStore, SaveError, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
+    sale::AuditEntry,
 };
 use serde_json::{Value, json};
 use server::{Reply, Server, nobody};
@@ -101,6 +102,19 @@ async fn a_call_that_recovers_is_a_warning() {
     );
 }
 
+/// A service may close an idle connection while a request is on its way.
+#[tokio::test]
+async fn a_stale_connection_is_replaced_and_tells_nobody() {
+    let server = Server::start_closing_idle(nothing(), [nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    for _ in 0..2 {
+        assert_eq!(SaleStore::load(&sales, &session()).await.unwrap(), None);
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3, "one request was repeated, and no alert followed: {seen:?}");
+    assert_eq!(seen[1], seen[2]);
+}
+
 #[tokio::test]
 async fn a_call_that_fails_four_times_is_an_error_told_once_a_minute() {
     let server = Server::start([down(), down(), down(), down(), published(), down(), down(), down(), down()]).await;
@@ -166,6 +180,52 @@ async fn an_archived_verdict_gets_a_delete_marker_before_its_version_is_removed(
     // A bucket without versions has no use for a marker: a deletion there removes the object.
     drop(data.remove(Store::Quarantine, &session()).await);
     assert!(server.seen()[4].contains("versionId=null"), "{:?}", server.seen());
+}
+
+fn entry() -> AuditEntry {
+    let key = "2026/09/11/sale/cs_live_abcdefghijkl/1.json".to_owned();
+    AuditEntry { key, line: "{}".to_owned(), measurements: Vec::new() }
+}
+
+fn conflict() -> Reply {
+    (409, "<Error><Code>ConditionalRequestConflict</Code></Error>".to_owned())
+}
+
+fn exists() -> Reply {
+    (412, "<Error><Code>PreconditionFailed</Code></Error>".to_owned())
+}
+
+/// 409 says that another write of the key is in progress, not that the object exists.
+#[tokio::test]
+async fn an_object_whose_key_is_being_written_is_written_or_compared_by_the_next_attempt() {
+    let expected = [
+        (vec![conflict(), nothing()], Published::Written),
+        (vec![conflict(), exists(), (200, "{}\n".to_owned())], Published::AlreadyThere),
+        (vec![conflict(), exists(), (200, "other".to_owned())], Published::Forked),
+    ];
+    for (replies, published) in expected {
+        let requests = replies.len();
+        let server = Server::start(replies).await;
+        let log = S3AuditLog::new(connection(&server.url), "audit".to_owned());
+        assert_eq!(log.publish(&entry()).await.unwrap(), published);
+        assert_eq!(server.seen().len(), requests);
+    }
+}
+
+#[tokio::test]
+async fn an_object_whose_key_stays_in_conflict_is_not_stored() {
+    let always = || std::iter::repeat_with(conflict).take(4);
+    let server = Server::start(always().chain(always()).chain(always())).await;
+    let connection = connection(&server.url);
+    let log = S3AuditLog::new(connection.clone(), "audit".to_owned());
+    assert!(log.publish(&entry()).await.is_err());
+    let verdict = json!({ "tier": "quick", "query": "q", "verdict": { "verdict": "GREEN", "summary": "Yes." }, "cached_at": "t" });
+    let verdict: CachedVerdict = serde_json::from_value(verdict).unwrap();
+    let archive = S3Archive::new(connection.clone(), "archive".to_owned());
+    assert!(archive.keep(&session(), &verdict).await.is_err());
+    let quarantine = S3Quarantine::new(connection, "quarantine".to_owned());
+    assert!(quarantine.hold(&session(), Timestamp::from_millis(1), "{}").await.is_err());
+    assert_eq!(server.seen().len(), 12, "each was tried four times");
 }
 
 #[tokio::test]

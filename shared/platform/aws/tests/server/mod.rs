@@ -29,24 +29,48 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let mut replies = replies.into_iter().collect::<Vec<_>>().into_iter();
+        let replies = replies.into_iter().collect::<Vec<_>>();
+        tokio::spawn(Self::serve(listener, replies, Arc::clone(&seen)));
+        Self { url, seen }
+    }
+
+    /// Keeps its first connection open after the first reply, and ends it without a reply at the second request, as a
+    /// service does that closes an idle connection while a request is on its way; then replies as [`Self::start`] does.
+    #[allow(dead_code)] // Not every test has a stale connection.
+    pub(crate) async fn start_closing_idle(first: Reply, replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let replies = replies.into_iter().collect::<Vec<_>>();
         let log = Arc::clone(&seen);
         tokio::spawn(async move {
-            loop {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let Some(request) = read(&mut stream).await else { continue };
-                log.lock().unwrap().push(request);
-                let (status, body) = replies.next().unwrap_or((500, String::new()));
-                if status == 0 {
-                    continue;
-                }
-                let head =
-                    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-                let _ = stream.write_all((head + &body).as_bytes()).await;
-                let _ = stream.shutdown().await;
-            }
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let request = read(&mut stream).await;
+            log.lock().unwrap().extend(request);
+            let head = format!("HTTP/1.1 {} X\r\nContent-Length: {}\r\n\r\n", first.0, first.1.len());
+            stream.write_all((head + &first.1).as_bytes()).await.unwrap();
+            let request = read(&mut stream).await;
+            log.lock().unwrap().extend(request);
+            drop(stream);
+            Self::serve(listener, replies, log).await;
         });
         Self { url, seen }
+    }
+
+    async fn serve(listener: TcpListener, replies: Vec<Reply>, log: Arc<Mutex<Vec<String>>>) {
+        let mut replies = replies.into_iter();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let Some(request) = read(&mut stream).await else { continue };
+            log.lock().unwrap().push(request);
+            let (status, body) = replies.next().unwrap_or((500, String::new()));
+            if status == 0 {
+                continue;
+            }
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all((head + &body).as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
     }
 
     /// The bodies so far, percent-decoded; of a request without a body its first line.
