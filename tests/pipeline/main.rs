@@ -22,3 +22,4 @@ mod sales;
 mod simulator;
 mod smoke;
 mod subscriptions;
+mod unreadable;

@@ -223,7 +223,8 @@ impl Simulator {
         waiting.received += 1;
         let handled = self.handle(&waiting);
         let world = &self.world;
-        let redelivery = Redelivery { queue: world, clock: world, randomness: world, meter: world };
+        let redelivery =
+            Redelivery { queue: world, dead_letters: world, clock: world, randomness: world, meter: world };
         let Some(hidden) = handled.map_or(Some(REDELIVERY), |handled| redelivery.wait(handled, waiting.received))
         else {
             return Some(true);

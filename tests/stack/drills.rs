@@ -187,7 +187,7 @@ async fn secret_rolled_unannounced() {
 async fn poison_message() {
     let world = World::alone().await;
     world.aws.purge("NoticesDeadLettersUrl").await;
-    world.aws.send("NoticesDeadLettersUrl", &json!({ "kind": "of another system" })).await;
+    world.aws.send("NoticesQueueUrl", &json!({ "kind": "of another system" })).await;
     let shown = eventually("the message", SOON, async || {
         let output = oracle(&world, &["queues", "show", "notices", "--json"]);
         let shown: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -195,6 +195,7 @@ async fn poison_message() {
     })
     .await;
     assert!(shown["unreadable"].is_string(), "{shown}");
+    assert_eq!(shown["body"].as_str(), Some(r#"{"kind":"of another system"}"#), "{shown}");
     let id = shown["id"].as_str().expect("an id");
     let (code, text) = decide(&world, &["queues", "remove", "notices", id]);
     assert_eq!(code, Some(0), "{text}");
@@ -273,6 +274,24 @@ async fn month_end() {
     assert!(code == Some(0) && of("sold") >= 1 && of("refunds") >= 1, "{report}");
     let (_, before) = asked(&world, &["audit", "report", "--until", "2020-01-01"]);
     assert_eq!((&before["sales"], &before["revenue"]), (&json!(0), &json!([])));
+}
+
+/// A customer asks to be forgotten: the sale is found by the address, and afterwards nothing of it is shown.
+#[tokio::test]
+async fn erasure() {
+    let world = World::alone().await;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    let (_, found) = asked(&world, &["find", "--email", &sale.email]);
+    assert_eq!(found[0]["session_id"], sale.session.as_str(), "{found}");
+    let (_, planned) = asked(&world, &["erase", reference(&sale), "--dry-run"]);
+    assert_eq!(planned["plan"]["removes"]["table"], 1, "{planned}");
+    assert_eq!(world.verdict(&sale.session).await.status, 200, "a dry run removes nothing");
+    let (code, text) = decide(&world, &["erase", reference(&sale)]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(world.verdict(&sale.session).await.status, 410);
+    let records = world.records(&sale.session).await;
+    assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
 }
 
 /// A prompt that produces hollow verdicts: the crosscheck holds them back, and after the rollback customers get theirs.

@@ -66,6 +66,27 @@ fn every_mapping_reports_failures_and_leaves_time_for_them() {
     assert_rule(rule, set(&property("OrdersQueue", "VisibilityTimeout"), json!(1079)), "less than six times");
 }
 
+/// A consumer sends unreadable bodies to the dead letters of the queue that it consumes.
+fn consumers_know_their_dead_letters(template: &Template) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, _, mapping) in mappings(template) {
+        let queue = target(&mapping["Queue"]).unwrap_or_default();
+        let variables = &template.resource(id)["Properties"]["Environment"]["Variables"];
+        let handed = target(&variables["DEAD_LETTERS_QUEUE_URL"]);
+        if handed != dead_letters(template.resource(queue)) {
+            found.push(format!("{id}: consumes {queue} and sends unreadable messages to {handed:?}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn unreadable_messages_go_to_the_dead_letters_of_their_own_queue() {
+    let variable = property("VerdictFunction", "Environment/Variables/DEAD_LETTERS_QUEUE_URL");
+    let other = set(&variable, json!({ "Ref": "EmailDeadLetters" }));
+    assert_rule(consumers_know_their_dead_letters, other, "VerdictFunction: consumes OrdersQueue and sends");
+}
+
 fn dead_letters_outlive_their_source(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, queue) in template.of_type("AWS::SQS::Queue") {

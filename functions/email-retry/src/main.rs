@@ -8,8 +8,9 @@ use runtime::{Error, serve};
 fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
-        let (clients, queue) = (Clients::new(&backend)?, backend.queue(QueueName::MailRetries)?);
+        let clients = Clients::new(&backend)?;
+        let (queue, dead_letters) = (backend.queue(QueueName::MailRetries)?, backend.queue(QueueName::OwnDeadLetters)?);
         let (ports, settings) = (clients.ports(), clients.settings());
-        serve::messages(&queue, |delivery| handle(ports, settings, delivery)).await
+        serve::messages(&queue, &dead_letters, |delivery| handle(ports, settings, delivery)).await
     })
 }

@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
             subscribers: stores.subscriber_journal(),
             subscriptions: &stripe,
         };
-        let queue = backend.queue(QueueName::Payments)?;
-        serve::messages(&queue, |delivery| handle(ports, delivery)).await
+        let (queue, dead_letters) = (backend.queue(QueueName::Payments)?, backend.queue(QueueName::OwnDeadLetters)?);
+        serve::messages(&queue, &dead_letters, |delivery| handle(ports, delivery)).await
     })
 }

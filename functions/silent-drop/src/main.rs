@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
             mails: &backend.queue(QueueName::Mails)?,
             audit_keys: &backend.secret(SecretName::Audit)?,
         };
-        let queue = backend.queue(QueueName::Notices)?;
-        serve::messages(&queue, |delivery| handle(ports, delivery)).await
+        let (queue, dead_letters) = (backend.queue(QueueName::Notices)?, backend.queue(QueueName::OwnDeadLetters)?);
+        serve::messages(&queue, &dead_letters, |delivery| handle(ports, delivery)).await
     })
 }

@@ -26,7 +26,7 @@ fn main() -> Result<(), Error> {
             pause: &System,
             meter: &System,
         };
-        let queue = backend.queue(QueueName::Orders)?;
-        serve::messages(&queue, |delivery| handle(ports, &settings, delivery)).await
+        let (queue, dead_letters) = (backend.queue(QueueName::Orders)?, backend.queue(QueueName::OwnDeadLetters)?);
+        serve::messages(&queue, &dead_letters, |delivery| handle(ports, &settings, delivery)).await
     })
 }

@@ -1,7 +1,7 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 114] = [
+pub const BOUNDARIES: [&str; 115] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
@@ -89,6 +89,7 @@ pub const BOUNDARIES: [&str; 114] = [
     "quarantine.held",
     "quarantine.hold",
     "queue.hide",
+    "queue.put_aside",
     "queue.send",
     "secrets.document",
     "sale_data.kept",

@@ -20,7 +20,7 @@ use domain::{
     metric::Measurement,
     ports::{
         Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SecretSource, StorageError,
-        Visibility,
+        UnreadableMessages, Visibility,
     },
     suppression::{Decision, Suppression},
 };
@@ -107,6 +107,22 @@ impl Visibility for NamedQueue<'_> {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         let hidden = (self.name, receipt_handle.to_owned(), duration);
         let write = self.world.boundary("queue.hide", |state| state.hidden.push_back(hidden));
+        write.await.map_err(|_| QueueError(planned()))
+    }
+}
+
+#[async_trait]
+impl UnreadableMessages for World {
+    async fn put_aside(&self, body: &str) -> Result<(), QueueError> {
+        self.queue("").put_aside(body).await
+    }
+}
+
+#[async_trait]
+impl UnreadableMessages for NamedQueue<'_> {
+    async fn put_aside(&self, body: &str) -> Result<(), QueueError> {
+        let sent = (self.name, body.to_owned());
+        let write = self.world.boundary("queue.put_aside", |state| state.put_aside.push_back(sent));
         write.await.map_err(|_| QueueError(planned()))
     }
 }

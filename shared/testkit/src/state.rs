@@ -115,6 +115,8 @@ pub struct State {
     /// The messages that a [`World::queue`] had to hide: its name (empty for the world itself), the receipt handle, and
     /// for how long.
     pub hidden: VecDeque<(&'static str, String, Duration)>,
+    /// The bodies that a [`World::queue`] sent to its dead letters, with its name (empty for the world itself).
+    pub put_aside: VecDeque<(&'static str, String)>,
     pub submissions: BTreeMap<SessionId, Submission>,
     pub dead_letters: BTreeMap<String, String>,
     /// The refunds that Stripe made, each with its payment.

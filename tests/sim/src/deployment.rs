@@ -240,18 +240,15 @@ impl<'w> Deployment<'w> {
         let mut record = SqsMessage::default();
         record.receipt_handle = id.rsplit_once('-').map(|(_, number)| number.to_owned());
         record.message_id = Some(id);
-        let acknowledged = match self.ports.defect {
-            Some(Defect::FailureAcknowledged(of)) => of == queue,
-            Some(Defect::UnreadableAcknowledged) => Message::parse(&body).is_err(),
-            _ => false,
-        };
+        let acknowledged = matches!(self.ports.defect, Some(Defect::FailureAcknowledged(of)) if of == queue);
         record.body = Some(body);
         record.attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
         let mut batch = SqsEvent::default();
         batch.records.push(record);
         let outgoing = self.queue_named(queue);
         let world = self.world;
-        let redelivery = Redelivery { queue: outgoing, clock: world, randomness: world, meter: world };
+        let redelivery =
+            Redelivery { queue: outgoing, dead_letters: outgoing, clock: world, randomness: world, meter: world };
         let response = each_message(batch, redelivery, |delivery| self.deliver(queue, delivery)).await;
         if response.batch_item_failures.is_empty() || acknowledged { Handled::Done } else { Handled::Later }
     }

@@ -14,7 +14,7 @@ use domain::{
         Alerts, AuditLog, CacheEntry, CompletedSessions, CreatedCheckoutSession, DeadLetters, Ledger, Listed,
         MadeRefund, MailError, Mailbox, NewCheckoutSession, NewRefund, OpenSales, OutgoingMail, PaymentError,
         PaymentReports, Payments, Published, Quarantine, Queue, QueueError, RelayDrafts, ReportsSince, SaleStore,
-        SaveError, SecretSource, StorageError, VerdictArchive, Versioned, Visibility,
+        SaveError, SecretSource, StorageError, UnreadableMessages, VerdictArchive, Versioned, Visibility,
     },
     relay::{RelayDraft, RelayDraftId, RelayMailbox},
     sale::{AuditEntry, Draft},
@@ -351,6 +351,7 @@ impl<'w> Outgoing<'w> {
     pub(crate) fn new(ports: Ports<'w>, name: &'static str) -> Self {
         let own = |defect: &Defect| match *defect {
             Defect::QueueErrorSwallowed(of) | Defect::QueueLoses(of) | Defect::QueueMixedUp(of, _) => of == name,
+            Defect::UnreadableAcknowledged => true,
             _ => false,
         };
         let defect = ports.defect.filter(own);
@@ -363,6 +364,16 @@ impl<'w> Outgoing<'w> {
 impl Visibility for Outgoing<'_> {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
         self.queue.hide(receipt_handle, duration).await
+    }
+}
+
+#[async_trait]
+impl UnreadableMessages for Outgoing<'_> {
+    async fn put_aside(&self, body: &str) -> Result<(), QueueError> {
+        match self.defect {
+            Some(Defect::UnreadableAcknowledged) => Ok(()),
+            _ => self.queue.put_aside(body).await,
+        }
     }
 }
 

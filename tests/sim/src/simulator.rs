@@ -224,13 +224,14 @@ impl<'h> Simulator<'h> {
         let Some(mut task) = self.tasks.remove(&id) else { return Ok(()) };
         self.world.state().skew = task.skew;
         let polled = task.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let (crossings, outgoing, hidden) = {
+        let (crossings, outgoing, hidden, put_aside) = {
             let mut state = self.world.state();
             state.skew = 0;
             (
                 std::mem::take(&mut state.crossings),
                 std::mem::take(&mut state.outgoing),
                 std::mem::take(&mut state.hidden),
+                std::mem::take(&mut state.put_aside),
             )
         };
         for crossing in crossings {
@@ -267,6 +268,12 @@ impl<'h> Simulator<'h> {
         }
         for (queue, receipt, duration) in hidden {
             self.hide(queue, &receipt, duration);
+        }
+        for (name, body) in put_aside {
+            let Some(queue) = queue_named(name) else { continue };
+            self.note(|| format!("an unreadable message goes to the dead letters of {name}"));
+            let unreadable = Waiting { body, customer: None, receives: 0, visible_at: 0, hops: task.hops + 1 };
+            self.queues[queue].dead.push(unreadable);
         }
         match polled {
             Poll::Ready(outcome) => self.finished(&task, &outcome),

@@ -33,6 +33,16 @@ pub trait Visibility: Send + Sync {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError>;
 }
 
+/// The dead letters of a consumer's own queue, for bodies that are no message: redelivery cannot help them.
+#[async_trait]
+pub trait UnreadableMessages: Send + Sync {
+    /// Returns once the dead-letter queue has the body.
+    ///
+    /// # Errors
+    /// [`QueueError`]: the message stays in its queue.
+    async fn put_aside(&self, body: &str) -> Result<(), QueueError>;
+}
+
 /// The longest delay of a new message.
 pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 

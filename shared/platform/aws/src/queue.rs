@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use domain::{
     SessionId,
     message::Message,
-    ports::{MAX_QUEUE_DELAY, Queue, QueueError, Visibility},
+    ports::{MAX_QUEUE_DELAY, Queue, QueueError, UnreadableMessages, Visibility},
 };
 use std::{sync::OnceLock, time::Duration};
 
@@ -59,5 +59,18 @@ impl Visibility for SqsQueue {
             Ok(())
         };
         self.connection.call(step, hide).await.map_err(|error| QueueError(Box::new(error)))
+    }
+}
+
+#[async_trait]
+impl UnreadableMessages for SqsQueue {
+    async fn put_aside(&self, body: &str) -> Result<(), QueueError> {
+        let client = self.client.get_or_init(|| self.connection.sqs());
+        let step = Step { name: "dead letter send", operation: "QUEUE_SEND", subject: "-" };
+        let send = || async {
+            client.send_message().queue_url(&self.url).message_body(body).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, send).await.map_err(|error| QueueError(Box::new(error)))
     }
 }

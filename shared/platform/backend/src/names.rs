@@ -15,6 +15,8 @@ pub enum QueueName {
     MailRetries,
     /// Refunds and disputes.
     Payments,
+    /// The dead letters of a function's own queue.
+    OwnDeadLetters,
 }
 
 /// A bucket.
@@ -72,6 +74,7 @@ impl QueueName {
             Self::Mails => "EMAIL_QUEUE_URL",
             Self::MailRetries => "EMAIL_RETRY_QUEUE_URL",
             Self::Payments => "PAYMENTS_QUEUE_URL",
+            Self::OwnDeadLetters => "DEAD_LETTERS_QUEUE_URL",
         }
     }
 }

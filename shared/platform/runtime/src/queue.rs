@@ -6,7 +6,7 @@ use domain::{
     Metric, Timestamp,
     backoff::redelivery_wait,
     message::Message,
-    ports::{Clock, Meter, Randomness, Visibility},
+    ports::{Clock, Meter, Randomness, UnreadableMessages, Visibility},
 };
 use std::{future::Future, time::Duration};
 
@@ -26,6 +26,8 @@ pub enum Handled {
 pub struct Redelivery<'a> {
     /// The queue that the messages come from.
     pub queue: &'a dyn Visibility,
+    /// The dead letters of that queue.
+    pub dead_letters: &'a dyn UnreadableMessages,
     /// The time.
     pub clock: &'a dyn Clock,
     /// The jitter.
@@ -46,6 +48,18 @@ impl Redelivery<'_> {
             Handled::Done => None,
             Handled::Later => Some(whole_seconds(redelivery_wait(receives, self.randomness.fraction()))),
             Handled::At(due) => Some(whole_seconds(due.since(self.clock.now()))),
+        }
+    }
+
+    /// Sends an unreadable body to the dead letters at once. If that fails, the queue itself does it after its number of
+    /// deliveries.
+    async fn put_aside(&self, body: &str) -> Handled {
+        match self.dead_letters.put_aside(body).await {
+            Ok(()) => Handled::Done,
+            Err(error) => {
+                tracing::error!(error = %crate::telemetry::chain(&error), "not sent to the dead letters");
+                Handled::Later
+            }
         }
     }
 
@@ -75,9 +89,9 @@ pub struct Delivery {
     pub message: Message,
 }
 
-/// Handles the records of a batch one by one. A record whose body is not a message, or whose message has to be
-/// delivered again, is hidden and reported as a failure; the rest of the batch is not affected. A message that stays
-/// unreadable ends in the dead-letter queue, which has an alarm.
+/// Handles the records of a batch one by one. A record whose message has to be delivered again is hidden and reported as
+/// a failure; the rest of the batch is not affected. A body that is not a message goes to the dead-letter queue, which has
+/// an alarm.
 pub async fn each_message<F, Fut>(batch: SqsEvent, redelivery: Redelivery<'_>, mut handle: F) -> SqsBatchResponse
 where
     F: FnMut(Delivery) -> Fut,
@@ -92,7 +106,7 @@ where
             Ok(message) => handle(Delivery { message_id: message_id.clone(), receive_count, message }).await,
             Err(error) => {
                 tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");
-                Handled::Later
+                redelivery.put_aside(record.body.as_deref().unwrap_or_default()).await
             }
         };
         if handled == Handled::Later && receive_count >= KEEPS_FAILING {

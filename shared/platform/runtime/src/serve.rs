@@ -6,7 +6,7 @@ use crate::{
     system::System,
 };
 use aws_lambda_events::event::sqs::SqsEvent;
-use domain::ports::Visibility;
+use domain::ports::{UnreadableMessages, Visibility};
 use lambda_http::RequestExt;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -19,17 +19,21 @@ fn invocation(request_id: &str) -> Span {
 }
 
 /// Serves a queue: calls `handle` once for each message of a batch; failed messages are reported, and hidden in
-/// `queue`.
+/// `queue`; unreadable ones go to `dead_letters`.
 ///
 /// # Errors
 /// When the Lambda runtime cannot be reached.
-pub async fn messages<F, Fut>(queue: &dyn Visibility, handle: F) -> Result<(), Error>
+pub async fn messages<F, Fut>(
+    queue: &dyn Visibility,
+    dead_letters: &dyn UnreadableMessages,
+    handle: F,
+) -> Result<(), Error>
 where
     F: Fn(Delivery) -> Fut,
     Fut: Future<Output = Handled>,
 {
     let handle = &handle;
-    let redelivery = Redelivery { queue, clock: &System, randomness: &System, meter: &System };
+    let redelivery = Redelivery { queue, dead_letters, clock: &System, randomness: &System, meter: &System };
     let batch = |event: LambdaEvent<SqsEvent>| {
         let span = invocation(&event.context.request_id);
         async move { Ok::<_, Error>(each_message(event.payload, redelivery, handle).await) }.instrument(span)

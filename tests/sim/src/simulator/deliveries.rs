@@ -93,7 +93,10 @@ impl<'h> Simulator<'h> {
             Outcome::Handled(handled) => {
                 self.note(|| format!("{} {handled:?}", label(task)));
                 if let (Work::Message { queue, id }, Handled::Done) = (&task.work, handled) {
-                    Rule::Queues.require(task.customer.is_some(), || "what is no message was taken".to_owned())?;
+                    let is_kept = || self.queues[*queue].dead.iter().any(|dead| dead.customer.is_none());
+                    Rule::Queues.require(task.customer.is_some() || is_kept(), || {
+                        "an unreadable message is deleted and not among the dead letters".to_owned()
+                    })?;
                     self.queues[*queue].delete(*id);
                 }
                 Ok(())
