@@ -111,7 +111,7 @@ fn the_firewall_limits_addresses_and_lets_stripe_and_questions_through() {
 }
 
 /// The functions behind the site: those that a flood invokes, and those that must not wait because of it.
-const BEHIND_THE_SITE: [&str; 4] = ["Checkout", "Webhook", "Verdict", "Result"];
+const BEHIND_THE_SITE: [&str; 6] = ["Checkout", "Webhook", "Verdict", "Result", "Toll", "Chat"];
 
 fn concurrency_can_be_reserved(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
@@ -134,6 +134,7 @@ fn concurrency_can_be_reserved(template: &Template) -> Vec<String> {
 fn functions_behind_the_site_can_have_concurrency_of_their_own() {
     let rule = concurrency_can_be_reserved;
     assert_rule(rule, remove(&property("WebhookFunction", "ReservedConcurrentExecutions")), "WebhookFunction");
+    assert_rule(rule, remove(&property("TollFunction", "ReservedConcurrentExecutions")), "TollFunction");
     assert_rule(rule, set("/Parameters/ResultReservedConcurrency/Default", json!(50)), "ResultFunction");
 }
 

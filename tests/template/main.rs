@@ -25,6 +25,7 @@ mod permissions;
 mod privacy;
 mod routes;
 mod runbook;
+mod samconfig;
 mod schedules;
 mod silence;
 mod storage;
