@@ -159,6 +159,28 @@ async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_t
     assert_eq!(world.aws.alerts(&topics.ops).await.len(), 2, "ops hears of all of it, and of each once");
 }
 
+/// The first three of a kind are sent; the deadlines function reports the others as one line.
+#[tokio::test]
+async fn thirty_alerts_of_one_kind_are_three_and_a_summary() {
+    let world = World::alone().await;
+    let topics = Topics::of(&world).await;
+    let process = process(&world);
+    let operation = format!("STORM_{}", unique());
+    for number in 0..30 {
+        let (now, subject) = (domain::Timestamp::from_millis(0), format!("sale {number}"));
+        process.raise(domain::Alert::about("ORACLE-VERDICT", Severity::Error, now, &operation, &subject, "x")).await;
+    }
+    assert_eq!(world.aws.alerts(&topics.ops).await.len(), 3);
+    let summary = format!("27 more of [ORACLE-VERDICT] {operation} since ");
+    let mut heard = 0;
+    for _ in 0..2 {
+        world.aws.invoke("DeadlinesFunctionName", &json!({})).await;
+        let lines = world.aws.alerts(&topics.ops).await;
+        heard += lines.iter().filter(|line| line.starts_with("[ORACLE-STORM] ") && line.contains(&summary)).count();
+    }
+    assert_eq!(heard, 1, "the second run has nothing left to report");
+}
+
 /// The functions' roles may write the rows that the previous test wrote with all rights.
 #[tokio::test]
 async fn a_function_notes_what_it_told_for_the_others() {

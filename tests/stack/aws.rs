@@ -380,6 +380,18 @@ impl Aws {
         self.dynamodb.put_item().table_name(table).set_item(Some(item)).send().await.expect("a note");
     }
 
+    /// Deletes the rows of storms, so that the alerts of earlier tests withhold none.
+    pub(crate) async fn forget_storms(&self) {
+        let table = self.output("TableName");
+        let query = self.dynamodb.query().table_name(table).key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", AttributeValue::S("ALERT#storms".to_owned()));
+        for item in query.send().await.expect("storms").items.unwrap_or_default() {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            let delete = self.dynamodb.delete_item().table_name(table).set_key(Some(HashMap::from(key)));
+            delete.send().await.expect("no storm");
+        }
+    }
+
     /// All items of the table, as text.
     pub(crate) async fn table(&self) -> Vec<String> {
         let mut pages = self.dynamodb.scan().table_name(self.output("TableName")).into_paginator().items().send();

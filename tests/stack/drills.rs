@@ -6,7 +6,7 @@ use crate::{
     world::{SOON, Sale, World, email, question},
 };
 use serde_json::{Value, json};
-use std::{io::Write as _, process::Stdio};
+use std::{collections::BTreeMap, io::Write as _, process::Stdio};
 use tests::eventually;
 
 /// The last 8 characters, with which alerts and pages name a sale.
@@ -333,6 +333,7 @@ async fn two_of_three_calls_fail() {
     let world = World::alone().await;
     let pattern = [json!({ "status": 503 }), json!({ "status": 503 }), json!({})];
     world.stack.faults("gemini", json!(pattern.iter().cycle().take(90).collect::<Vec<_>>())).await;
+    let began = std::time::Instant::now();
     let mut sales = Vec::new();
     for _ in 0..30 {
         sales.push(world.buy("quick").await);
@@ -350,6 +351,14 @@ async fn two_of_three_calls_fail() {
             failed.push(reference(sale));
         }
     }
+    // Of each kind of error, three lines in each window of five minutes.
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+    for line in alerts(&world).await.iter().filter(|line| line.contains("] ERROR | ") && !line.contains(" | - | ")) {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        *errors.entry(format!("{} {}", parts[0], parts[2])).or_default() += 1;
+    }
+    let windows = began.elapsed().as_secs() / 300 + 1;
+    assert!(errors.values().all(|lines| *lines <= 3 * windows), "{windows} windows: {errors:?}");
     if !failed.is_empty() {
         let (code, text) = decide(&world, &[&["reattempt", "--wait"], failed.as_slice()].concat());
         assert_eq!(code, Some(0), "{text}");

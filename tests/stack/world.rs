@@ -95,6 +95,7 @@ impl World {
         for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl"] {
             world.aws.purge(queue).await;
         }
+        world.aws.forget_storms().await;
         world.stack.control("reset", json!({})).await;
         world
     }

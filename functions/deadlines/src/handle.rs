@@ -13,6 +13,7 @@ const COUNTED_PAGES: u32 = 20;
 
 /// Handles everything that is due, once.
 pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
+    ports.summaries.send_summaries().await;
     let report = run(ports, settings).await;
     tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
     match waiting(ports.open).await {

@@ -10,7 +10,10 @@ use domain::{
     message::{self, Message, OrderedBy},
     money::Authorisation,
     open_work::{OpenWork, Work},
-    ports::{Ledger, Meter, OpenSales, PaymentError, Payments, Queue, SaleData, SaleMails, StorageError, Versioned},
+    ports::{
+        AlertSummaries, Ledger, Meter, OpenSales, PaymentError, Payments, Queue, SaleData, SaleMails, StorageError,
+        Versioned,
+    },
     sale::Event,
     words::InvalidWords,
 };
@@ -32,6 +35,7 @@ pub struct Ports<'a> {
     pub data: &'a dyn SaleData,
     pub sale_mails: &'a dyn SaleMails,
     pub meter: &'a dyn Meter,
+    pub summaries: &'a dyn AlertSummaries,
     /// Purchases in USDC, if the deployment sells any.
     pub settlements: Option<settlement::Ports<'a>>,
     /// Memories of the chat whose erasure was interrupted.

@@ -47,6 +47,7 @@ fn main() -> Result<(), Error> {
             data: &data,
             sale_mails: &mailbox,
             meter: &System,
+            summaries: &backend.alerts()?,
         };
         serve::events(|_| async move { handle(ports, settings).await.complete() }).await
     })

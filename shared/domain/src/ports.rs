@@ -29,7 +29,9 @@ pub use log::{
 };
 pub use mail::{Inbox, MailError, Mailbox, OutgoingMail, Relay, RelayDrafts};
 pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
-pub use messages::{Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, UnreadableMessages, Visibility};
+pub use messages::{
+    AlertSummaries, Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, UnreadableMessages, Visibility,
+};
 pub use model::{Listener, Model, ModelError, ModelReply, Prompt};
 pub use payments::{
     CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, PaymentError,

@@ -19,8 +19,8 @@ use domain::{
     message::Message,
     metric::Measurement,
     ports::{
-        Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SecretSource, StorageError,
-        UnreadableMessages, Visibility,
+        AlertSummaries, Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SecretSource,
+        StorageError, UnreadableMessages, Visibility,
     },
     suppression::{Decision, Suppression},
 };
@@ -136,6 +136,12 @@ impl SecretSource for StoredSecret<'_> {
 }
 
 impl RenewableSecret for StoredSecret<'_> {}
+
+/// A world withholds no alert.
+#[async_trait]
+impl AlertSummaries for World {
+    async fn send_summaries(&self) {}
+}
 
 #[async_trait]
 impl Alerts for World {

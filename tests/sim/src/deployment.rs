@@ -353,6 +353,7 @@ impl<'w> Deployment<'w> {
             memories: None,
             letters: None,
             meter: self.world,
+            summaries: self.world,
         };
         let settings = deadlines::Settings { refund_held, most: 50, share: Duration::from_secs(20) };
         deadlines::handle(ports, settings).await

@@ -61,6 +61,7 @@ fn ports(world: &World) -> Ports<'_> {
         memories: None,
         letters: None,
         meter: world,
+        summaries: world,
     }
 }
 

@@ -46,6 +46,13 @@ pub trait UnreadableMessages: Send + Sync {
 /// The longest delay of a new message.
 pub const MAX_QUEUE_DELAY: Duration = Duration::from_secs(900);
 
+/// Reports the alerts of a storm that were withheld.
+#[async_trait]
+pub trait AlertSummaries: Send + Sync {
+    /// Sends one alert for each kind of which alerts are withheld. Never fails for the caller.
+    async fn send_summaries(&self);
+}
+
 /// Alerts operators. Raising never fails for the caller: the fallback chain ends in the function's log.
 #[async_trait]
 pub trait Alerts: Send + Sync {

@@ -2,7 +2,8 @@
 //!
 //! The line goes to the function's log first. A critical alert then goes to both topics (severity levels); any other
 //! goes to ops, and to critical if ops does not accept it. If no topic accepts it, an error line and a metric with its
-//! own alarm report that. An alert that another process has just sent is only logged (invariant 6).
+//! own alarm report that. An alert that another process has just sent is only logged (invariant 6), and so is one of a
+//! storm ([`crate::storm`]).
 //!
 //! An alert is the last work of a function before it is frozen, so it is awaited, but for five seconds at most
 //! (invariant 3): one second for asking whether other processes have sent it, 3.6 for two attempts at each topic, and
@@ -12,14 +13,15 @@ use crate::{
     Connection, Patience, alert_log, announcement,
     announcements::Announcements,
     attempts::{Failure, attempts},
-    now,
+    now, storm,
+    storms::Storms,
 };
 use async_trait::async_trait;
 use aws_sdk_sns::types::MessageAttributeValue;
 use domain::{
     Alert, Channel, Metric,
     alert::Severity,
-    ports::Alerts,
+    ports::{AlertSummaries, Alerts},
     suppression::{Decision, Suppression},
 };
 use std::{
@@ -49,6 +51,7 @@ impl SnsAlerts {
         // With a window of zero no alert is ever held back.
         let shared = connection.shared_table.clone().filter(|_| !connection.suppression.is_zero());
         let topics = Arc::new(Topics {
+            storms: shared.clone().map(|table| Storms::new(Announcements::brief(&connection), table)),
             shared: shared.map(|table| Announcements::new(&connection, table, connection.suppression)),
             suppression: Mutex::new(Suppression::new(connection.suppression)),
             connection: connection.untold(patience),
@@ -67,6 +70,13 @@ impl Alerts for SnsAlerts {
     }
 }
 
+#[async_trait]
+impl AlertSummaries for SnsAlerts {
+    async fn send_summaries(&self) {
+        self.0.send_summaries().await;
+    }
+}
+
 /// The topics, and the alerts that were sent recently.
 #[derive(Debug)]
 pub(crate) struct Topics {
@@ -77,6 +87,8 @@ pub(crate) struct Topics {
     suppression: Mutex<Suppression>,
     /// The alerts that other processes have sent; `None` without a table.
     shared: Option<Announcements>,
+    /// The storms that all processes count; `None` without a table.
+    storms: Option<Storms>,
 }
 
 /// The result of sending an alert that this process has not sent before.
@@ -84,6 +96,7 @@ pub(crate) struct Topics {
 enum Outcome {
     Sent,
     SentElsewhere,
+    Withheld,
     Undelivered,
 }
 
@@ -98,8 +111,10 @@ impl Topics {
         alert_log::log(alert);
         let row = self.shared.as_ref().zip(announcement::key(alert));
         match (self.announce(alert, row.as_ref()).await, row) {
-            (Outcome::Sent, Some((shared, (key, severity)))) => shared.record_sent(&key, severity).await,
-            (Outcome::Sent, None) => {}
+            (Outcome::Sent | Outcome::Withheld, Some((shared, (key, severity)))) => {
+                shared.record_sent(&key, severity).await;
+            }
+            (Outcome::Sent | Outcome::Withheld, None) => {}
             (Outcome::SentElsewhere, _) => tracing::info!("another process told this alert within its window"),
             (Outcome::Undelivered, _) => {
                 self.suppression().forget(alert);
@@ -110,10 +125,8 @@ impl Topics {
     }
 
     async fn announce(&self, alert: &Alert, row: Option<&(&Announcements, (String, Severity))>) -> Outcome {
-        if let Some((shared, (key, severity))) = row
-            && tokio::time::timeout(ASKING, shared.is_told(key, *severity)).await.unwrap_or(false)
-        {
-            return Outcome::SentElsewhere;
+        if let Ok(Some(outcome)) = tokio::time::timeout(ASKING, self.held_back(alert, row)).await {
+            return outcome;
         }
         let took = match alert.channel {
             Channel::Ops => {
@@ -125,6 +138,37 @@ impl Topics {
             }
         };
         if took { Outcome::Sent } else { Outcome::Undelivered }
+    }
+
+    /// Why an alert need not be sent, according to the rows of all processes.
+    async fn held_back(&self, alert: &Alert, row: Option<&(&Announcements, (String, Severity))>) -> Option<Outcome> {
+        if let Some((shared, (key, severity))) = row
+            && shared.is_told(key, *severity).await
+        {
+            return Some(Outcome::SentElsewhere);
+        }
+        let (storms, kind) = self.storms.as_ref().zip(storm::kind(alert))?;
+        if !storms.withholds(&kind).await {
+            return None;
+        }
+        tracing::info!(kind, "withheld: one of a storm, which a summary reports");
+        Some(Outcome::Withheld)
+    }
+
+    /// Sends one summary of each storm. A row stays as it is until a topic has accepted its summary.
+    async fn send_summaries(&self) {
+        let Some(storms) = &self.storms else { return };
+        let withheld = storms.withheld().await.unwrap_or_else(|failure| {
+            tracing::warn!(cause = %failure.cause, "the storms are not known: no summary this time");
+            Vec::new()
+        });
+        for (kind, row) in withheld {
+            let Some(summary) = row.summary(&kind, now()) else { continue };
+            alert_log::log(&summary);
+            if self.publish(&self.ops, &summary, false).await || self.publish(&self.critical, &summary, false).await {
+                storms.record_reported(&kind, row).await;
+            }
+        }
     }
 
     fn suppression(&self) -> MutexGuard<'_, Suppression> {

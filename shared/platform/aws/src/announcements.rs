@@ -37,9 +37,14 @@ pub(crate) struct Announcements {
 }
 
 impl Announcements {
+    /// The same connection with one short attempt, for what must not delay an alert.
+    pub(crate) fn brief(connection: &Connection) -> Connection {
+        connection.untold(PATIENCE)
+    }
+
     pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
         let pause = BETWEEN_LOOKS.min(connection.patience.delay);
-        Self { connection: connection.untold(PATIENCE), table, window, pause, client: OnceLock::new() }
+        Self { connection: Self::brief(connection), table, window, pause, client: OnceLock::new() }
     }
 
     /// Whether another process has sent this alert within the window. If not, this process has begun to send it.

@@ -38,6 +38,8 @@ mod secrets;
 mod ses;
 #[cfg(feature = "stack-watch")]
 mod stack_watch;
+mod storm;
+mod storms;
 mod subject_keys;
 mod submissions;
 mod subscribers;

@@ -13,8 +13,8 @@ use domain::{
     erasure::Store,
     guesses::Guess,
     ports::{
-        Alerts, AuditLog, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Randomness,
-        RelayDrafts, SaleData, SaleStore, SaveError, VerdictArchive,
+        AlertSummaries, Alerts, AuditLog, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine,
+        Randomness, RelayDrafts, SaleData, SaleStore, SaveError, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
@@ -511,15 +511,16 @@ fn found(rank: u8, sent: bool, ends_in_seconds: i64) -> Reply {
 
 #[tokio::test]
 async fn two_processes_that_see_one_storm_tell_it_once() {
-    let server = Server::start([nothing(), published(), nothing(), found(1, true, 30)]).await;
+    // The alert's row, the row of its kind, the alert, and that it was sent.
+    let server = Server::start([nothing(), nothing(), published(), nothing(), found(1, true, 30)]).await;
     let (first, second) = (process(&server.url), process(&server.url));
     first.raise(storm(Severity::Error)).await;
     second.raise(storm(Severity::Error)).await;
     let seen = server.seen();
-    assert_eq!(seen.len(), 4, "{seen:?}");
+    assert_eq!(seen.len(), 5, "{seen:?}");
     assert!(seen[0].contains("ALERT#[ORACLE-CACHE-ALERT]|CACHE_READ|cs_live_abcd"), "{}", seen[0]);
-    assert!(seen[0].contains(r##""told":{"BOOL":false}"##) && seen[2].contains(r##""told":{"BOOL":true}"##));
-    is_alert(&seen[1], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    assert!(seen[0].contains(r##""told":{"BOOL":false}"##) && seen[3].contains(r##""told":{"BOOL":true}"##));
+    is_alert(&seen[2], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
     assert_eq!(seen.iter().filter(|body| body.contains("TopicArn=")).count(), 1);
 }
 
@@ -527,9 +528,9 @@ async fn two_processes_that_see_one_storm_tell_it_once() {
 async fn the_process_that_was_sending_it_may_have_died() {
     // The row exists, but the alert is never recorded as sent.
     let under_way = || found(1, false, 4);
-    let server = Server::start([under_way(), under_way(), under_way(), published(), nothing()]).await;
+    let server = Server::start([under_way(), under_way(), under_way(), nothing(), published(), nothing()]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
-    is_alert(&server.seen()[3], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    is_alert(&server.seen()[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
     // It is recorded as sent after a moment.
     let server = Server::start([under_way(), found(1, true, 60)]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
@@ -554,14 +555,60 @@ async fn a_table_that_is_down_or_closed_to_us_keeps_no_alert_back() {
 
 #[tokio::test]
 async fn an_alert_that_no_topic_took_is_told_when_it_comes_again() {
-    let replies = [nothing(), down(), down(), down(), down(), nothing(), published(), nothing()];
+    let taken = || [nothing(), nothing()];
+    let replies = taken().into_iter().chain([down(), down(), down(), down()]);
+    let replies = replies.chain(taken()).chain([published(), nothing()]);
     let server = Server::start(replies).await;
     let process = process(&server.url);
     process.raise(storm(Severity::Error)).await;
     process.raise(storm(Severity::Error)).await;
     let seen = server.seen();
+    assert_eq!(seen.len(), 10, "{seen:?}");
+    is_alert(&seen[8], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+}
+
+/// The row of a storm with this many alerts, as a refused write returns it and a query finds it.
+fn storm_row(counted: u32, withheld: u32) -> String {
+    let ends = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() + 200_000;
+    let (pk, sk) = ("ALERT#storms", "[ORACLE-CACHE-ALERT] CACHE_READ");
+    format!(
+        r#"{{"pk":{{"S":"{pk}"}},"sk":{{"S":"{sk}"}},"counted":{{"N":"{counted}"}},"withheld":{{"N":"{withheld}"}},
+            "ends":{{"N":"{ends}"}},"since":{{"N":"36000000"}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn the_fourth_alert_of_a_kind_is_counted_and_only_a_critical_one_is_sent() {
+    let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+    let third = (400, format!(r#"{{"__type":"{kind}","message":"x","Item":{}}}"#, storm_row(3, 0)));
+    let replies = [nothing(), third, nothing(), nothing(), nothing(), published(), published(), nothing()];
+    let server = Server::start(replies).await;
+    let process = process(&server.url);
+    process.raise(storm(Severity::Error)).await;
+    let seen = server.seen();
+    assert_eq!(seen.len(), 4, "no topic heard of it: {seen:?}");
+    let counted = [r#""counted":{"N":"4"}"#, r#""withheld":{"N":"1"}"#, "ALERT#storms"];
+    assert!(counted.iter().all(|part| seen[2].contains(part)), "{}", seen[2]);
+    process.raise(storm(Severity::Critical)).await;
+    assert_eq!(server.seen().len(), 8);
+    is_alert(&server.seen()[5], CRITICAL, &["[ORACLE-CACHE-ALERT] CRITICAL"]);
+}
+
+#[tokio::test]
+async fn a_storm_is_one_summary_which_is_sent_again_until_a_topic_takes_it() {
+    let rows = || (200, format!(r#"{{"Items":[{}]}}"#, storm_row(30, 27)));
+    let replies = [rows(), down(), down(), down(), down(), rows(), published(), nothing()];
+    let server = Server::start(replies).await;
+    let process = process(&server.url);
+    process.send_summaries().await;
+    assert_eq!(server.seen().len(), 5, "the row stays as it is");
+    process.send_summaries().await;
+    let seen = server.seen();
     assert_eq!(seen.len(), 8, "{seen:?}");
-    is_alert(&seen[6], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    let parts =
+        ["[ORACLE-STORM] ERROR | ", "| 27 more of [ORACLE-CACHE-ALERT] CACHE_READ since 10:00 UTC; oracle list"];
+    is_alert(&seen[6], OPS, &parts);
+    assert!(seen[7].contains(r#""withheld":{"N":"0"}"#), "{}", seen[7]);
 }
 
 const DEAD: &str = "http://127.0.0.1/1/orders-dead-letters";
