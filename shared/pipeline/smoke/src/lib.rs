@@ -2,6 +2,7 @@
 //! with a clean cache (the Smoke Test spec). The smoke-test function and `oracle smoke` both run it.
 
 mod environment;
+mod log_records;
 mod ports;
 mod record;
 mod report;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use domain::{
     SessionId,
-    ports::{CacheEntries, Clock, Mailbox, Pause, PaymentError, Randomness, SaleStore, SecretSource},
+    ports::{AuditObjects, CacheEntries, Clock, Mailbox, Pause, PaymentError, Randomness, SaleStore, SecretSource},
 };
 use serde_json::Value;
 use stripe::Created;
@@ -58,6 +58,7 @@ pub(crate) struct Ports<'a> {
     pub(crate) checkout: &'a dyn TestCheckout,
     pub(crate) store: &'a dyn SaleStore,
     pub(crate) entries: &'a dyn CacheEntries,
+    pub(crate) log: &'a dyn AuditObjects,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) pause: &'a dyn Pause,
     pub(crate) randomness: &'a dyn Randomness,

@@ -1,6 +1,6 @@
 //! The work of each stage.
 
-use crate::{environment, ports::Ports, stage::Failure};
+use crate::{environment, log_records, ports::Ports, stage::Failure};
 use domain::{
     CachedVerdict, Sale, Secret, SessionId, Timestamp,
     mail::{Draft, Mail},
@@ -14,7 +14,7 @@ use std::{error::Error, time::Duration};
 use stripe::{Created, signature};
 
 /// The interval between two checks of the pipeline's progress.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A stage's result: the value for later stages, and the detail after PASS.
 pub(crate) type Answer<T> = Result<(T, String), Failure>;
@@ -28,7 +28,7 @@ pub(crate) fn out_of_time(limit: Duration) -> Failure {
 }
 
 /// An error with its causes; adapters keep addresses and questions out of their errors.
-fn failed(error: &(dyn Error + 'static)) -> Failure {
+pub(crate) fn failed(error: &(dyn Error + 'static)) -> Failure {
     Failure::new(telemetry::chain(error))
 }
 
@@ -175,7 +175,7 @@ pub(crate) async fn verdict_route(ports: Ports<'_>, session: &SessionId) -> Answ
     Err(Failure::with(format!("GET /api/verdict → {}, not the smoke test's verdict", reply.status), found))
 }
 
-/// Checks that the mailbox accepted the pipeline's own mail.
+/// Checks that the mailbox accepted the pipeline's own mail, and that the log tells of the order, the page and the mail.
 pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Duration) -> Answer<()> {
     let deadline = ports.clock.now().plus(limit);
     loop {
@@ -183,7 +183,10 @@ pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Dura
         let Some(sale) = sale else { return Err(Failure::new("there is no sale, so there is no mail")) };
         let given_up = |what: &str, failures: &[String]| Failure::with(what, json!({ "failures": failures }));
         match sale.value.mail() {
-            Mail::Sent { .. } => return Ok(((), "status=sent".to_owned())),
+            Mail::Sent { .. } => {
+                log_records::check(ports, session, deadline, limit).await?;
+                return Ok(((), "status=sent".to_owned()));
+            }
             Mail::NotOrdered | Mail::Ordered | Mail::Sending { .. } => {}
             Mail::Retrying { progress, .. } => return Err(given_up("the mailbox asks to wait", &progress.failures)),
             Mail::Dead { progress, .. } => return Err(given_up("the mail was given up", &progress.failures)),

@@ -120,6 +120,7 @@ impl Wired {
             checkout: &self.checkout,
             store: &self.stores.sales,
             entries: &self.stores.sales,
+            log: &self.stores.log,
             clock: &System,
             pause: &System,
             randomness: &System,

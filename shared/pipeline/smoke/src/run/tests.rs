@@ -24,6 +24,8 @@ struct Pipeline {
     network: NetworkSays,
     /// The verdict that the pipeline caches.
     cached: CachedVerdict,
+    /// The sources of the records in the log.
+    records: Vec<&'static str>,
 }
 
 /// The result of a TCP connection.
@@ -81,6 +83,7 @@ impl Pipeline {
             calls: Mutex::default(),
             network: NetworkSays::Fine,
             cached: verdict(),
+            records: vec!["webhook", "cache_hit", "email_service"],
         }
     }
 
@@ -103,6 +106,7 @@ impl Pipeline {
             checkout: self,
             store: &self.world,
             entries: &self.world,
+            log: &self.world,
             clock: &self.world,
             pause: &self.world,
             randomness: &self.world,
@@ -180,6 +184,13 @@ impl Site for Pipeline {
                 let dead = Mail::Dead { at: now, progress };
                 sale = sale.with("mail", if says == SiteSays::NoMail { dead } else { Mail::Sent { at: now } });
                 self.world.state().cache_verdict(&session(), &self.cached, now);
+                let head = json!({ "opened": "2026-04-16", "count": self.records.len(), "hash": "h" });
+                sale = sale.with("audit", head);
+                for (number, source) in (1..).zip(&self.records) {
+                    let key = format!("2026-04-16/session/{SESSION}/{number:06}.json");
+                    let line = json!({ "smoke": true, "event": "pipeline", "source": source });
+                    self.world.state().log.insert(key, line.to_string());
+                }
             }
         }
         self.world.state().sales.insert(session(), (sale, 1));
@@ -228,6 +239,19 @@ fn a_healthy_pipeline_passes_ten_stages_and_is_left_clean_twice() {
         ] {
             assert!(text.contains(line), "{text}");
         }
+    }
+}
+
+/// The stages read the log: a mail that was sent and not recorded is no success.
+#[test]
+fn a_log_without_the_page_or_the_mail_fails_the_stage_of_the_mail() {
+    for missing in 0..3 {
+        let mut pipeline = Pipeline::new(SiteSays::Fine);
+        let source = pipeline.records.remove(missing);
+        let report = pipeline.run(&[]);
+        assert_eq!(error(&report, Stage::EmailSend), "the log does not have all records", "without {source}");
+        let Outcome::Fail(failure) = &report.stages[Stage::EmailSend.number() - 1].1 else { panic!("{report:?}") };
+        assert_eq!(failure.payload, Some(json!({ "missing": [source] })));
     }
 }
 
