@@ -56,6 +56,7 @@ fn sale(sim: &Simulator) -> domain::Sale {
 #[test]
 fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace_of_a_customer() {
     let mut sim = world(|_| {});
+    let first = sim.world.now();
     order(&sim, OrderedBy::SmokeTest);
     sim.drain();
     let sale = sale(&sim);
@@ -77,14 +78,72 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
     let lines: Vec<String> = sim.world.state().log.values().cloned().collect();
     aggregate.add_sale(lines.iter().map(String::as_bytes));
     assert_eq!((aggregate.sales(), aggregate.records()), (0, 0));
-    // After the clean-up the page does not exist any more, and late messages have no effect.
+    // After the clean-up the page does not exist any more, and a repetition of the order has no effect.
     sim.world.state().cache.clear();
     assert_eq!(sim.page().unwrap().status(), 404);
-    order(&sim, OrderedBy::SmokeTest);
+    let repeated = Message::Order {
+        v: VERSION,
+        session_id: SessionId::parse(ID).unwrap(),
+        received_at: first,
+        ordered_by: OrderedBy::SmokeTest,
+    };
+    sim.world.state().queue.push_back((repeated, Duration::ZERO));
     sim.drain();
     assert!(sim.world.state().cache.is_empty() && sim.dead.is_empty());
     assert_eq!(sim.world.state().prompts.len(), 1);
     assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// Stage 10 of the smoke test orders the verdict again that it has removed: once, and only with an order of its own that
+/// came after the verdict.
+#[test]
+fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order() {
+    let mut sim = world(|_| {});
+    let first = sim.world.now();
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    let forget = |sim: &Simulator| sim.world.state().cache.clear();
+    let prompts = |sim: &Simulator| sim.world.state().prompts.len();
+    forget(&sim);
+    // A repetition of the first order, and orders of customers.
+    let session_id = SessionId::parse(ID).unwrap();
+    let repeated = Message::Order { v: VERSION, session_id, received_at: first, ordered_by: OrderedBy::SmokeTest };
+    sim.world.state().queue.push_back((repeated, Duration::ZERO));
+    for ordered_by in [OrderedBy::Webhook, OrderedBy::ResultPage, OrderedBy::Deadlines] {
+        order(&sim, ordered_by);
+    }
+    sim.drain();
+    assert_eq!((prompts(&sim), sim.world.state().cache.len()), (1, 0));
+    sim.world.advance(Duration::from_secs(1));
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    let made = sale(&sim);
+    assert!(made.smoke() && matches!(made.fulfilment(), Fulfilment::Ready { .. }), "{made:?}");
+    assert_eq!((prompts(&sim), sim.world.state().cache.len(), sim.world.state().sent.len()), (2, 1, 1));
+    assert_eq!(sim.page().unwrap().status(), 200);
+    assert!(sim.world.state().archive.is_empty() && sim.world.state().alerts.is_empty());
+    forget(&sim);
+    sim.world.advance(Duration::from_secs(1));
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    assert_eq!((prompts(&sim), sim.world.state().cache.len()), (2, 0), "once");
+}
+
+/// The second verdict is no free one either: the session must still be the smoke test's, unpaid and open.
+#[test]
+fn a_verdict_is_not_made_again_for_a_session_that_was_paid_meanwhile() {
+    let mut sim = world(|_| {});
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    sim.world.state().cache.clear();
+    let id = SessionId::parse(ID).unwrap();
+    if let Some(facts) = sim.world.state().smoke_sessions.get_mut(&id) {
+        facts.session.payment_status = PaymentStatus::Paid;
+    }
+    sim.world.advance(Duration::from_secs(1));
+    order(&sim, OrderedBy::SmokeTest);
+    sim.drain();
+    assert!(sim.world.state().cache.is_empty() && sim.world.state().prompts.len() == 1);
 }
 
 /// Each of these sessions would be a free verdict.

@@ -11,12 +11,12 @@ use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Timestamp, Unusable, Verdict,
     alert::Severity,
     message::OrderedBy,
-    ports::{Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
+    ports::{CacheEntry, Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
     retry::RetryTable,
     sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, NotPaid, Refused},
     smoke::SmokeSessions,
 };
-use finish::{finish, give_notice};
+use finish::{finish, give_notice, make_again};
 use gates::Gate;
 use generation::{Background, Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
 use payment_check::{Bought, Checked};
@@ -102,6 +102,10 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         // deleted before that.
         Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
         Claim::NotYet(until) => return Ok(Handled::At(until)),
+        Claim::Done if orders_again(ports, order, &sale.value).await? => {
+            make_again(ports, sale).await?;
+            return Ok(Handled::At(journal.clock.now()));
+        }
         Claim::Done => {
             // The worker that found the sale unusable may have crashed before it sent the notice.
             give_notice(ports, order, &sale.value).await?;
@@ -125,6 +129,18 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
             Err(error)
         }
     }
+}
+
+/// Whether the smoke test orders its removed verdict once more (infra/decisions/smoke-test.md). A repetition of its first
+/// order was received before the verdict was ready, and after a regeneration there is no other one.
+async fn orders_again(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<bool, StepError> {
+    let Fulfilment::Ready { at, .. } = sale.fulfilment() else { return Ok(false) };
+    let is_second = sale.smoke() && sale.regenerated_at().is_none() && order.received_at > *at;
+    if order.ordered_by != OrderedBy::SmokeTest || !is_second {
+        return Ok(false);
+    }
+    let (_, entry) = ports.journal.store.load_with_verdict(&order.session_id).await?;
+    Ok(matches!(entry, CacheEntry::Miss | CacheEntry::Removed))
 }
 
 /// Hides an order until its sale may be worked on, plus a random extra while every circuit is open: the first of the

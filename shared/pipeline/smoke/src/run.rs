@@ -63,7 +63,11 @@ impl Run<'_> {
                 }
             }
         }
-        let leftovers = self.clean_up(session.as_ref(), &settings.leftovers).await;
+        let regenerated = match &created {
+            Some(created) => self.regenerate(created, &signing_secret).await,
+            None => Ok(()),
+        };
+        let leftovers = self.clean_up(session.as_ref(), regenerated, &settings.leftovers).await;
         (session, leftovers)
     }
 
@@ -81,6 +85,33 @@ impl Run<'_> {
         match &cached {
             Some(cached) => drop(self.stage(Stage::Crosscheck, stages::crosscheck(cached)).await),
             None => self.skip(Stage::Crosscheck, "no verdict is cached"),
+        }
+    }
+
+    /// The first part of stage 10: the page of a verdict that neither the cache nor the archive holds. It needs a verdict
+    /// that was cached and shown.
+    async fn regenerate(&mut self, created: &Created, signing_secret: &Secret) -> Result<(), Failure> {
+        let passed =
+            |wanted| self.stages.iter().any(|(stage, outcome)| *stage == wanted && matches!(outcome, Outcome::Pass(_)));
+        if !passed(Stage::WebhookSimulation) || !passed(Stage::VerdictRoute) {
+            return Ok(());
+        }
+        let ports = self.ports;
+        let limit = Stage::CacheCleanup.limit();
+        let limit = limit.min(FOR_STAGES.saturating_sub(FOR_CLEANUP).saturating_sub(self.passed()));
+        let made = within(ports.pause, limit, stages::regenerate(ports, created, signing_secret, limit)).await;
+        match made {
+            Ok(Ok(None)) => Ok(()),
+            Ok(Ok(Some(warning))) => {
+                self.warnings.push(warning.to_owned());
+                Ok(())
+            }
+            Ok(Err(failure)) => Err(Failure { error: format!("regeneration: {}", failure.error), ..failure }),
+            Err(Broke::OutOfTime) => {
+                self.warnings.push("the verdict was not made again in time".to_owned());
+                Ok(())
+            }
+            Err(Broke::Panicked) => Err(Failure::new("regeneration: the stage itself broke")),
         }
     }
 
@@ -132,8 +163,13 @@ impl Run<'_> {
         }
     }
 
-    /// Stage 10, which also removes the leftovers of earlier runs. Returns the sessions whose entries may still exist.
-    async fn clean_up(&mut self, session: Option<&SessionId>, earlier: &[SessionId]) -> Vec<SessionId> {
+    /// The rest of stage 10, which also removes the leftovers of earlier runs. Returns the sessions whose entries may still exist.
+    async fn clean_up(
+        &mut self,
+        session: Option<&SessionId>,
+        regenerated: Result<(), Failure>,
+        earlier: &[SessionId],
+    ) -> Vec<SessionId> {
         let (ports, mut remaining) = (self.ports, Vec::new());
         match session {
             None => self.skip(Stage::CacheCleanup, "no session"),
@@ -153,6 +189,7 @@ impl Run<'_> {
                 if !matches!(outcome, Outcome::Pass(_)) {
                     remaining.push(session.clone());
                 }
+                let outcome = regenerated.map_or_else(Outcome::Fail, |()| outcome);
                 self.stages.push((Stage::CacheCleanup, outcome));
             }
         }

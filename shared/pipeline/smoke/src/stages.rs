@@ -85,6 +85,46 @@ fn paid_event(ports: Ports<'_>, created: &Created) -> String {
     .to_string()
 }
 
+/// Orders the session's verdict with a signed event.
+async fn order(ports: Ports<'_>, created: &Created, signing_secret: &Secret) -> Result<(), Failure> {
+    let event = paid_event(ports, created);
+    let header = signature::sign(signing_secret, event.as_bytes(), ports.clock.now());
+    let reply = ports.site.webhook(&event, &header).await.map_err(|error| failed(&error))?;
+    if reply.status != 200 || reply.body != json!({ "received": true }) {
+        return Err(Failure::with(format!("POST /api/webhook → {}", reply.status), reply.body));
+    }
+    Ok(())
+}
+
+/// Removes the cached verdict, orders it again and checks that the page shows it. Returns a warning if it was not made
+/// in time: the time depends on the model, and a slow model is no fault of a release.
+pub(crate) async fn regenerate(
+    ports: Ports<'_>,
+    created: &Created,
+    signing_secret: &Secret,
+    limit: Duration,
+) -> Result<Option<&'static str>, Failure> {
+    let deadline = ports.clock.now().plus(limit);
+    if remove(ports, &created.id).await? != Removed::Entry {
+        return Ok(Some("nothing was cached, so that no regeneration was tried"));
+    }
+    order(ports, created, signing_secret).await?;
+    loop {
+        let (sale, entry) = ports.store.load_with_verdict(&created.id).await.map_err(|error| failed(&error))?;
+        if matches!(entry, CacheEntry::Hit(_)) {
+            break;
+        }
+        if let Some(failure) = sale.as_ref().and_then(made_no_verdict) {
+            return Err(failure);
+        }
+        if ports.clock.now() >= deadline {
+            return Ok(Some("the verdict was not made again in time"));
+        }
+        ports.pause.pause(LOOK_EVERY).await;
+    }
+    verdict_route(ports, &created.id).await.map(|_| None)
+}
+
 /// Checks that the event is accepted, and its verdict is cached within the limit.
 pub(crate) async fn simulate(
     ports: Ports<'_>,
@@ -93,12 +133,7 @@ pub(crate) async fn simulate(
     limit: Duration,
 ) -> Answer<()> {
     let deadline = ports.clock.now().plus(limit);
-    let event = paid_event(ports, created);
-    let header = signature::sign(signing_secret, event.as_bytes(), ports.clock.now());
-    let reply = ports.site.webhook(&event, &header).await.map_err(|error| failed(&error))?;
-    if reply.status != 200 || reply.body != json!({ "received": true }) {
-        return Err(Failure::with(format!("POST /api/webhook → {}", reply.status), reply.body));
-    }
+    order(ports, created, signing_secret).await?;
     let cached = loop {
         match ports.store.load_with_verdict(&created.id).await.map_err(|error| failed(&error))? {
             (_, CacheEntry::Hit(cached)) => break *cached,
