@@ -17,8 +17,9 @@ use serde::Serialize;
 
 use crate::{
     bulk::{Answer, Bulk, Selection},
-    command::{CommandError, Ended, Signature, Target, session, wait},
+    command::{CommandError, Ended, Signature, Target, wait},
     output::{self, minute},
+    sale_name::{self, SaleName},
     stack::Deployed,
 };
 
@@ -52,9 +53,9 @@ pub(crate) enum RefundsCommand {
 
 #[derive(Args)]
 pub(crate) struct RecordArguments {
-    /// The sale's Stripe session.
-    #[arg(value_parser = session)]
-    session: SessionId,
+    /// The sale's Stripe session, or its reference in alerts and on pages.
+    #[arg(value_parser = sale_name::parse)]
+    session: SaleName,
     #[command(flatten)]
     signature: Signature,
     #[command(flatten)]
@@ -94,6 +95,7 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signature, target } = arguments;
     let deployed = target.open()?;
     let operator = signature.operator(&deployed)?;
+    let session = &session.find(&deployed)?;
     if !signature.confirm(&format!("Record that the money of {} went back by hand?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }

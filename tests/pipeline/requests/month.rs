@@ -1,6 +1,7 @@
 //! A month with a given number of sales: its cost, and the limit that is reached first.
 
 use crate::prices::{Prices, Quota};
+use domain::Metric;
 use serde_json::{Value, json};
 
 /// The months for which the log and the archive are stored: seven years.
@@ -15,8 +16,7 @@ const TOKENS: f64 = 4_000.0;
 /// The seconds of execution per verdict: the model's, and those of all other functions together.
 const GENERATING_SECONDS: f64 = 12.0;
 const OTHER_SECONDS: f64 = 2.0;
-/// The fixed resources of a stack, with or without sales: alarms, secrets and keys of template.yaml.
-const ALARMS: f64 = 84.0;
+/// The fixed resources of a stack, with or without sales: secrets and keys of template.yaml.
 const SECRETS: f64 = 10.0;
 const KEYS: f64 = 3.0;
 const GIGABYTE: f64 = 1e9;
@@ -33,6 +33,17 @@ pub(crate) struct Sale {
     pub(crate) waf_requests: f64,
 }
 
+/// The metrics that the stack's alarms read: CloudWatch charges for each, so that an alarm on a sum of three costs three.
+fn alarm_metrics() -> f64 {
+    let alarms = include_str!("../../template/alarms.jsonl").lines();
+    let metrics = |line: &str| {
+        let alarm: Value = serde_json::from_str(line).expect("alarms.jsonl has one alarm on each line");
+        let metrics = alarm["Metrics"].as_array().map(Vec::as_slice).unwrap_or_default();
+        metrics.iter().filter(|metric| metric["MetricStat"].is_object()).count().max(1) as f64
+    };
+    alarms.map(metrics).sum()
+}
+
 fn cents(dollars: f64) -> f64 {
     (dollars * 100.0).round() / 100.0
 }
@@ -44,7 +55,8 @@ pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
     let requests = sale.requests * sales + sale.waf_requests * sales * usd("waf_request");
     let compute = sale.compute * sales;
     let logs = gigabytes(LOG_BYTES) * usd("log_gb");
-    let fixed = ALARMS * usd("alarm_month")
+    let fixed = alarm_metrics() * usd("alarm_metric_month")
+        + Metric::ALL.len() as f64 * usd("metric_month")
         + usd("dashboard_month")
         + SECRETS * usd("secret_month")
         + KEYS * usd("key_month")
@@ -77,7 +89,7 @@ fn share(quota: &Quota, sale: &Sale, sales: f64) -> f64 {
         "tokens" => TOKENS,
         "generating" => GENERATING_SECONDS,
         "executing" => GENERATING_SECONDS + OTHER_SECONDS,
-        "s3_puts" => sale.s3_puts,
+        "s3_puts" | "records" => sale.s3_puts,
         other => panic!("prices.toml: nothing is known of {other}"),
     };
     rate * each / quota.per_second
