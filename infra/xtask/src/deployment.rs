@@ -110,6 +110,12 @@ pub(crate) fn write_sam_environment(dir: &LocalDir) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Every function's environment in the running stack, by the function's name.
+pub(crate) fn environments(dir: &LocalDir) -> Result<BTreeMap<String, BTreeMap<String, String>>, Error> {
+    dir.stack()?;
+    Ok(read(dir)?.environments)
+}
+
 fn sam_environment(
     environments: &BTreeMap<String, BTreeMap<String, String>>,
 ) -> BTreeMap<String, BTreeMap<String, String>> {

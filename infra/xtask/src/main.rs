@@ -14,6 +14,7 @@ mod local_dir;
 mod mutants;
 mod processes;
 mod python;
+mod runtime_api;
 mod sim;
 mod spec_rules;
 mod suite;

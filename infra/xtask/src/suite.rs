@@ -4,6 +4,7 @@
 mod attested_suite;
 mod build;
 mod contract;
+mod events;
 mod false_hits;
 mod machine;
 mod npm;

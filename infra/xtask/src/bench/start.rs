@@ -6,14 +6,14 @@ use super::{
     lambda::{Measured, SIGNING_SECRET, measure},
     median, report,
 };
-use crate::{error::Error, functions::build_release, local_dir::repository};
+use crate::{error::Error, functions::build_release, local_dir::repository, runtime_api};
 use hmac::{Hmac, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     time::SystemTime,
 };
 
@@ -50,20 +50,13 @@ pub(super) fn start(bench: &Bench) -> Result<(), Error> {
     Ok(())
 }
 
-/// A program with only the environment of a function.
+/// A program with only the environment of the webhook function.
 pub(super) fn isolated(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
+    let mut command = runtime_api::function(program, "bench-webhook");
     for (name, value) in [
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("AWS_LAMBDA_FUNCTION_NAME", "bench-webhook"),
-        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
-        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
         ("AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH", "true"),
         ("STRIPE_WEBHOOK_SECRET_ID", "stripe-webhook"),
         ("STRIPE_SMOKE_SECRET_ID", "stripe-smoke"),

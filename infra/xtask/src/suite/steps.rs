@@ -5,6 +5,7 @@ use super::{
     build::{build, run},
     contract::contract,
     count,
+    events::events,
     false_hits::false_hits,
     machine::{self, Skipped},
     npm,
@@ -226,7 +227,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         run_tests(suite, Some("deployed"), command.env("ORACLE_STACK", suite.stack.file("stack.json")))
     };
     let kept = outcome.and_then(|tests| {
-        let further = [contract(suite)?, peers(suite)?];
+        let further = [events(suite)?, contract(suite)?, peers(suite)?];
         let sum = |all: Count, one: Count| Count { passed: all.passed + one.passed, failed: all.failed + one.failed };
         Ok(further.into_iter().fold(tests, sum))
     });
