@@ -33,6 +33,8 @@ impl State {
             removed_mails,
             inbox,
             conversations,
+            // These are no messages of ours.
+            put_aside: _,
             // These have a sale's id and no text.
             corrupt_entries: _,
             removed_entries: _,
