@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used)]
 
 mod actions;
+mod adapters;
 mod alarms;
 mod capacity;
 mod copies;
