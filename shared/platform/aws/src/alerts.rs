@@ -165,9 +165,13 @@ impl Topics {
         for (kind, row) in withheld {
             let Some(summary) = row.summary(&kind, now()) else { continue };
             alert_log::log(&summary);
-            if self.publish(&self.ops, &summary, false).await || self.publish(&self.critical, &summary, false).await {
-                storms.record_reported(&kind, row).await;
+            let took =
+                self.publish(&self.ops, &summary, false).await || self.publish(&self.critical, &summary, false).await;
+            if !took {
+                // The next run tries again: the caller's own work must not wait for topics that do not answer.
+                return;
             }
+            storms.record_reported(&kind, row).await;
         }
     }
 
