@@ -63,7 +63,7 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     (".mailbox_with(", &ROTATES),
     ("Reach::new(", &["s3:ListBucket", "sns:GetTopicAttributes", "sqs:GetQueueAttributes"]),
     (
-        "Watched::new(",
+        "stack:&Watched::new(",
         &["cloudformation:DescribeStackEvents", "cloudwatch:DescribeAlarms", "cloudwatch:GetMetricStatistics"],
     ),
 ];
