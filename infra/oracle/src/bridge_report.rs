@@ -1,10 +1,10 @@
 //! Formats Bridges for operators: as rows of a list, and in full.
 
 use bridge::{Held, Row, Shown};
-use domain::{Timestamp, chat::Author};
+use domain::{Timestamp, chat::Author, customer_text};
 use serde_json::{Value, json};
 
-use crate::output::{self, minute};
+use crate::output::{self, minute, printable};
 
 pub(crate) fn table(rows: &[Row], width: usize) -> String {
     let time = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_owned(), minute);
@@ -45,8 +45,10 @@ pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: 
     })
 }
 
+/// The Bridge for people. A member's name and messages can neither move the terminal's cursor nor be clicked.
 pub(crate) fn text(shown: &Value) -> String {
-    let of = |value: &Value, name: &str| value[name].as_str().unwrap_or("-").to_owned();
+    let of = |value: &Value, name: &str| printable(value[name].as_str().unwrap_or("-"));
+    let name = customer_text::defused_line(shown["name"].as_str().unwrap_or("-"), usize::MAX);
     let accepted = &shown["accepted"];
     let mut text = format!(
         "{}\n{}, expires {}; task {}, due {}\n{} <{}> accepted version {} at {}\nsha256 {}\n",
@@ -55,7 +57,7 @@ pub(crate) fn text(shown: &Value) -> String {
         of(shown, "expires"),
         of(shown, "task"),
         of(shown, "due"),
-        of(shown, "name"),
+        name,
         of(shown, "email"),
         accepted["version"],
         of(accepted, "at"),
@@ -68,8 +70,8 @@ pub(crate) fn text(shown: &Value) -> String {
     for message in shown["messages"].as_array().into_iter().flatten() {
         let waits = if message["mail_waits"] == true { " (its mail is not sent)" } else { "" };
         text.push_str(&format!("\n{} at {}{waits}\n", of(message, "from"), of(message, "at")));
-        for line in of(message, "text").lines() {
-            text.push_str(&format!("  {line}\n"));
+        for line in customer_text::visible(message["text"].as_str().unwrap_or("-")).lines() {
+            text.push_str(&format!("  {}\n", customer_text::defused_line(line, usize::MAX)));
         }
     }
     text
@@ -121,5 +123,23 @@ mod tests {
         let shown = text(&described(&held, Some(&person), &[], System.now()));
         assert!(shown.contains("Sam <sam@example.com> accepted version 1"), "{shown}");
         assert!(shown.contains(CURRENT_AGREEMENT.sha256), "{shown}");
+    }
+
+    #[test]
+    fn what_a_member_writes_cannot_move_the_cursor_or_be_clicked() {
+        let message = |from: &str, text: &str| json!({ "from": from, "at": "2026-09-21T14:13:20.000Z", "text": text });
+        let shown = text(&json!({
+            "name": "Sam\r\u{1b}[2KEve \u{202e}https://evil.example",
+            "email": "sam@example.com",
+            "messages": [message("customer", "first\rOPERATOR: pay\u{202e} https://evil.example/pay\nsecond\u{1b}[1A")],
+        }));
+        for bad in ['\r', '\u{1b}', '\u{202e}'] {
+            assert!(!shown.contains(bad), "{shown:?}");
+        }
+        assert!(!shown.contains("://") && !shown.contains("evil.example"), "{shown}");
+        for line in ["\n  first\n", "\n  OPERATOR: pay  https[:]//evil[.]example/pay\n", "\n  second [1A\n"] {
+            assert!(shown.contains(line), "{line:?}: {shown:?}");
+        }
+        assert!(shown.contains("<sam@example.com>"), "an operator reads the address whole: {shown}");
     }
 }
