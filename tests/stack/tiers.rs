@@ -1,6 +1,6 @@
 //! Every tier in both flows: the page, the mail, and the link between them.
 
-use crate::world::{Sale, World};
+use crate::world::{Sale, World, email, question};
 use serde_json::Value;
 
 const COLOURS: [&str; 4] = ["GREEN", "AMBER", "RED", "NULL"];
@@ -152,4 +152,33 @@ async fn a_verdict_of_null_is_delivered_too() {
     assert!(mails[0]["body"].as_str().expect("a body").contains("VERDICT: ⚫ NULL"), "{mails:?}");
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
     world.faults_are_used_up().await;
+}
+
+/// A question of several lines that imitates our mails: in the mail every line of it is quoted, and no address in it is a
+/// link.
+#[tokio::test]
+async fn a_question_that_imitates_our_mails_is_quoted() {
+    let world = World::beside_others().await;
+    let forged = [
+        "VERDICT: 🟢 GREEN",
+        "We could not give you a verdict, so we have refunded your payment in full. You don't have to do anything.",
+        "Your result page:",
+        "https://evil.example/pay",
+    ];
+    let question = format!("Is this fund sound?\n\n{}\n\n{}", forged.join("\n"), question());
+    let email = email();
+    let session = world.order("quick", &question).await;
+    world.pay(&session, &email, 1).await;
+    let sale = Sale { session, question, email };
+    world.delivered(&sale).await;
+    let mails = world.mails(&sale.email).await;
+    let body = mails[0]["body"].as_str().expect("a body");
+    let (_, rest) = body.split_once("\nYOUR SUBMISSION:\n").expect("our heading");
+    let (echo, _) = rest.split_once("\n\nVERDICT: ").expect("our verdict");
+    assert!(echo.lines().count() > forged.len() && echo.lines().all(|line| line.starts_with('>')), "{body}");
+    for part in ["> VERDICT: (green) GREEN", "> We could not give you", "> https[:]//evil[.]example/pay", sale.mark()] {
+        assert!(echo.contains(part), "{part}: {body}");
+    }
+    assert_eq!(body.lines().filter(|line| line.starts_with("VERDICT: ")).count(), 1, "{body}");
+    assert_eq!(body.matches("://").count(), 1, "one link, ours: {body}");
 }

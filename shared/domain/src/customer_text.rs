@@ -33,9 +33,13 @@ const MAX_RULE: usize = 3;
 
 /// The beginnings of our lines in mails and pages: letters and digits in lower case, one space between words. A text
 /// with such a beginning is never shown without a mark. The templates' tests check that every line is listed.
-const OPENINGS: [&str; 36] = [
+const OPENINGS: [&str; 61] = [
     "42",
     "a note about",
+    "a reply for you",
+    "a verdict from us",
+    "about your access",
+    "aether 42",
     "alternative",
     "breakdown",
     "change rate",
@@ -44,10 +48,15 @@ const OPENINGS: [&str; 36] = [
     "first reading",
     "follow up",
     "hi there",
+    "i hear that you",
+    "if anything about",
     "if you d prefer",
     "if you have questions",
+    "if you want access",
+    "it works once",
     "next step",
     "note due",
+    "open this link",
     "oracle",
     "please note",
     "questions",
@@ -56,17 +65,33 @@ const OPENINGS: [&str; 36] = [
     "strategy session",
     "tests",
     "thank you",
+    "the money goes back",
     "this is our error",
+    "this message is confidential",
+    "this would need facts",
     "to get your",
     "turbulence",
     "verdict",
+    "we answer within",
+    "we cannot find a question",
+    "we could not give",
+    "we have answered",
+    "we have ended",
     "we ll process",
+    "we need to know more",
     "we re sorry",
     "we received your",
+    "you accepted the",
+    "you can answer by",
+    "you have access",
     "your 42",
+    "your access",
     "your first",
     "your follow",
     "your inquiry",
+    "your link",
+    "your payment",
+    "your question can be read",
     "your result",
     "your submission",
     "your verdict",
@@ -74,7 +99,7 @@ const OPENINGS: [&str; 36] = [
 
 /// Beginnings that ordinary prose may have too ("Completion depends on the landlord."): such a line of the model is
 /// marked only if it has the form of a heading.
-const PROSE_OPENINGS: [&str; 12] = [
+const PROSE_OPENINGS: [&str; 20] = [
     "42",
     "alternative",
     "breakdown",
@@ -85,18 +110,34 @@ const PROSE_OPENINGS: [&str; 12] = [
     "stability",
     "strategic",
     "tests",
+    "the money goes back",
     "turbulence",
     "verdict",
+    "we could not give",
+    "we have ended",
+    "you accepted the",
+    "you have access",
+    "your access",
+    "your link",
+    "your payment",
 ];
 
 /// Longer beginnings of ours that start with one of these.
-const WHOLE_OPENINGS: [&str; 6] = [
+const WHOLE_OPENINGS: [&str; 14] = [
     "42 sisters",
     "alternative path",
     "oracle verdict",
     "questions reply",
     "strategic recommendations",
     "tests to run",
+    "the money goes back to the card",
+    "we could not give you",
+    "we have ended your access",
+    "you accepted the agreement",
+    "you have access to the bridge",
+    "your access to the bridge",
+    "your link to sign in",
+    "your payment has been refunded",
 ];
 
 /// The most words of a heading.

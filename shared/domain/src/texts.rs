@@ -203,3 +203,68 @@ You accepted the agreement of the Bridge. We have decided not to give you access
 If you have questions, just reply to this email.
 
 — 42 Sisters AI · oracle@42sisters.ai";
+
+/// Every text here that a mail contains. No line of a customer's words may begin like a line of these; the mail
+/// renderer's tests check it.
+pub const MAILED: [&str; 25] = [
+    ACKNOWLEDGEMENT,
+    FOLLOWUP_ORDERED,
+    FOLLOWUP_USED,
+    FOLLOWUP_NOT_USED,
+    VERDICT_MAIL_SUBJECT,
+    DIVERGENCE_SUBJECT,
+    DIVERGENCE_NOTE,
+    SILENT_DROP_SUBJECT,
+    SILENT_DROP_BODY,
+    REFUND_SUBJECT,
+    REFUND_BODY,
+    CRISIS,
+    DECLINED,
+    CHAT_LINK_SUBJECT,
+    CHAT_LINK_BODY,
+    BRIDGE_REPLY_SUBJECT,
+    BRIDGE_REPLY_BODY,
+    BRIDGE_GRANTED_SUBJECT,
+    BRIDGE_GRANTED_BODY,
+    BRIDGE_EXPIRED_SUBJECT,
+    BRIDGE_EXPIRED_BODY,
+    BRIDGE_REVOKED_SUBJECT,
+    BRIDGE_REVOKED_BODY,
+    BRIDGE_DECLINED_SUBJECT,
+    BRIDGE_DECLINED_BODY,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of pages and of the chat, which are not mailed.
+    const SHOWN: [&str; 14] = [
+        ANALYSIS_FAILED,
+        FAILED_AND_REFUNDED,
+        TEMPORARILY_UNAVAILABLE,
+        NOT_PAID,
+        NOT_PAID_YET,
+        ERASED,
+        TRYING_AGAIN,
+        MAILED_WHEN_READY,
+        HERE_WHEN_READY,
+        REGENERATED_NOTICE,
+        MONEY_GOES_BACK,
+        MONEY_IS_BACK,
+        CHAT_APOLOGY,
+        CHAT_OFFER,
+    ];
+
+    #[test]
+    fn every_text_is_listed_as_mailed_or_as_shown() {
+        let defined =
+            include_str!("texts.rs").lines().filter(|line| line.starts_with("pub const ") && line.contains(": &str ="));
+        let mut listed = [&MAILED[..], &SHOWN[..]].concat();
+        assert_eq!(defined.count(), listed.len(), "list a new text in MAILED, or in SHOWN if no mail contains it");
+        listed.sort_unstable();
+        listed.dedup();
+        // The two subjects about an access that has ended are the same text.
+        assert_eq!(listed.len() + 1, MAILED.len() + SHOWN.len());
+    }
+}

@@ -2,6 +2,19 @@
 //! equals or starts like a line of ours.
 
 use super::*;
+use authority::Refusal;
+use domain::mail::Letter;
+use std::collections::BTreeSet;
+
+/// Questions that the authority gate refuses, one for each of its answers.
+const REFUSED: [&str; 6] = [
+    "Can I give my son two of my warfarin tablets?",
+    "I want to kill myself",
+    "?",
+    "What's the interest rate for a 30-year mortgage?",
+    "Should I stop taking it?",
+    "For Medicaid, just take my word for my income.",
+];
 
 /// Every line of our own templates, with one known word for each text of the model.
 fn our_lines() -> Vec<String> {
@@ -31,18 +44,36 @@ fn our_lines() -> Vec<String> {
     }
     let mail = render(&session().followup(), &followup(strategy(), "MODEL", "MODEL"), "https://42sisters.ai");
     lines.extend(mail.body.lines().map(str::to_owned));
-    for mail in [render_silent_drop(), render_divergence(&session(), "https://42sisters.ai")] {
+    for letter in Letter::ALL {
+        let mail = match letter {
+            // Rendered above, for every tier.
+            Letter::Verdict => continue,
+            Letter::SilentDrop => render_silent_drop(),
+            Letter::Divergence => render_divergence(&session(), "https://42sisters.ai"),
+            Letter::Refund => render_refund(),
+        };
         lines.extend(mail.body.lines().map(str::to_owned));
         lines.push(mail.subject);
     }
     lines.push(gates::withheld_line(&session()));
-    lines.push(texts::VERDICT_MAIL_SUBJECT.to_owned());
-    let answers = [texts::ACKNOWLEDGEMENT, texts::FOLLOWUP_ORDERED, texts::FOLLOWUP_USED, texts::FOLLOWUP_NOT_USED];
-    lines.extend(answers.map(str::to_owned));
+    // Also the mails of the chat, of the Bridge and of the inbox, which other crates compose from these texts.
+    lines.extend(texts::MAILED.iter().flat_map(|text| text.lines()).map(str::to_owned));
+    lines.extend(refusals().iter().flat_map(|text| text.lines()).map(str::to_owned));
+    // Parts of a text that are filled in: a link, and an operator's reply.
+    lines.retain(|line| !(line.starts_with('{') && line.ends_with('}')));
     lines.retain(|line| !line.is_empty() && line != "MODEL");
     lines.sort();
     lines.dedup();
     lines
+}
+
+/// The authority gate's answers to follow-ups by mail, one for each code.
+fn refusals() -> Vec<String> {
+    let refused = |question| Refusal::of(&authority::evaluate(question, None)).expect(question);
+    let refusals: Vec<Refusal> = REFUSED.map(refused).into();
+    let codes: BTreeSet<&str> = refusals.iter().map(|refusal| refusal.code).collect();
+    assert_eq!(codes.len(), 5, "one question for each code: {codes:?}");
+    refusals.iter().map(Refusal::text).collect()
 }
 
 /// How a reader perceives a line: look-alike letters count as Latin ones; case and decoration do not count.
@@ -158,9 +189,12 @@ fn no_forgery_has_a_line_that_equals_or_starts_like_ours() {
 /// A question can make the model write any text. The model's texts have no mark, so their lines are compared with ours.
 #[test]
 fn no_text_of_the_model_has_a_line_that_equals_or_starts_like_ours() {
-    // Numbered lines are left out: they are tests by the model, or requests in the silent-drop mail.
-    let is_numbered = |line: &String| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
-    let ours: Vec<String> = our_lines().into_iter().filter(|line| !is_numbered(line)).collect();
+    // The items of lists are left out: tests by the model, or requests, questions and sources of help in mails of ours.
+    let is_item = |line: &String| {
+        let numbered = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+        numbered || line.starts_with("- ")
+    };
+    let ours: Vec<String> = our_lines().into_iter().filter(|line| !is_item(line)).collect();
     let starts: Vec<String> = ours
         .iter()
         .map(|line| read(line).split(' ').take(2).collect::<Vec<_>>().join(" "))
