@@ -9,7 +9,10 @@
 mod scenarios;
 mod transcript;
 
+use domain::Alert;
+use operations::reference::{is_reference, sales_with};
 use std::{fmt::Write as _, fs, path::PathBuf};
+use testkit::Plan;
 use transcript::Transcript;
 
 type Scenario = (&'static str, fn() -> Transcript);
@@ -53,6 +56,44 @@ fn sales_leave_behind_what_they_always_did() {
         }
     }
     assert!(differences.is_empty(), "{differences}");
+}
+
+/// The text after `label` in an alert's line, up to the next space.
+fn labelled<'a>(line: &'a str, label: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(label)?;
+    rest.split(' ').next()
+}
+
+/// Every sale that an alert names is found by `oracle show` of that name.
+#[test]
+fn every_alert_names_its_sale_as_oracle_show_finds_it() {
+    // Alerts about all sales, and about a scheduled function.
+    let not_of_a_sale = ["-", "reconcile", "deadlines", "smoke-test"];
+    let mut found = 0;
+    for (name, scenario) in scenarios::ALL {
+        let world = scenario().sim.world;
+        world.plan(Plan::none());
+        let alerts: Vec<Alert> = {
+            let state = world.state();
+            state.alerts.iter().chain(&state.logged_alerts).cloned().collect()
+        };
+        for alert in alerts {
+            let subject = alert.matter().map(|matter| matter.subject);
+            // The subject of an alert about a reply is the message.
+            let labels = ["session_id=", "session=", "a reply to a mail of "];
+            let labelled = labels.iter().find_map(|label| labelled(&alert.line, label));
+            let subject =
+                labelled.or(subject).unwrap_or_else(|| panic!("{name}: {}", alert.line)).trim_end_matches(':');
+            if not_of_a_sale.contains(&subject) {
+                continue;
+            }
+            assert!(is_reference(subject), "{name}: {}", alert.line);
+            let sales = testkit::run(sales_with(&world, &world, subject)).unwrap().unwrap();
+            assert_eq!(sales.len(), 1, "{name}: {}", alert.line);
+            found += 1;
+        }
+    }
+    assert!(found > 30, "{found} alerts about a sale");
 }
 
 #[test]

@@ -23,12 +23,17 @@ async fn expect_alert(world: &World, topic: &str, session: &str, expected: [&str
     let line = eventually("an alert", SOON, async || world.aws.alerts(topic).await.pop()).await;
     let parts: Vec<&str> = line.split(" | ").collect();
     assert_eq!(parts.len(), 5, "{line}");
-    assert_eq!([parts[0], parts[2], parts[3]], [expected[0], expected[1], &session[..12]], "{line}");
+    assert_eq!([parts[0], parts[2], parts[3]], [expected[0], expected[1], reference(session)], "{line}");
     assert!(parts[4].contains(expected[2]), "{line}");
     assert!(parts[1].len() == 24 && parts[1].ends_with('Z'), "{line}");
     for forbidden in ["@", CANARY, session] {
         assert!(!line.contains(forbidden), "an alert holds {forbidden:?}: {line}");
     }
+}
+
+/// The name of a sale in alerts.
+fn reference(session: &str) -> &str {
+    &session[session.len() - 8..]
 }
 
 async fn silent(world: &World, topic: &str) {
@@ -100,7 +105,7 @@ async fn a_dead_letter_is_told_in_the_words_of_the_spec() {
     let sale = world.buy("full").await;
     world.settled(&sale.session).await;
     let line = eventually("an alert", SOON, async || world.aws.alerts(&topics.critical).await.pop()).await;
-    let reference = &sale.session[sale.session.len() - 8..];
+    let reference = reference(&sale.session);
     let start = format!("[ALERT][oracle-email-retry] DEAD LETTER: session_id={reference} customer=hmac");
     assert!(line.starts_with(&start) && line.ends_with("tier=full attempts=0 last_error=400"), "{line}");
     assert!(!line.contains('@') && !line.contains(CANARY), "{line}");
@@ -188,10 +193,10 @@ async fn a_function_notes_what_it_told_for_the_others() {
     world.stack.faults("gemini", json!([{ "status": 400 }])).await;
     let sale = world.buy("quick").await;
     world.settled(&sale.session).await;
-    let prefix = &sale.session[..12];
+    let subject = format!("|VERDICT|{}", reference(&sale.session));
     eventually("a row of the alert", SOON, async || {
         let rows = world.aws.table().await;
-        let is_announced = |row: &String| row.contains("ALERT#[ORACLE-VERDICT]|VERDICT|") && row.contains(prefix);
+        let is_announced = |row: &String| row.contains("ALERT#[ORACLE-VERDICT]|VERDICT|") && row.contains(&subject);
         rows.iter().any(|row| is_announced(row) && row.contains("Bool(true)")).then_some(())
     })
     .await;
@@ -237,6 +242,6 @@ async fn a_webhook_that_has_confirmed_gets_the_line() {
     let notification = posted(&listener).await;
     assert_eq!(notification["Type"], "Notification");
     let line = notification["Message"].as_str().expect("the line");
-    assert!(line.starts_with("[ORACLE-VERDICT] CRITICAL | ") && line.contains(&sale.session[..12]), "{line}");
+    assert!(line.starts_with("[ORACLE-VERDICT] CRITICAL | ") && line.contains(reference(&sale.session)), "{line}");
     world.aws.unsubscribe("CriticalTopicArn", &address).await;
 }

@@ -58,7 +58,7 @@ pub(crate) fn remember(
     new
 }
 
-/// Reports corrupt entries: alerts name the id's prefix and a digest, the log names the whole id.
+/// Reports corrupt entries: alerts name the sale's reference and a digest, the log names the whole id.
 pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
     if new.is_empty() {
         return noted;
@@ -68,8 +68,7 @@ pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp
     new.iter().fold(noted, |noted, session| noted.alerting(corrupt_alert(now, session)))
 }
 
-/// Distinguishes sales whose ids have the same first twelve characters (Cache Alert, invariant 4: an alert holds no
-/// more of an id).
+/// A digest of the id: the same in the alert and in the log's record.
 fn short_digest(session: &SessionId) -> String {
     let mut digest = audit::digest::sha256(session.as_str().as_bytes());
     digest.truncate(8);
@@ -139,7 +138,7 @@ pub(crate) fn all_clear(now: Timestamp, subject: &str, detail: &str) -> Alert {
 }
 
 fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
-    alert(Severity::Critical, now, session.prefix(), &format!("corrupt entry {}", short_digest(session)))
+    alert(Severity::Critical, now, session.reference(), &format!("corrupt entry {}", short_digest(session)))
 }
 
 fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {

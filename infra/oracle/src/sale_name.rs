@@ -1,10 +1,7 @@
 //! Names of sales in commands: a Stripe session, or the reference that alerts, mails and pages show.
 
-use domain::{
-    SessionId,
-    open_work::Work,
-    ports::{AllSales, OpenSales, StorageError},
-};
+use domain::SessionId;
+use operations::reference::{is_reference, sales_with};
 
 use crate::{
     command::{CommandError, session, wait},
@@ -21,9 +18,7 @@ pub(crate) enum SaleName {
 /// Parses a session or a reference. A reference is the last 8 characters of a session, with `-followup` for its
 /// follow-up.
 pub(crate) fn parse(text: &str) -> Result<SaleName, String> {
-    let paid = text.strip_suffix("-followup").unwrap_or(text);
-    let is_reference = paid.len() == 8 && paid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if is_reference && !text.starts_with("cs_") {
+    if is_reference(text) {
         return Ok(SaleName::Reference(text.to_owned()));
     }
     session(text).map(SaleName::Session)
@@ -35,41 +30,9 @@ impl SaleName {
         match self {
             Self::Session(session) => Ok(session.clone()),
             Self::Reference(reference) => wait(async {
-                let found = by_reference(&deployed.sales, &deployed.sales, reference).await;
+                let found = sales_with(&deployed.sales, &deployed.sales, reference).await;
                 one_of(reference, found.map_err(|error| CommandError::failed("the sales cannot be read", error))?)
             }),
-        }
-    }
-}
-
-/// Finds the sales with a reference. References have no index. Open sales are searched first, because operators mostly
-/// name open sales and the whole table may have millions.
-async fn by_reference(
-    open: &dyn OpenSales,
-    all: &dyn AllSales,
-    reference: &str,
-) -> Result<Vec<SessionId>, StorageError> {
-    for work in Work::ALL {
-        let mut from: Option<String> = None;
-        loop {
-            let page = open.open(work, None, from.as_deref()).await?;
-            if let Some(found) = page.sessions.into_iter().find(|id| id.reference() == reference) {
-                return Ok(vec![found]);
-            }
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-    }
-    let (mut found, mut from) = (Vec::new(), None::<String>);
-    loop {
-        let page = all.all(from.as_deref()).await?;
-        let ids = page.sales.iter().map(|sale| sale.session_id());
-        found.extend(ids.filter(|id| id.reference() == reference).cloned());
-        from = page.next;
-        if from.is_none() {
-            return Ok(found);
         }
     }
 }
@@ -88,8 +51,6 @@ fn one_of(reference: &str, found: Vec<SessionId>) -> Result<SessionId, CommandEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Sale, Timestamp};
-    use testkit::{World, run};
 
     #[test]
     fn a_sale_is_named_by_its_session_or_its_reference() {
@@ -101,21 +62,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_is_found_among_open_sales_and_all_others() {
-        let world = World::default();
-        let now = Timestamp::from_seconds(0);
-        for id in ["cs_test_aaaaOPEN0001", "cs_test_bbbbDONE0001"] {
-            let sale = Sale::ordered(SessionId::parse(id).unwrap(), now);
-            world.state().sales.insert(sale.session_id().clone(), (sale, 1));
-        }
-        let find = |reference: &str| run(by_reference(&world, &world, reference)).unwrap().unwrap();
-        assert_eq!(find("OPEN0001")[0].as_str(), "cs_test_aaaaOPEN0001");
-        assert_eq!(find("DONE0001")[0].as_str(), "cs_test_bbbbDONE0001");
-        let followup = SessionId::parse("cs_test_bbbbDONE0001").unwrap().followup();
-        world.state().sales.insert(followup.clone(), (Sale::ordered(followup, now), 1));
-        assert_eq!(find("DONE0001-followup")[0].as_str(), "cs_test_bbbbDONE0001-followup");
-        assert_eq!(find("DONE0001").len(), 1, "the follow-up has a reference of its own");
-        assert!(one_of("NONE0001", find("NONE0001")).is_err());
-        assert!(one_of("x", vec![SessionId::parse("cs_1").unwrap(), SessionId::parse("cs_2").unwrap()]).is_err());
+    fn a_reference_names_one_sale() {
+        let ids = |ids: &[&str]| ids.iter().map(|id| SessionId::parse(*id).unwrap()).collect();
+        assert_eq!(one_of("x", ids(&["cs_1"])).unwrap().as_str(), "cs_1");
+        assert!(one_of("x", ids(&[])).is_err() && one_of("x", ids(&["cs_1", "cs_2"])).is_err());
     }
 }

@@ -1,7 +1,8 @@
-//! Alerts to operators, in the line formats of the specs. They contain no address, no question, and twelve characters
-//! of a session id (Cache Alert, invariant 4).
+//! Alerts to operators, in the line formats of the specs. They contain no address and no question, and name a sale by
+//! the reference of 8 characters by which `oracle show` finds it (infra/decisions/alerts-and-dashboard.md; Cache Alert,
+//! invariant 4).
 
-use crate::{SessionId, Tier, Timestamp, customer_text, session_id::FOLLOWUP};
+use crate::{SessionId, Tier, Timestamp, customer_text};
 use serde::{Deserialize, Serialize};
 
 /// The topics of an alert (Cache Alert, severity levels: all alerts go to the crew, critical ones to another topic
@@ -72,9 +73,12 @@ impl Severity {
     }
 }
 
+/// The most characters of a subject: those of a follow-up's reference.
+const MAX_SUBJECT: usize = 17;
+
 impl Alert {
-    /// `[TAG] SEVERITY | time | OPERATION | session prefix | detail`, the form of Cache Alert's outputs. The prefix of
-    ///   a follow-up is that of its session plus `-followup`.
+    /// `[TAG] SEVERITY | time | OPERATION | reference | detail`: the form of Cache Alert's outputs, with the reference of
+    /// the sale in place of its session's prefix.
     #[must_use]
     pub fn event(
         tag: &str,
@@ -84,18 +88,21 @@ impl Alert {
         session: &SessionId,
         detail: &str,
     ) -> Self {
-        // A follow-up has the same prefix as its session, but its alerts must be distinct.
-        let subject =
-            if session.is_followup() { format!("{}{FOLLOWUP}", session.prefix()) } else { session.prefix().to_owned() };
-        Self::line(tag, severity, now, operation, &subject, detail)
+        Self::line(tag, severity, now, operation, session.reference(), detail)
     }
 
-    /// The same for another subject than one sale, or for a sale of which only the prefix is known; `-` means no
-    /// subject.
+    /// The same for another subject than one sale, or for a sale of which only the reference is known; `-` means no
+    /// subject. Of a whole session id it shows the reference.
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
-        let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').take(12).collect();
-        Self::line(tag, severity, now, operation, &subject, detail)
+        let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').collect();
+        match SessionId::parse(subject.as_str()) {
+            Ok(session) => Self::event(tag, severity, now, operation, &session, detail),
+            Err(_) => {
+                let subject: String = subject.chars().take(MAX_SUBJECT).collect();
+                Self::line(tag, severity, now, operation, &subject, detail)
+            }
+        }
     }
 
     fn line(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
@@ -135,16 +142,18 @@ impl Alert {
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
-    /// The line for a log. A whole session id opens its verdict, so logs contain only twelve characters of it, as the
-    /// lines of most alerts do.
+    /// The line for a log. A whole session id opens its verdict, so a detail that quotes one shows its reference.
     #[must_use]
     pub fn logged(&self) -> String {
-        let short = |word: &str| match word.find("cs_") {
-            Some(at) => {
-                let prefix: String = word.chars().take(word[..at].chars().count() + 12).collect();
-                if word.ends_with(FOLLOWUP) { prefix + FOLLOWUP } else { prefix }
+        let short = |word: &str| {
+            let at = word.find("cs_").unwrap_or(word.len());
+            let (before, id) = word.split_at(at);
+            let length = id.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(id.len());
+            let (id, after) = id.split_at(length);
+            match SessionId::parse(id) {
+                Ok(session) => format!("{before}{}{after}", session.reference()),
+                Err(_) => word.to_owned(),
             }
-            None => word.to_owned(),
         };
         self.line.split(' ').map(short).collect::<Vec<String>>().join(" ")
     }
@@ -195,7 +204,7 @@ pub struct Matter<'a> {
     pub severity: Severity,
     /// The operation.
     pub operation: &'a str,
-    /// Twelve characters of the session id, with `-followup` for a follow-up; or `-`.
+    /// The reference of the sale, with `-followup` for a follow-up; or another subject, or `-`.
     pub subject: &'a str,
     /// The detail.
     pub detail: &'a str,
@@ -227,20 +236,21 @@ mod tests {
         let alert = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session, "refused\nat 3rd retry");
         assert_eq!(
             alert.line,
-            "[ORACLE-CACHE-ALERT] ERROR | 2026-04-16T14:23:07.412Z | CACHE_WRITE | cs_live_abcd | refused at 3rd retry"
+            "[ORACLE-CACHE-ALERT] ERROR | 2026-04-16T14:23:07.412Z | CACHE_WRITE | ijklmnop | refused at 3rd retry"
         );
         assert_eq!(alert.channel, Channel::Ops);
         let matter = alert.matter().unwrap();
         assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
-        assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "cs_live_abcd"));
+        assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "ijklmnop"));
         let followup = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session.followup(), "refused");
-        assert_eq!(followup.matter().unwrap().subject, "cs_live_abcd-followup");
+        assert_eq!(followup.matter().unwrap().subject, "ijklmnop-followup");
         let alert = Alert::dead_letter(&session, None, None, 4, "503");
         assert!(alert.line.contains("session_id=ijklmnop customer=NULL"), "{}", alert.line);
-        let slipped = Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop".to_owned() };
-        assert_eq!(slipped.logged(), "about session_id=cs_live_abcd");
+        let slipped =
+            Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop, and more".to_owned() };
+        assert_eq!(slipped.logged(), "about session_id=ijklmnop, and more");
         let slipped = Alert { channel: Channel::Ops, line: format!("about {}", session.followup().as_str()) };
-        assert_eq!(slipped.logged(), "about cs_live_abcd-followup");
+        assert_eq!(slipped.logged(), "about ijklmnop-followup");
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,
@@ -263,10 +273,18 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_alert_is_about_twelve_characters_of_it_are_told() {
+    fn a_subject_is_cut_and_a_session_shows_its_reference() {
         let now = Timestamp::from_millis(0);
         let alert = Alert::about("T", Severity::Critical, now, "OP", "cs_live_|abcd\nefghijkl", "a | b");
-        assert_eq!(alert.line, "[T] CRITICAL | 1970-01-01T00:00:00.000Z | OP | cs_live_abcd | a | b");
+        assert_eq!(alert.line, "[T] CRITICAL | 1970-01-01T00:00:00.000Z | OP | efghijkl | a | b");
         assert_eq!(alert.matter().unwrap().detail, "a | b");
+        for (subject, shown) in [
+            ("cs_live_abcdefghijklmnop-followup", "ijklmnop-followup"),
+            ("ijklmnop-followup", "ijklmnop-followup"),
+            ("a-function-with-a-long-name", "a-function-with-a"),
+        ] {
+            let alert = Alert::about("T", Severity::Warn, now, "OP", subject, "x");
+            assert_eq!(alert.matter().unwrap().subject, shown);
+        }
     }
 }

@@ -109,7 +109,10 @@ pub const PLACES: &[Place] = &[
         names: &["OpsTopic", "CriticalTopic", "AlertDeadLetters"],
         fate: Fate::HoldsNone("alerts: references and times"),
     },
-    Place { names: &["*Log"], fate: Fate::HoldsNone("twelve characters of a session id, times and codes") },
+    Place {
+        names: &["*Log"],
+        fate: Fate::HoldsNone("twelve characters or the reference of a session id, times and codes"),
+    },
     Place {
         names: &["the table's point-in-time recovery"],
         fate: Fate::Expires("earlier states of the table can be brought back for 35 days"),

@@ -74,14 +74,14 @@ impl SessionId {
     }
 
     /// The last 8 characters; for a follow-up, the last 8 of its session plus `-followup`. Customers, operators and
-    /// alerts that leave our account name a sale in this way. The whole id opens the verdict's page.
+    /// alerts name a sale in this way. The whole id opens the verdict's page.
     #[must_use]
     pub fn reference(&self) -> &str {
         let kept = if self.is_followup() { REFERENCE + FOLLOWUP.len() } else { REFERENCE };
         self.0.get(self.0.len().saturating_sub(kept)..).unwrap_or(&self.0)
     }
 
-    /// The first 12 characters, for logs and alerts.
+    /// The first 12 characters, for logs.
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)

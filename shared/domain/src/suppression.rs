@@ -38,10 +38,10 @@ impl Suppression {
         Self { window, sent: Vec::new() }
     }
 
-    /// Decides about an alert, and remembers it. An alert is held back when one of the same tag, operation and session
-    /// prefix was sent within the window before it and was at least as severe. A critical alert is held back only if
-    /// the detail is the same too: two sales may have the same first twelve characters in their ids, and the first
-    /// critical alert of each must be sent. Lines without an operation are always sent.
+    /// Decides about an alert, and remembers it. An alert is held back when one of the same tag, operation and subject
+    /// was sent within the window before it and was at least as severe. A critical alert is held back only if the detail
+    /// is the same too: each problem of a sale that needs an operator is sent. Lines without an operation are always
+    /// sent.
     pub fn decide(&mut self, alert: &Alert, now: Timestamp) -> Decision {
         self.sent.retain(|sent| now < sent.at.plus(self.window) && sent.at <= now);
         let Some(matter) = alert.matter() else { return Decision::Send };
@@ -108,7 +108,7 @@ mod tests {
         for other in [
             alert(Severity::Error, "CACHE_READ", "cs_live_abcdefgh", "x"),
             alert(Severity::Error, "CACHE_WRITE", "cs_live_abcdefgh", "x"),
-            alert(Severity::Error, "CACHE_READ", "cs_live_zzzzefgh", "x"),
+            alert(Severity::Error, "CACHE_READ", "cs_live_abcdzzzz", "x"),
             Alert::event("ORACLE-RESULT", Severity::Error, at(0), "CACHE_READ", &session, "x"),
         ] {
             assert_eq!(suppression.decide(&other, at(1)), Decision::Send, "{}", other.line);

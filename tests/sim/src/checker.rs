@@ -430,7 +430,7 @@ impl Checker {
             let left = if sale.is_erased() { state.traces(session, "") } else { Vec::new() };
             Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
             let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
-            let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.prefix());
+            let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.reference());
             // An alert that is saved with its sale is raised by the next worker.
             let alerts = state.alerts.iter().chain(&state.logged_alerts).chain(sale.alerts());
             let alerts = alerts.filter(|alert| reminds(&alert.line)).count();

@@ -118,13 +118,10 @@ impl Case<'_> {
         Rule::HumanTold.require(known, || format!("no alert names the sale ({what})"))
     }
 
-    /// Whether a line names the sale. A follow-up is named after the session that includes it.
+    /// Whether a line names the sale. A follow-up's reference begins with that of the session that includes it.
     fn is_named(&self, line: &str) -> bool {
         let session = self.sale.session_id();
-        let is_of_followup = line.contains(&format!("{}-followup", session.prefix()))
-            || line.contains(&format!("{}-followup", session.paid_session().reference()));
-        let is_named = line.contains(session.prefix()) || line.contains(session.reference());
-        is_named && is_of_followup == session.is_followup()
+        line.contains(session.reference()) && line.contains(session.followup().reference()) == session.is_followup()
     }
 
     /// On this list of a human's, with an alert.

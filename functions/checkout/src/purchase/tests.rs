@@ -77,7 +77,7 @@ fn each_tier_makes_a_session() {
         let body: Value = serde_json::from_str(reply.body()).unwrap();
         assert_eq!(
             body,
-            json!({ "url": "https://pay.example/cs_test_0001_created", "session_id": "cs_test_0001_created" })
+            json!({ "url": "https://pay.example/cs_test_0001_created_00000001", "session_id": "cs_test_0001_created_00000001" })
         );
         assert_eq!(world.state().created[0].tier, tier);
     }

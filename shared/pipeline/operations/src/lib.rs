@@ -15,6 +15,7 @@ pub mod list;
 pub mod quarantine;
 pub mod reattempt;
 pub mod redrive;
+pub mod reference;
 pub mod refunds;
 pub mod replies;
 pub mod send_again;

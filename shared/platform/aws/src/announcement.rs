@@ -67,7 +67,7 @@ pub(crate) fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
 }
 
 /// The key of an alert's row; `None` for lines without an operation, which are always sent. Critical alerts have one
-/// row per detail, as in [`domain::suppression`]: two sales may have the same first twelve characters in their ids.
+/// row per detail, as in [`domain::suppression`]: each problem of a sale that needs an operator is sent.
 #[must_use]
 pub(crate) fn key(alert: &Alert) -> Option<(String, Severity)> {
     let matter = alert.matter()?;
@@ -123,7 +123,7 @@ mod tests {
         let session = SessionId::parse("cs_live_abcdefgh").unwrap();
         let row =
             |severity, operation, detail| key(&Alert::cache(severity, at(0), operation, &session, detail)).unwrap();
-        assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, "[ORACLE-CACHE-ALERT]|CACHE_READ|cs_live_abcd");
+        assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, "[ORACLE-CACHE-ALERT]|CACHE_READ|abcdefgh");
         assert_eq!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Error, "CACHE_READ", "b").0);
         assert_ne!(row(Severity::Warn, "CACHE_READ", "a").0, row(Severity::Warn, "CACHE_WRITE", "a").0);
         assert_ne!(row(Severity::Critical, "CACHE_READ", "a").0, row(Severity::Critical, "CACHE_READ", "b").0);

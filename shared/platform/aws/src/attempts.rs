@@ -18,7 +18,7 @@ pub(crate) struct Step<'a> {
     pub(crate) name: &'static str,
     /// In the alert's operation field: `CACHE_READ`.
     pub(crate) operation: &'static str,
-    /// The session's prefix, or `-`.
+    /// The sale's reference, or another subject; `-` means none.
     pub(crate) subject: &'a str,
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     const PATIENCE: Patience =
         Patience { timeout: Duration::from_secs(2), retries: 3, delay: Duration::from_millis(500) };
-    const STEP: Step<'static> = Step { name: "sale read", operation: "CACHE_READ", subject: "cs_live_abcd" };
+    const STEP: Step<'static> = Step { name: "sale read", operation: "CACHE_READ", subject: "ijklmnop" };
 
     fn refused() -> Failure {
         Failure { cause: Cause::Refused(Some(500)), source: "down".into() }

@@ -282,14 +282,14 @@ impl S3Archive {
 impl VerdictArchive for S3Archive {
     async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError> {
         let body = serde_json::to_string(verdict).map_err(|error| storage("archive write", error))?;
-        let step = Step { name: "archive write", operation: "ARCHIVE_WRITE", subject: session.prefix() };
+        let step = Step { name: "archive write", operation: "ARCHIVE_WRITE", subject: session.reference() };
         self.0.put_new(step, &Self::key(session), &body).await.map(drop)
     }
 
     /// An archived verdict that cannot be read counts as missing, so that the customer is served by other means. It
     /// stays in place: an archived object is never replaced.
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
-        let step = Step { name: "archive read", operation: "ARCHIVE_READ", subject: session.prefix() };
+        let step = Step { name: "archive read", operation: "ARCHIVE_READ", subject: session.reference() };
         let Some(body) = self.0.get(step, &Self::key(session)).await? else { return Ok(None) };
         let verdict = serde_json::from_slice(&body).ok();
         if verdict.is_none() {
@@ -324,12 +324,12 @@ impl Quarantine for S3Quarantine {
     async fn hold(&self, session: &SessionId, held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
         // A second hold of one sale in the same millisecond can only be a repetition of the first.
         let key = format!("held/{}/{}.json", session.as_str(), held_at.as_millis());
-        let step = Step { name: "quarantine write", operation: "QUARANTINE_WRITE", subject: session.prefix() };
+        let step = Step { name: "quarantine write", operation: "QUARANTINE_WRITE", subject: session.reference() };
         self.0.put_new(step, &key, payload).await.map(drop)
     }
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
-        let step = Step { name: "quarantine read", operation: "QUARANTINE_READ", subject: session.prefix() };
+        let step = Step { name: "quarantine read", operation: "QUARANTINE_READ", subject: session.reference() };
         self.0.texts(step, &format!("held/{}/", session.as_str())).await
     }
 }

@@ -97,7 +97,7 @@ impl CacheEntries for DynamoSales {
     }
 
     async fn remove(&self, session: &SessionId) -> Result<bool, StorageError> {
-        let step = Step { name: "verdict removal", operation: "CACHE_WRITE", subject: session.prefix() };
+        let step = Step { name: "verdict removal", operation: "CACHE_WRITE", subject: session.reference() };
         let empty = removed(session, now());
         for look in 0..MOST_LOOKS {
             let found = self.get(step, &key(session, VERDICT)).await?;
@@ -112,7 +112,7 @@ impl CacheEntries for DynamoSales {
     }
 
     async fn remove_listed(&self, listed: &ListedEntry) -> Result<Removal, StorageError> {
-        let step = Step { name: "verdict removal", operation: "CACHE_WRITE", subject: listed.session.prefix() };
+        let step = Step { name: "verdict removal", operation: "CACHE_WRITE", subject: listed.session.reference() };
         let empty = removed(&listed.session, now());
         if self.put_removed(step, &empty, Some(listed.bytes), Some(&listed.place())).await? {
             return Ok(Removal::Gone);

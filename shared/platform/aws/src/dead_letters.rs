@@ -31,7 +31,7 @@ impl DeadLetters for S3DeadLetters {
     ) -> Result<(), StorageError> {
         // A redriven letter may become a dead letter again, at another time.
         let key = format!("dead-letters/{}/{}-{}.json", session.as_str(), letter.as_str(), died_at.as_millis());
-        let step = Step { name: "dead letter write", operation: "DEAD_LETTER_WRITE", subject: session.prefix() };
+        let step = Step { name: "dead letter write", operation: "DEAD_LETTER_WRITE", subject: session.reference() };
         self.0.put_new(step, &key, document).await.map(drop)
     }
 }

@@ -43,7 +43,7 @@ fn expiring(lifetime: Duration) -> (String, AttributeValue) {
 }
 
 fn step<'a>(name: &'static str, id: &'a RelayDraftId) -> Step<'a> {
-    Step { name, operation: "MAIL_DRAFT", subject: id.session.prefix() }
+    Step { name, operation: "MAIL_DRAFT", subject: id.session.reference() }
 }
 
 #[async_trait]
@@ -74,7 +74,7 @@ impl RelayDrafts for DynamoSales {
     }
 
     async fn link(&self, message: &str, session: &SessionId) -> Result<(), StorageError> {
-        let step = Step { name: "mail link write", operation: "MAIL_LINK", subject: session.prefix() };
+        let step = Step { name: "mail link write", operation: "MAIL_LINK", subject: session.reference() };
         let mut item = link_key(message);
         item.extend([("session".to_owned(), string(session.as_str())), expiring(LINK_LIFETIME)]);
         let put = || async {

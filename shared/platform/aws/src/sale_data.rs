@@ -63,7 +63,7 @@ impl StoredSaleData {
     }
 
     async fn items_in(&self, session: &SessionId, partition: AttributeValue) -> Result<Vec<Item>, StorageError> {
-        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
+        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.reference() };
         let (mut items, mut from): (Vec<Item>, Option<Item>) = (Vec::new(), None);
         loop {
             let query = || async {
@@ -82,7 +82,7 @@ impl StoredSaleData {
     }
 
     async fn remove_items(&self, session: &SessionId) -> Result<u64, StorageError> {
-        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.prefix() };
+        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.reference() };
         let items = self.items(session).await?;
         for item in &items {
             if text(item, "sk") == Some(VERDICT) {
@@ -109,7 +109,7 @@ fn key_of(item: &Item) -> Item {
 #[async_trait]
 impl SaleData for StoredSaleData {
     async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
-        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.prefix() };
+        let step = Step { name: "sale data read", operation: "ERASURE", subject: session.reference() };
         match self.find(store, session) {
             Lies::Table => Ok(self.items(session).await?.len() as u64),
             Lies::Bucket(bucket, prefix) => Ok(bucket.versions(step, &prefix).await?.len() as u64),
@@ -118,7 +118,7 @@ impl SaleData for StoredSaleData {
     }
 
     async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
-        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.prefix() };
+        let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.reference() };
         match self.find(store, session) {
             Lies::Table => self.remove_items(session).await,
             Lies::Bucket(bucket, prefix) => bucket.remove_versions(step, &prefix).await,

@@ -108,7 +108,7 @@ impl DynamoSales {
         match parse_sale(item) {
             Ok(sale) => Ok(sale),
             Err(error) => {
-                let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.prefix() };
+                let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.reference() };
                 self.connection.tell(step, Severity::Critical, "corrupt sale record: every step of it waits").await;
                 Err(storage("sale read", error))
             }
@@ -118,7 +118,7 @@ impl DynamoSales {
     /// Moves a corrupt entry to another key, so that the evidence is not overwritten and no later read finds it again
     /// (Cache Alert, invariant 7 and failure mode 4), and alerts.
     async fn quarantine(&self, session: &SessionId, corrupt: &Item) {
-        let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.prefix() };
+        let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.reference() };
         let aside = set_aside(session, corrupt, now());
         let moving = Step { name: "setting a corrupt entry aside", operation: "CACHE_WRITE", ..step };
         match self.put_aside(moving, &aside).await {
@@ -141,7 +141,7 @@ fn saved(write: Result<Write, StorageError>) -> Result<(), SaveError> {
 #[async_trait]
 impl SaleStore for DynamoSales {
     async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError> {
-        let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.prefix() };
+        let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.reference() };
         match self.get(step, &key(session, SALE)).await? {
             Some(item) => self.sale_of(session, &item).await.map(Some),
             None => Ok(None),
@@ -152,7 +152,7 @@ impl SaleStore for DynamoSales {
         &self,
         session: &SessionId,
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
-        let step = Step { name: "sale and verdict read", operation: "CACHE_READ", subject: session.prefix() };
+        let step = Step { name: "sale and verdict read", operation: "CACHE_READ", subject: session.reference() };
         let query = || async {
             let query = self.client().query().table_name(&self.table).key_condition_expression("pk = :pk");
             let query = query.expression_attribute_values(":pk", partition(session)).consistent_read(true);
@@ -173,7 +173,7 @@ impl SaleStore for DynamoSales {
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        let step = Step { name: "sale write", operation: "CACHE_WRITE", subject: sale.session_id().prefix() };
+        let step = Step { name: "sale write", operation: "CACHE_WRITE", subject: sale.session_id().reference() };
         let (token, version) = (self.randomness.token(), expected + 1);
         let (condition, values) = expects(expected);
         let write = Conditional { item: sale_item(sale, version, &token)?, condition, values, token: &token };
@@ -189,7 +189,7 @@ impl SaleStore for DynamoSales {
     }
 
     async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError> {
-        let step = Step { name: "follow-up write", operation: "CACHE_WRITE", subject: sale.session_id().prefix() };
+        let step = Step { name: "follow-up write", operation: "CACHE_WRITE", subject: sale.session_id().reference() };
         let token = self.token();
         let (condition, values) = expects(0);
         let write = Conditional { item: sale_item(sale, 1, &token)?, condition, values, token: &token };

@@ -19,7 +19,7 @@ pub struct DynamoSubmissions<'a>(pub &'a DynamoSales);
 impl Submissions for DynamoSubmissions<'_> {
     async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError> {
         let item = submission_item(session, submission);
-        let step = Step { name: "submission write", operation: "SUBMISSION_WRITE", subject: session.prefix() };
+        let step = Step { name: "submission write", operation: "SUBMISSION_WRITE", subject: session.reference() };
         let put = || async {
             self.0.client().put_item().table_name(self.0.table()).set_item(Some(item.clone())).send().await?;
             Ok(())
@@ -28,7 +28,7 @@ impl Submissions for DynamoSubmissions<'_> {
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError> {
-        let step = Step { name: "submission read", operation: "SUBMISSION_READ", subject: session.prefix() };
+        let step = Step { name: "submission read", operation: "SUBMISSION_READ", subject: session.reference() };
         let item = self.0.get(step, &key(session, SUBMISSION)).await?;
         let Some(item) = item else { return Ok(None) };
         let tier = text(&item, "tier").and_then(|key| Tier::parse(key).ok());

@@ -117,8 +117,9 @@ impl Payments for World {
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
         let write = self.boundary("payments.create_session", |state| {
             state.created.push(new.clone());
-            // The first twelve characters name a session in alerts, so they differ.
-            let id = format!("cs_test_{:04}_created", state.created.len());
+            // The first twelve characters name a session in logs and the last eight in alerts, so both differ.
+            let number = state.created.len();
+            let id = format!("cs_test_{number:04}_created_{number:08}");
             SessionId::parse(id.as_str()).map(|id| {
                 let url = format!("https://pay.example/{}", id.as_str());
                 CreatedCheckoutSession { id, url, amount_total: state.checkout_total }

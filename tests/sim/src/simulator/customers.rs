@@ -112,7 +112,7 @@ impl Simulator<'_> {
     fn arrive(&mut self, number: usize, attempt: u32) {
         let Some(customer) = self.customers.get(number) else { return };
         if customer.by_link {
-            if let Ok(id) = SessionId::parse(format!("cs_test_L{number:03}_payment_link")) {
+            if let Ok(id) = SessionId::parse(format!("cs_test_L{number:03}_payment_link_L{number:07}")) {
                 self.has_session(number, id);
             }
             return;
