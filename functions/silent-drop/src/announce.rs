@@ -1,25 +1,25 @@
 //! Announces one silent drop: records it, alerts operators, and mails the customer, once each.
 
-use audit::{AuditKey, Change, Context, Journal};
+use audit::{AuditKeys, Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
     mail::Letter,
     message::{self, Message},
-    ports::{Payments, Queue, Versioned},
+    ports::{Payments, Queue, SecretSource, Versioned},
     query,
     sale::{Charge, Fulfilment},
 };
-use runtime::Handled;
+use runtime::{Error, Handled};
 
-/// The ports that an announcement uses.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
+pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub payments: &'a dyn Payments,
     pub mails: &'a dyn Queue,
-    pub audit_key: &'a AuditKey,
+    pub audit_keys: &'a dyn SecretSource,
 }
 
 /// One notice, as the queue delivered it.
@@ -35,28 +35,23 @@ pub(crate) struct Notice {
 /// repeated notice does nothing (invariant 2). If a worker crashes, the next one starts over.
 ///
 /// # Errors
-/// [`StepError`]: the queue must deliver the notice again.
-pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, StepError> {
+/// [`StepError`], or an unreadable audit key: the queue must deliver the notice again.
+pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Error> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
-    if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) {
-        // The worker that sent this notice has not saved the sale yet.
+    if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) && sale.value.is_money_kept() {
+        // The worker that sent this notice has not saved the sale yet. After a refund, no worker ends a dead one's claim.
         return Ok(Handled::Later);
     }
     if !sale.value.is_drop_open() {
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    // Saved before anything can fail: from here on the deadlines function follows the sale up.
-    let sale =
-        if sale.version == 0 { journal.commit(sale, |_, _| Change::save(())).await?.unsettled().0 } else { sale };
-    let session = match ports.payments.session(&notice.session_id).await {
-        Ok(session) => session,
-        Err(error) => {
-            alert_unanswered(journal, sale, notice).await?;
-            return Err(error.into());
-        }
-    };
+    // Saved before anything can fail: from here on the deadlines function follows the sale up, and operators know of it
+    // even while Stripe does not answer or the audit key cannot be read.
+    let sale = alert_paid_event(journal, sale, notice).await?;
+    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
+    let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
     // A session that was not paid (invariant 1), or that is usable, is not a silent drop.
     let Some(unusable) = session.submission().err().filter(|_| sale.value.is_covered_by(&session)) else {
         // The signed event said otherwise. In doubt, a customer who may have paid is not dropped: the notice is
@@ -67,7 +62,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         journal.alerts.raise(alert).await;
         return Ok(Handled::Later);
     };
-    let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    let email_tag = session.email.as_ref().map(|address| audit_key.email_tag(address));
     let note = |sale: &mut Sale, now| note(sale, &session, unusable, email_tag.as_deref(), notice, now);
     let (sale, open) = journal.commit(sale, note).await?.unsettled();
     if !open {
@@ -85,19 +80,22 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     Ok(Handled::Done)
 }
 
-/// Alerts operators once that, according to the signed event, a customer paid and cannot be served. Operators know of
-/// the sale even while Stripe does not answer.
-async fn alert_unanswered(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
+/// Alerts operators once that, according to the signed event, a customer paid and cannot be served. The alert with the
+/// details follows when Stripe has answered.
+async fn alert_paid_event(
+    journal: Journal<'_>,
+    sale: Versioned<Sale>,
+    notice: &Notice,
+) -> Result<Versioned<Sale>, StepError> {
     let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
         Ok(_) => {
-            let detail = "paid without a usable tier or question, says Stripe's event; Stripe does not answer";
+            let detail = "paid without a usable tier or question, says Stripe's event";
             let alert = Alert::event("SILENT-DROP", Severity::Critical, now, "NOTICE", &notice.session_id, detail);
             Change::save(()).alerting(alert)
         }
         Err(_) => Change::nothing(()),
     };
-    journal.commit(sale, alert).await?.settle().await;
-    Ok(())
+    Ok(journal.commit(sale, alert).await?.settle().await.0)
 }
 
 /// Records the drop once, with its amount (invariant 7), and the paid event (Audit Trail, invariant 2) unless it was

@@ -6,4 +6,5 @@
 mod announce;
 mod handle;
 
-pub use handle::{Ports, handle};
+pub use announce::Ports;
+pub use handle::handle;

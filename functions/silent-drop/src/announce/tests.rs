@@ -1,5 +1,5 @@
 use super::*;
-use domain::{Channel, EmailAddress, PaymentStatus, Secret, mail::Mail, sale::Claimant};
+use domain::{Channel, EmailAddress, PaymentStatus, mail::Mail, money::Money, sale::Claimant};
 use testkit::{Fault, Plan, World, run, sale::WithField};
 
 fn session(email: Option<&str>) -> CheckoutSession {
@@ -26,10 +26,10 @@ fn world(session: CheckoutSession) -> World {
     world
 }
 
-fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
-    let key = AuditKey::new("v1", Secret::new("k".repeat(32)));
+fn deliver(world: &World) -> Option<Result<Handled, Error>> {
+    let audit_keys = world.secret(&format!(r#"{{"current":"v1","keys":{{"v1":"{}"}}}}"#, "k".repeat(32)));
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    let ports = Ports { journal, payments: world, mails: world, audit_key: &key };
+    let ports = Ports { journal, payments: world, mails: world, audit_keys: &audit_keys };
     let received_at = Timestamp::from_seconds(1_800_000_000);
     let session_id = SessionId::parse("cs_test_dropped_1234").unwrap();
     run(announce(ports, &Notice { session_id, received_at }))
@@ -45,8 +45,9 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     let world = world(session(Some("someone@example.com")));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
     let state = world.state();
-    assert_eq!((state.alerts.len(), state.alerts[0].channel), (1, Channel::Critical));
-    let line = &state.alerts[0].line;
+    assert_eq!(state.alerts.iter().map(|alert| alert.channel).collect::<Vec<_>>(), [Channel::Critical; 2]);
+    assert!(state.alerts[0].line.contains("says Stripe's event"), "{}", state.alerts[0].line);
+    let line = &state.alerts[1].line;
     assert!(line.starts_with("[SILENT-DROP] session=ped_1234 tier=\"premium\" query_len=12 email=hmac"));
     assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
     assert!(matches!(state.queue[0].0, Message::Mail { letter: Letter::SilentDrop, .. }));
@@ -62,7 +63,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
 fn a_drop_without_an_address_is_alerted_too() {
     let world = world(session(None));
     deliver(&world).unwrap().unwrap();
-    assert!(world.state().alerts[0].line.contains("email=NULL"));
+    assert!(world.state().alerts[1].line.contains("email=NULL"));
 }
 
 /// Invariant 2, verification criterion 4.
@@ -73,7 +74,7 @@ fn a_second_notice_does_nothing() {
         deliver(&world).unwrap().unwrap();
     }
     let state = world.state();
-    assert_eq!((state.alerts.len(), state.queue.len(), state.log.len()), (1, 1, 2));
+    assert_eq!((state.alerts.len(), state.queue.len(), state.log.len()), (2, 1, 2));
 }
 
 /// The verdict function sends the notice a moment before it saves the sale.
@@ -96,7 +97,21 @@ fn a_notice_that_overtakes_its_worker_comes_again() {
         .values_mut()
         .for_each(|(sale, _)| *sale = sale.with("fulfilment", Fulfilment::Unusable { at: sale.received_at() }));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
-    assert_eq!((world.state().alerts.len(), 1), (1, 1));
+    assert_eq!(world.state().alerts.len(), 2);
+}
+
+/// The worker died, and then the money went back: nobody continues the sale, so its notice must not wait for a worker.
+#[test]
+fn a_notice_ends_when_the_money_went_back_during_its_workers_claim() {
+    let world = world(session(None));
+    let id = SessionId::parse("cs_test_dropped_1234").unwrap();
+    let now = Timestamp::from_seconds(1_800_000_000);
+    let mut sale = Sale::ordered(id.clone(), now);
+    sale.claim("worker", Claimant::Customer, now, std::time::Duration::from_secs(200));
+    let refunded = Money::Refunded { at: now };
+    world.state().sales.insert(id, (sale.with("money", refunded), 1));
+    assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
+    assert!(world.state().alerts.is_empty() && world.state().queue.is_empty());
 }
 
 /// Invariant 1.
@@ -112,7 +127,43 @@ fn nothing_happens_for_who_has_not_paid_and_for_a_usable_session() {
         assert!(state.queue.is_empty() && state.log.is_empty());
         // It stays on the list of sales in work: a signed event said that it was paid.
         assert!(state.sales.values().all(|(sale, _)| matches!(sale.fulfilment(), Fulfilment::Ordered { .. })));
-        assert!(!state.alerts[0].line.contains("query_len"), "operators hear of a doubt, not of a drop");
+        let lines: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
+        assert!(
+            lines[0].contains("says Stripe's event") && lines[1].contains("is not paid, or is usable"),
+            "{lines:?}"
+        );
+        assert!(!lines.iter().any(|line| line.contains("query_len")), "operators hear of a doubt, not of a drop");
+    }
+}
+
+/// Operators know of the drop before anything else is asked, once, whatever is down: Stripe hangs until the process is
+/// killed, Stripe answers with an error, or the audit key cannot be read.
+#[test]
+fn a_drop_is_alerted_before_stripe_or_the_audit_key_answers() {
+    for (asked, fault) in [
+        ("payments.session", Fault::CrashBefore),
+        ("payments.session", Fault::Fail),
+        ("secrets.document", Fault::CrashBefore),
+        ("secrets.document", Fault::Fail),
+    ] {
+        let what = format!("{asked}: {fault:?}");
+        let world = world(session(Some("someone@example.com")));
+        world.plan(Plan::none().whenever(asked, fault));
+        for _ in 0..3 {
+            assert!(!matches!(deliver(&world), Some(Ok(_))), "{what}");
+            let state = world.state();
+            let lines: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
+            assert_eq!(lines.len(), 1, "{what}: {lines:?}");
+            assert!(
+                lines[0].starts_with("[SILENT-DROP] CRITICAL | ") && lines[0].contains("| ped_1234 |"),
+                "{lines:?}"
+            );
+        }
+        world.plan(Plan::none());
+        assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done, "{what}");
+        let state = world.state();
+        assert_eq!((state.alerts.len(), state.queue.len()), (2, 1), "{what}");
+        assert!(state.alerts[1].line.contains("amount=100_CAD"), "{}", state.alerts[1].line);
     }
 }
 
