@@ -43,6 +43,22 @@ fn a_blip_of_the_model_costs_seconds() {
     assert!(!sim.world.state().alerts.iter().any(|alert| alert.line.contains("CRITICAL")), "nobody need act");
 }
 
+/// The first model asks for a minute, and the next one fails meanwhile: the first is asked again after the minute, not
+/// after the table's 15 seconds.
+#[test]
+fn a_vendors_delay_outlasts_the_failure_of_the_next_model() {
+    let mut sim = bought([Err(ModelError::Throttled(Duration::from_secs(60))), down(), down(), good()]);
+    let began = sim.now();
+    assert_eq!(sim.step(), Some(false));
+    let next = sim.sale().unavailable_until().unwrap();
+    assert_eq!(next, began.plus(Duration::from_secs(60)));
+    sim.drain();
+    assert!(sim.now() >= next);
+    let asked: Vec<String> = sim.world.state().prompts.iter().map(|(model, _)| model.clone()).collect();
+    assert_eq!(asked, ["model-a", "model-b", "model-b", "model-a"]);
+    assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
+}
+
 /// A reply that is not a verdict fails one call; the sale fails only after the last entry of the retry table.
 #[test]
 fn only_after_the_tables_end_is_a_sale_before_a_human() {

@@ -85,6 +85,45 @@ async fn a_refused_key_ends_no_sale() {
     }
 }
 
+/// Gemini's 429 with a delay: the next model serves at once; if it fails, the first one is not asked again before the
+/// delay is over.
+#[tokio::test]
+async fn a_throttled_model_is_left_alone_for_the_delay_that_it_asks_for() {
+    let throttled = |delay: &str| {
+        let info = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay });
+        let error =
+            json!({ "code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED", "details": [info] });
+        json!({ "status": 429, "body": { "error": error } })
+    };
+    let world = World::alone().await;
+    let sale = buy_with(&world, "quick", json!([throttled("36s")])).await;
+    is_delivered_after(&world, &sale, 2).await;
+    let calls = world.calls("gemini", sale.mark()).await;
+    assert_ne!(calls[0]["path"], calls[1]["path"], "the next model serves");
+    drop(world);
+
+    let world = World::alone().await;
+    let down = json!({ "status": 503 });
+    let sale = buy_with(&world, "quick", json!([throttled("30s"), down, down])).await;
+    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
+    let calls = world.calls("gemini", sale.mark()).await;
+    assert_eq!(calls[0]["path"], calls[3]["path"]);
+    let records = world.records(&sale.session).await;
+    let failed = records.iter().find(|record| record["source"] == "webhook").expect("a record");
+    let (at, next) = (failed["timestamp"].as_str(), failed["details"]["next_attempt_at"].as_str());
+    let seconds =
+        |text: Option<&str>| domain::Timestamp::parse(text.expect("a time")).expect("a time").as_millis() / 1000;
+    assert!(seconds(next) - seconds(at) > 20, "not the table's 15 seconds: {failed}");
+}
+
+/// A malformed reply is the failure of one call.
+#[tokio::test]
+async fn a_malformed_reply_is_asked_for_again() {
+    let world = World::alone().await;
+    let sale = buy_with(&world, "quick", json!([{ "text": "", "finish_reason": "MALFORMED_RESPONSE" }])).await;
+    is_delivered_after(&world, &sale, 2).await;
+}
+
 /// During the retries the page says so.
 #[tokio::test]
 async fn the_page_says_that_the_verdict_is_tried_again() {

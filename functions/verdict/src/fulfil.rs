@@ -12,7 +12,7 @@ use domain::{
     alert::Severity,
     message::OrderedBy,
     ports::{CacheEntry, Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
-    retry::RetryTable,
+    retry::{FailedAttempt, RetryTable},
     sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, NotPaid, Refused},
     smoke::SmokeSessions,
 };
@@ -263,12 +263,12 @@ async fn fail<'a>(
     sale: Versioned<Sale>,
     bought: &Bought,
     context: &Context,
-    Failure { reason, is_ours }: Failure,
+    Failure { reason, is_ours, not_before }: Failure,
 ) -> Result<Ended<'a>, StepError> {
     let (table, fraction) = (table(settings, order), ports.generate.randomness.fraction());
     let fail = |sale: &mut Sale, now| {
-        let owner = &order.message_id;
-        let failed = sale.model_failed(owner, &bought.purchase, &reason, &table, fraction, now);
+        let (owner, attempt) = (&order.message_id, FailedAttempt { reason: &reason, not_before });
+        let failed = sale.model_failed(owner, &bought.purchase, attempt, &table, fraction, now);
         let (severity, detail) = match &failed {
             Ok(Event::ModelFailed { failures, due, .. }) => {
                 let severity = if is_ours { Severity::Critical } else { Severity::Error };

@@ -85,6 +85,15 @@ impl RetryTable {
     }
 }
 
+/// A failed attempt at a verdict.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedAttempt<'a> {
+    /// The reason, for operators.
+    pub reason: &'a str,
+    /// The end of the delay that a vendor asked for.
+    pub not_before: Option<Timestamp>,
+}
+
 /// The wait of a sale for the model so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelWait {

@@ -4,7 +4,7 @@ use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, R
 use crate::{
     Colour, Tier, Timestamp, Unusable,
     mail::{Letter, Mail},
-    retry::{ModelWait, RetryTable},
+    retry::{FailedAttempt, ModelWait, RetryTable},
     sale::event::Charge,
     verdict::{Comparison, Divergence},
 };
@@ -181,8 +181,9 @@ impl Sale {
         is_free && self.is_money_kept()
     }
 
-    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table; after the last one the
-    /// sale has failed. `fraction`, a random number from 0 to 1, is for the jitter.
+    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table, but not before the end of
+    /// a vendor's delay; after the last one the sale has failed. `fraction`, a random number from 0 to 1, is for the
+    /// jitter.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -190,7 +191,7 @@ impl Sale {
         &mut self,
         owner: &str,
         purchase: &Purchase,
-        reason: &str,
+        FailedAttempt { reason, not_before }: FailedAttempt<'_>,
         table: &RetryTable,
         fraction: f64,
         now: Timestamp,
@@ -203,6 +204,7 @@ impl Sale {
         let Some(due) = table.wait_after(failures, fraction).filter(|_| !is_over).map(|wait| now.plus(wait)) else {
             return Ok(self.give_up(reason.to_owned(), now));
         };
+        let due = not_before.map_or(due, |end| due.max(end));
         self.fulfilment = Fulfilment::Ordered { at: now };
         self.unavailable_until = Some(due);
         Ok(Event::ModelFailed { reason: reason.to_owned(), failures, due })

@@ -5,7 +5,7 @@ use crate::{
     inbox::MAX_REPLIES,
     mail::{Failure, MailSchedule, Next},
     operator::Operator,
-    retry::RetryTable,
+    retry::{FailedAttempt, RetryTable},
     verdict::Comparison,
 };
 
@@ -278,7 +278,7 @@ fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
     let mut waits = Vec::new();
     while !matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
         assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
-        let event = sale.model_failed("a", &bought(), "503", &table, 0.0, now).unwrap();
+        let event = sale.model_failed("a", &bought(), failed_until(None), &table, 0.0, now).unwrap();
         let Event::ModelFailed { due, .. } = event else { break };
         waits.push(due.since(now).as_secs());
         assert!(sale.is_tried_again() && !sale.needs_order(due.plus(Duration::from_secs(1)).min(at(59))));
@@ -290,6 +290,21 @@ fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
     assert!((sale.unavailable_until, &sale.model_wait) == (None, &None));
     sale.reattempt(&Operator::parse("dana", None).unwrap(), false, now).unwrap();
     assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+}
+
+fn failed_until(not_before: Option<Timestamp>) -> FailedAttempt<'static> {
+    FailedAttempt { reason: "503", not_before }
+}
+
+/// A vendor's delay that is longer than the table's wait is kept, and a shorter one changes nothing.
+#[test]
+fn a_failed_attempt_is_repeated_no_earlier_than_the_vendor_asked_for() {
+    for (not_before, expected) in [(None, 15), (Some(at(5)), 15), (Some(at(60)), 60)] {
+        let (mut sale, table) = (sale(), RetryTable::standard());
+        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+        sale.model_failed("a", &bought(), failed_until(not_before), &table, 0.0, at(0)).unwrap();
+        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
+    }
 }
 
 /// An open circuit is not a failure of the sale, but a sale does not wait for it for ever.

@@ -42,11 +42,22 @@ pub struct Failure {
     pub reason: String,
     /// Whether the vendor refused our key: our own outage, which ends only when an operator acts.
     pub is_ours: bool,
+    /// The end of the delay that a vendor asked for: no model is to be called before it.
+    pub not_before: Option<Timestamp>,
 }
 
 impl NoVerdict {
     fn failed(reason: String) -> Self {
-        Self::Failed(Failure { reason, is_ours: false })
+        Self::Failed(Failure { reason, is_ours: false, not_before: None })
+    }
+
+    /// The same, with no call before the end of a vendor's delay.
+    fn not_before(self, end: Option<Timestamp>) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(Failure { not_before: end, ..failure }),
+            Self::CircuitOpen(until) => Self::CircuitOpen(end.map_or(until, |end| end.max(until))),
+            Self::Refused(_) | Self::NotReady(_) => self,
+        }
     }
 
     /// What an error means for the sale: a refused question ends the sale, any other error ends the call only.
@@ -55,7 +66,7 @@ impl NoVerdict {
         match error {
             ModelError::NotReady(source) => Self::NotReady(source.to_string()),
             ModelError::BadRequest(_) | ModelError::NoVerdict(_) => Self::Refused(reason),
-            ModelError::Unauthorized(_) => Self::Failed(Failure { reason, is_ours: true }),
+            ModelError::Unauthorized(_) => Self::Failed(Failure { reason, is_ours: true, not_before: None }),
             ModelError::Timeout
             | ModelError::Network(_)
             | ModelError::Unavailable(_)
@@ -75,7 +86,8 @@ impl NoVerdict {
 /// The next model of the list serves when a model does not exist (any more), which costs no attempt. It also serves
 /// immediately when a model is throttled or its quota is used up, for the last attempt when a model fails otherwise,
 /// and when a model's circuit is open. A delay that a vendor asks for is never shortened: if it is longer than our own
-/// longest wait, the call ends and the order waits (infra/decisions/models.md).
+/// longest wait, the call ends and the order waits, also when the next model failed meanwhile
+/// (infra/decisions/models.md).
 ///
 /// A reply that is not JSON, or that passes the crosscheck but leaves a field empty that the tier sells, is requested
 /// once more with a stricter instruction, within the limit of attempts (GAP-02E; infra/decisions/crosscheck.md). A
@@ -92,13 +104,26 @@ pub async fn generate(
     query: &Query,
     background: Background<'_>,
 ) -> Generated {
+    let mut models = Candidates { rest: policy.models.iter(), closed_until: None, throttled_until: None };
+    let generated = ask(ports, policy, session, tier, query, background, &mut models).await;
+    Generated { verdict: generated.verdict.map_err(|none| none.not_before(models.throttled_until)), ..generated }
+}
+
+async fn ask(
+    ports: Ports<'_>,
+    policy: &Policy,
+    session: &SessionId,
+    tier: Tier,
+    query: &Query,
+    background: Background<'_>,
+    models: &mut Candidates<'_>,
+) -> Generated {
     let mut generated = Generated {
         verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
     };
-    let mut models = Candidates { rest: policy.models.iter(), closed_until: None };
     let Some((mut model, mut admitted)) = models.next(ports, policy, session).await else {
         generated.verdict = models.none_left(generated.verdict);
         return generated;
@@ -143,6 +168,9 @@ pub async fn generate(
         };
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
         generated.verdict = Err(NoVerdict::of(&error));
+        if let ModelError::Throttled(delay) = &error {
+            models.is_throttled(ports.clock.now().plus(*delay));
+        }
         if !error.is_retriable() {
             guard::ended(ports, policy, session, model, &error).await;
         }
@@ -159,8 +187,7 @@ pub async fn generate(
             None
         };
         if let Some(until) = reopened {
-            let asked_for = if let ModelError::Throttled(delay) = &error { *delay } else { Duration::ZERO };
-            models.is_closed(until.max(ports.clock.now().plus(asked_for)));
+            models.is_closed(until);
             let Some(next) = models.next(ports, policy, session).await else {
                 generated.verdict = models.none_left(generated.verdict);
                 return generated;
@@ -228,6 +255,8 @@ struct Candidates<'a> {
     rest: std::slice::Iter<'a, String>,
     /// When the first of the open circuits may be tried.
     closed_until: Option<Timestamp>,
+    /// When the delay of every throttled model is over. A retry begins with the first model again, whichever it was.
+    throttled_until: Option<Timestamp>,
 }
 
 impl<'a> Candidates<'a> {
@@ -247,6 +276,10 @@ impl<'a> Candidates<'a> {
 
     fn is_closed(&mut self, until: Timestamp) {
         self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
+    }
+
+    fn is_throttled(&mut self, until: Timestamp) {
+        self.throttled_until = self.throttled_until.max(Some(until));
     }
 
     /// The reason why no model is left: the open circuits, or the earlier result.

@@ -146,8 +146,12 @@ impl SmokeSessions for World {
     }
 }
 
+/// The delay that a throttled model asks for.
+const MODEL_DELAY: Duration = Duration::from_secs(20);
+
 fn model_trouble(trouble: Trouble) -> ModelError {
     match trouble {
+        Trouble::Refused(429) => ModelError::Throttled(MODEL_DELAY),
         Trouble::Failed => ModelError::Timeout,
         Trouble::Refused(404) => ModelError::UnknownModel,
         Trouble::Refused(400) => ModelError::BadRequest(400),

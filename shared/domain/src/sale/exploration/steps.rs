@@ -7,7 +7,7 @@ use crate::{
     mail::{Failure, Found, MailSchedule},
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     operator::Operator,
-    retry::RetryTable,
+    retry::{FailedAttempt, RetryTable},
 };
 
 /// The component or person that makes a transition.
@@ -100,6 +100,8 @@ fn operator() -> Operator {
     Operator::parse("o", None).unwrap()
 }
 
+const FAILED: FailedAttempt<'_> = FailedAttempt { reason: "", not_before: None };
+
 fn failure(retriable: bool, may_have_gone: bool) -> Failure {
     Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone }
 }
@@ -149,10 +151,10 @@ pub(super) fn steps() -> Vec<Step> {
             sale.model_unavailable(None, SOON, &RetryTable::standard(), NOW).is_ok()
         }),
         held_step("model_failed", Actor::Verdict, EVERYWHERE, |sale, by| {
-            sale.model_failed(by, &bought(), "", &RetryTable::standard(), 0.0, NOW).is_ok()
+            sale.model_failed(by, &bought(), FAILED, &RetryTable::standard(), 0.0, NOW).is_ok()
         }),
         held_step("model_failed (last)", Actor::Verdict, &[Delivery], |sale, by| {
-            sale.model_failed(by, &bought(), "", &RetryTable::none(), 0.0, NOW).is_ok()
+            sale.model_failed(by, &bought(), FAILED, &RetryTable::none(), 0.0, NOW).is_ok()
         }),
         held_step("ready", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.ready(by, &bought(), Colour::Green, "", NOW).is_ok()

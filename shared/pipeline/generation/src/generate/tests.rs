@@ -184,10 +184,30 @@ fn a_delay_is_never_cut_short() {
     let long = world();
     let waits = generated(&long, [throttled(36), throttled(120)]);
     assert_eq!(waits.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_120))));
+    let unlike = world();
+    let waits = generated(&unlike, [throttled(120), throttled(36)]);
+    assert_eq!(waits.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_120))), "the first is asked first");
     let short = world();
     assert!(generated(&short, [throttled(36), throttled(5), good()]).verdict.is_ok());
     assert_eq!(models_asked(&short), ["model-a", "model-b", "model-b"]);
     assert!(short.state().now >= Timestamp::from_seconds(1_005).as_millis(), "five seconds at least");
+}
+
+/// The next model fails while the first one's delay runs: the retry, which begins with the first model, waits for it.
+#[test]
+fn a_delay_outlasts_the_failure_of_the_next_model() {
+    let throttled = || Err(ModelError::Throttled(Duration::from_secs(60)));
+    let down = || Err(ModelError::Unavailable(503));
+    let world = world();
+    let failed = generated(&world, [throttled(), down(), down()]);
+    assert_eq!(models_asked(&world), ["model-a", "model-b", "model-b"]);
+    let Err(NoVerdict::Failed(failure)) = failed.verdict else { panic!("{:?}", failed.verdict) };
+    assert_eq!(failure.not_before, Some(Timestamp::from_seconds(1_060)));
+    let probed = self::world();
+    open_circuit(&probed, "model-b");
+    let closed = generated(&probed, [throttled(), down()]);
+    let Err(NoVerdict::CircuitOpen(until)) = closed.verdict else { panic!("{:?}", closed.verdict) };
+    assert!(until >= Timestamp::from_seconds(1_060), "{until}");
 }
 
 /// The half-open call is made once, and its failure counts for the circuit, not for the sale: the next model serves, or
