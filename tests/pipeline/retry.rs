@@ -156,6 +156,32 @@ fn a_table_outage_serves_verdicts_from_the_archive() {
     assert_eq!(sim.page().unwrap().status(), 503);
 }
 
+/// A queue refuses everything for hours, and the sale is ordered and nothing more: one alert names it, and it continues
+/// as soon as the queue takes its message.
+#[test]
+fn a_queue_that_refuses_everything_for_hours_is_alerted_once_by_the_name_of_the_sale() {
+    let mut sim = Simulator::new("quick");
+    sim.world.state().answers = [good()].into();
+    sim.world.plan(Plan::none().whenever("queue.send", Fault::Fail));
+    sim.page();
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ordered { .. }), "{:?}", sim.sale());
+    for _ in 0..60 {
+        sim.world.advance(Duration::from_secs(300));
+        sim.deadlines();
+    }
+    let state = sim.world.state();
+    let refused = state.alerts.iter().filter(|alert| alert.line.contains("a queue does not take its messages"));
+    let lines: Vec<String> = refused.map(|alert| alert.line.clone()).collect();
+    drop(state);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(&format!("| {} |", sim.session.reference())), "{lines:?}");
+    sim.world.plan(Plan::none());
+    sim.world.advance(Duration::from_secs(300));
+    sim.deadlines();
+    sim.drain();
+    assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
+}
+
 #[test]
 fn a_silent_drop_is_alerted_although_stripe_does_not_answer() {
     let mut sim = Simulator::new("no such tier");
