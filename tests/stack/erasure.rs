@@ -2,6 +2,7 @@
 //! still arrive do not bring the sale back.
 
 use crate::{
+    inbox::Watched,
     operators::{decide, oracle},
     world::{Sale, World},
 };
@@ -77,6 +78,26 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
     assert!(row["fulfilment"]["removed_at"].is_i64(), "{row}");
     assert!(world.records(&sale.session).await.iter().any(|record| record["event"] == "erasure"));
     assert_eq!(world.verdict(&other.session).await.status, 200, "no other sale is touched");
+}
+
+/// A reply and its acknowledgement contain the sender's address and subject: the mailbox keeps neither.
+#[tokio::test]
+async fn a_reply_and_its_acknowledgement_are_forgotten_too() {
+    let watched = Watched::seeded().await;
+    let world = &watched.world;
+    let sale = world.buy("quick").await;
+    world.delivered(&sale).await;
+    let mail = world.mails(&sale.email).await.pop().expect("the verdict's mail");
+    let answers = json!({ "In-Reply-To": mail["internet_message_id"] });
+    watched.put(json!({ "from": sale.email, "subject": "Re: x", "headers": answers })).await;
+    watched.look().await;
+    assert_eq!(world.mails(&sale.email).await.len(), 2, "the verdict and the acknowledgement");
+    assert_eq!(kept(world, &sale)["mailbox"], 3, "both, and the reply");
+    let (code, text) = decide(world, &["erase", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    let after = kept(world, &sale);
+    assert!(Store::ALL.iter().all(|store| after[store.as_str()] == 0), "{after}");
+    assert_eq!(traces(world, &sale).await, [""; 0]);
 }
 
 #[tokio::test]

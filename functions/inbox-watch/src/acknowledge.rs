@@ -10,7 +10,7 @@ use crate::{
 };
 use audit::Noted;
 use domain::{
-    EmailAddress,
+    EmailAddress, SessionId,
     alert::Severity,
     inbox::Acknowledgement,
     mail::Draft,
@@ -26,8 +26,9 @@ impl Watch<'_> {
         to: EmailAddress,
         subject: &str,
         body: String,
+        session: Option<SessionId>,
     ) -> Result<(), WatchError> {
-        let mail = Acknowledgement { to, subject: answer::subject(subject), body };
+        let mail = Acknowledgement { to, subject: answer::subject(subject), body, session };
         let draft = match self.ports.inbox.create_acknowledgement(&mail).await {
             Ok(draft) => draft,
             Err(error @ MailError::Throttled(_)) => return Err(error.into()),

@@ -15,8 +15,8 @@ use serde_json::json;
 
 /// What a message answers.
 pub(crate) enum Linked {
-    /// A mail of a known sale. A reply that asks for a follow-up has a specific answer.
-    Sale(Option<String>),
+    /// A mail of this sale. A reply that asks for a follow-up has a specific answer.
+    Sale(SessionId, Option<String>),
     /// A mail about a Bridge, and its thread has the text.
     Bridge,
     /// Nothing that is known.
@@ -48,7 +48,7 @@ impl Watch<'_> {
         };
         let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
         // A specific answer is given once per kind, and the sale's list of replies counts it.
-        Ok(Linked::Sale(asked.answer.filter(|_| is_kept || asked.is_crisis)))
+        Ok(Linked::Sale(session, asked.answer.filter(|_| is_kept || asked.is_crisis)))
     }
 
     /// The sale whose mail a message replies to. The mailbox knows the mails that it has sent; those that were sent
@@ -120,7 +120,7 @@ fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<bool> {
     }
     let what_to_do = if kept { "oracle replies show" } else { "which keeps no more of them: look into the inbox" };
     let detail = format!("a reply to a mail of {}: {what_to_do}", sale.session_id().reference());
-    // The alert's subject is the reply's digest: two sales can have equal prefixes, and equal alerts are sent at most
-    // once a minute.
+    // The alert's subject is the reply's digest: alerts with the same subject are sent at most once a minute, and a sale
+    // may have several replies.
     change.alerting(alert(Severity::Warn, now, "REPLY", &message, &detail))
 }

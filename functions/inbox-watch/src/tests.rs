@@ -206,6 +206,7 @@ fn a_message_is_told_linked_acknowledged_and_recorded() {
     let state = world.state();
     assert_eq!(state.broadcasts, ["Incoming: from buyer@example.com — subject: Hello"]);
     assert_eq!((state.sent.len(), state.sent[0].1.subject.as_str()), (1, "Re: Hello"));
+    assert_eq!(state.acknowledged.get(&state.sent[0].0.id), Some(&session()), "an erasure of the sale finds it");
     let sale = &state.sales[&session()].0;
     assert_eq!(sale.open_work().map(|open| open.work), Some(Work::Reply));
     assert_eq!((sale.replies().len(), sale.replies()[0].from_buyer), (1, Some(true)));
@@ -282,6 +283,7 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
         look(&world, "a").unwrap().unwrap();
     }
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
+    assert!(world.state().acknowledged.is_empty(), "it names no sale");
     assert_eq!(told_of(&world, "could not be found out whether a message answers a sale's mail"), 1);
     assert!(memory(&world).at_hand.is_empty());
 }

@@ -205,10 +205,10 @@ impl Watch<'_> {
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
         // Only a person's message is linked: an out-of-office reply is no work for an operator.
-        let mut answer = None;
+        let (mut session, mut answer) = (None, None);
         if !at_hand.unlinked {
             match self.link(id, &message, &address).await? {
-                Linked::Sale(asked) => answer = asked,
+                Linked::Sale(of, asked) => (session, answer) = (Some(of), asked),
                 Linked::Bridge => {}
                 Linked::Nothing => self.inquire(id, &address).await?,
             }
@@ -221,7 +221,7 @@ impl Watch<'_> {
         match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, is_counted, now))).await? {
             Claimed::Granted => {
                 let body = answer.unwrap_or_else(|| answer::BODY.to_owned());
-                self.acknowledge(id, address, &message.subject, body).await
+                self.acknowledge(id, address, &message.subject, body, session).await
             }
             Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
             Claimed::Full => {

@@ -1,6 +1,6 @@
 //! The messages in the oracle's own mailbox, including customers' replies.
 
-use crate::{EmailAddress, Timestamp};
+use crate::{EmailAddress, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -197,6 +197,8 @@ pub struct Acknowledgement {
     pub subject: String,
     /// The body, plain text.
     pub body: String,
+    /// The sale whose mail the message answers, if it is known: an erasure of the sale removes the acknowledgement too.
+    pub session: Option<SessionId>,
 }
 
 /// A message with its text, for an operator: fetched on demand, not stored, and not printable by accident.

@@ -73,6 +73,7 @@ impl Inbox for World {
             }
             state.acknowledgements += 1;
             let draft = Draft { id: format!("ack-{number}"), internet_message_id: format!("<ack-{number}@mail>") };
+            state.acknowledged.extend(mail.session.clone().map(|session| (draft.id.clone(), session)));
             let session = SessionId::parse("cs_acknowledgement").map_err(|_| MailError::Rejected)?;
             let (to, subject) = (mail.to.expose().to_owned(), mail.subject.clone());
             let letter = Delivered { session, to, subject, body: mail.body.clone() };

@@ -218,6 +218,8 @@ pub struct State {
     pub conversations: BTreeMap<String, SessionId>,
     /// The number of created drafts of acknowledgements.
     pub acknowledgements: u32,
+    /// The sales that drafts of acknowledgements name to the mailbox.
+    pub acknowledged: BTreeMap<String, SessionId>,
     /// Lines of alerts.
     pub broadcasts: Vec<String>,
     pub paused: Vec<Duration>,

@@ -33,6 +33,7 @@ impl State {
             removed_mails,
             inbox,
             conversations,
+            acknowledged,
             // These are no messages of ours.
             put_aside: _,
             // These have a sale's id and no text.
@@ -113,7 +114,8 @@ impl State {
         let is_relayed = |draft: &Draft| relay_claims.iter().any(|(id, _)| id.draft() == *draft);
         let in_mailbox = |(draft, letter): &&(Draft, Delivered)| {
             let is_kept = !is_relayed(draft);
-            is_kept && (letter.session == *session || shows(letter)) && !removed_mails.contains(&draft.id)
+            let is_of_sale = letter.session == *session || acknowledged.get(&draft.id) == Some(session);
+            is_kept && (is_of_sale || shows(letter)) && !removed_mails.contains(&draft.id)
         };
         let answers = inbox.iter().any(|unread| {
             let conversation = unread.message.conversation.as_ref();

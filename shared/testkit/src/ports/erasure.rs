@@ -28,9 +28,11 @@ fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
 }
 
 fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
-    let drafts = state.drafts.values().filter(|(_, letter)| letter.session == *session).map(|(draft, _)| &draft.id);
-    let is_kept =
-        |(draft, letter): &&(Draft, Delivered)| letter.session == *session && RelayDraftId::of(draft).is_none();
+    let is_of_sale = |(draft, letter): &&(Draft, Delivered)| {
+        letter.session == *session || state.acknowledged.get(&draft.id) == Some(session)
+    };
+    let drafts = state.drafts.values().filter(is_of_sale).map(|(draft, _)| &draft.id);
+    let is_kept = |sent: &&(Draft, Delivered)| is_of_sale(sent) && RelayDraftId::of(&sent.0).is_none();
     let sent = state.sent.iter().filter(is_kept).map(|(draft, _)| &draft.id);
     let answers = state.inbox.iter().filter(|unread| {
         let conversation = unread.message.conversation.as_ref();

@@ -36,7 +36,7 @@ pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
 /// The most pages of a conversation that are read: 1,000 of our mails, more than any correspondence has.
 pub(crate) const MOST_PAGES: usize = 20;
 
-/// The most mails, the latest first, whose sale is looked up. Acknowledgements have none.
+/// The most mails, the latest first, whose sale is looked up. Acknowledgements of other messages than replies have none.
 pub(crate) const MOST_ASKED: usize = 25;
 
 /// The addresses at which the mail that a message replies to may be found among the sent ones: by its conversation, and

@@ -30,13 +30,19 @@ fn one_line(subject: &str) -> String {
 /// The body of the call that creates the draft of an acknowledgement. RFC 3834 requires `Auto-Submitted`, but Graph
 /// allows only names that begin with `x-`. The header used here keeps Exchange and compatible servers from replying
 /// automatically.
+///
+/// The sale that the message belongs to is named to us only, not to the recipient, who may not be its buyer.
 pub(crate) fn acknowledgement(mail: &Acknowledgement) -> Value {
-    json!({
+    let mut draft = json!({
         "subject": one_line(&mail.subject),
         "body": {"contentType": "Text", "content": mail.body},
         "toRecipients": [{"emailAddress": {"address": mail.to.expose()}}],
         "internetMessageHeaders": [{"name": "X-Auto-Response-Suppress", "value": "All"}],
-    })
+    });
+    if let Some(session) = &mail.session {
+        draft["singleValueExtendedProperties"] = json!([{"id": SESSION_PROPERTY, "value": session.as_str()}]);
+    }
+    draft
 }
 
 /// Parses the created draft. It needs both ids, otherwise it could be neither sent nor found.

@@ -44,7 +44,12 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!(client.correspondence("A/1").await.unwrap().unwrap().text, "Text");
     assert_eq!(client.sale_of(&message).await.unwrap(), SessionId::parse("cs_test_1").ok());
     let to = EmailAddress::parse("a@example.com").unwrap();
-    let acknowledgement = Acknowledgement { to, subject: "Re: a\r\nBcc: b".into(), body: "Thank you.".into() };
+    let acknowledgement = Acknowledgement {
+        to,
+        subject: "Re: a\r\nBcc: b".into(),
+        body: "Thank you.".into(),
+        session: SessionId::parse("cs_test_1").ok(),
+    };
     assert_eq!(client.create_acknowledgement(&acknowledgement).await.unwrap().id, "D");
 
     let seen = server.seen();
@@ -73,7 +78,9 @@ async fn every_question_is_asked_as_graph_reads_it() {
     );
     let draft: serde_json::Value = serde_json::from_str(&seen[7].body).unwrap();
     assert_eq!(draft["subject"], "Re: a  Bcc: b");
-    assert_eq!(draft["internetMessageHeaders"][0]["name"], "X-Auto-Response-Suppress");
+    let headers = draft["internetMessageHeaders"].as_array().unwrap();
+    assert_eq!((headers.len(), &headers[0]["name"]), (1, &"X-Auto-Response-Suppress".into()), "none names the sale");
+    assert_eq!(draft["singleValueExtendedProperties"][0]["value"], "cs_test_1", "an erasure of the sale finds it");
 }
 
 /// A message in a conversation that replies to a mail.
