@@ -1,5 +1,5 @@
 //! Compares the list of specification rules (`infra/spec/rules.toml`) with the sources: every rule that a source cites
-//! must be listed, and every place that the list names must exist.
+//! must be listed, every place that the list names must exist, and every deviation must name its decision.
 
 use crate::error::Error;
 use serde::Deserialize;
@@ -49,6 +49,10 @@ struct Rule {
     rule: String,
     says: String,
     kept: Vec<String>,
+    /// How the code deviates from the rule's letter.
+    otherwise: Option<String>,
+    /// The decision about the deviation, a file of `infra`.
+    why: Option<String>,
     /// Tests that keep it, where not all of its places' tests do; `oracle anvil assess spec` looks for them.
     #[serde(default)]
     #[allow(dead_code, reason = "read by the command line")]
@@ -78,13 +82,22 @@ fn list_violations(list: &List, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut violations = Vec::new();
     for specification in &list.specification {
         let mut seen = BTreeSet::new();
-        for Rule { rule, says, kept, .. } in &specification.rules {
+        for Rule { rule, says, kept, otherwise, why, .. } in &specification.rules {
             let name = &specification.name;
             if !seen.insert(rule) {
                 violations.push(format!("{LIST}: ({name}, {rule}) is listed twice"));
             }
             if says.trim().is_empty() {
                 violations.push(format!("{LIST}: ({name}, {rule}) has no sentence"));
+            }
+            match (otherwise, why) {
+                (None, None) => {}
+                (Some(otherwise), Some(why)) if !otherwise.trim().is_empty() => {
+                    if !(why.starts_with("decisions/") && exists(&format!("infra/{why}"))) {
+                        violations.push(format!("{LIST}: ({name}, {rule}) names {why}, which is no decision"));
+                    }
+                }
+                _ => violations.push(format!("{LIST}: ({name}, {rule}) needs both otherwise and why, or neither")),
             }
             let missing = kept.iter().filter(|place| !exists(place));
             violations
@@ -183,6 +196,8 @@ mod tests {
             rule: rule.to_owned(),
             says: "It holds.".to_owned(),
             kept: kept.iter().map(|place| (*place).to_owned()).collect(),
+            otherwise: None,
+            why: None,
         };
         let rules = vec![rule("invariant 4", &["shared/a"]), rule("GAP-L", &[])];
         List { specification: vec![Specification { name: "Sample spec".to_owned(), rules }] }
@@ -219,6 +234,8 @@ mod tests {
             rule: "GAP-L".to_owned(),
             says: " ".to_owned(),
             kept: Vec::new(),
+            otherwise: None,
+            why: None,
             tests: Vec::new(),
         });
         let violations = list_violations(&list, |place| place != "shared/a");
@@ -230,5 +247,28 @@ mod tests {
                 "infra/spec/rules.toml: (Sample spec, GAP-L) has no sentence",
             ]
         );
+    }
+
+    #[test]
+    fn a_deviation_names_its_decision() {
+        let list = |text: &str| -> List { toml::from_str(text).unwrap() };
+        let rule = |fields: &str| {
+            let rule = format!(r#"{{ rule = "GAP-L", says = "It holds.", kept = []{fields} }}"#);
+            list_violations(&list(&format!("[[specification]]\nname = \"S\"\nrules = [{rule}]")), |place| {
+                place == "infra/decisions/x.md" || place == "infra/runbook.md"
+            })
+        };
+        let whole = r#", otherwise = "Later.", why = "decisions/x.md""#;
+        assert_eq!(rule(whole), [""; 0]);
+        for (fields, problem) in [
+            (r#", otherwise = "Later.""#, "needs both"),
+            (r#", why = "decisions/x.md""#, "needs both"),
+            (r#", otherwise = " ", why = "decisions/x.md""#, "needs both"),
+            (r#", otherwise = "Later.", why = "decisions/y.md""#, "which is no decision"),
+            (r#", otherwise = "Later.", why = "runbook.md""#, "which is no decision"),
+        ] {
+            let violations = rule(fields);
+            assert!(violations.len() == 1 && violations[0].contains(problem), "{fields}: {violations:?}");
+        }
     }
 }
