@@ -19,7 +19,7 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-fn oracle(browser: &Browser, arguments: &[&str]) -> Value {
+pub(crate) fn oracle(browser: &Browser, arguments: &[&str]) -> Value {
     let mut command = Command::new(program());
     for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
         command.env_remove(name);

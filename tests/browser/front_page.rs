@@ -65,6 +65,22 @@ async fn an_unknown_referral_code_is_refused_beside_its_field() {
     browser.close().await;
 }
 
+/// A coupon that leaves nothing to pay is refused beside its field, too.
+#[tokio::test]
+async fn a_referral_code_that_leaves_nothing_to_pay_is_refused_beside_its_field() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    browser.type_into("#query", "Should I open a bakery?").await;
+    browser.type_into("#referral_code", "FREE100").await;
+    browser.click("#submit").await;
+    let error = browser.text("#referral_code-error").await;
+    assert_eq!(error, "This referral code leaves nothing to pay, so it cannot be used here.");
+    assert!(browser.address().await.starts_with(&browser.stack.site), "no payment page may be opened");
+    assert_eq!(browser.problems().await, json!([]));
+    browser.look("front-free-coupon").await;
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn a_failing_payment_service_is_said_above_the_form() {
     let browser = Browser::open().await;

@@ -12,6 +12,7 @@ mod driver;
 mod follow_up;
 mod front_page;
 mod gate;
+mod outcomes;
 mod purchases;
 mod result_page;
 mod stack;
