@@ -163,8 +163,8 @@ fn what_was_lost_is_healed_by_the_comparison() {
     let state = SubscriptionState { customer, plan, status, ends_at: None, at: at(0) };
     let bill = Bill { until: at(30), subscription: object("sub_1"), plan, amount: 500 };
     sim.world.state().billing = vec![
-        (somebody(), BillingReport::Subscription { id: object("sub_1"), state }),
-        (somebody(), BillingReport::InvoicePaid { id: object("in_1"), bill, at: at(0) }),
+        (at(0), somebody(), BillingReport::Subscription { id: object("sub_1"), state }),
+        (at(0), somebody(), BillingReport::InvoicePaid { id: object("in_1"), bill, at: at(0) }),
     ];
     for _ in 0..2 {
         assert_eq!(sim.reconcile().unwrap().unwrap().billing, 2);
@@ -173,6 +173,26 @@ fn what_was_lost_is_healed_by_the_comparison() {
     assert_eq!(access(&sim, 1).plan, ChatPlan::Chat);
     let alerts: Vec<_> = sim.world.state().alerts.iter().map(domain::Alert::logged).collect();
     assert!(alerts.len() == 2 && alerts.iter().all(|alert| alert.contains("EVENT_MISSED")), "{alerts:?}");
+}
+
+/// A renewal fails, a retry collects it ten days later, and the event of the payment is lost. The next daily comparison
+/// finds the invoice although it is ten days old, and the access continues after its grace.
+#[test]
+fn a_late_payment_whose_event_was_lost_continues_the_access() {
+    let mut events = purchase();
+    events.extend([invoice("payment_failed", "in_2", 60), subscription("updated", "past_due", 30)]);
+    let mut sim = through(&events, Plan::none());
+    assert_eq!([36, 37].map(|day| access(&sim, day).plan), [ChatPlan::Chat, ChatPlan::Free]);
+    sim.world.state().sessions.clear();
+    let object = |text: &str| ObjectId::parse(text).unwrap();
+    let at = |day: i64| Timestamp::from_seconds(START + day * DAY);
+    let bill = Bill { until: at(60), subscription: object("sub_1"), plan: PaidPlan::Chat, amount: 500 };
+    let paid = BillingReport::InvoicePaid { id: object("in_2"), bill, at: at(40) };
+    sim.world.state().billing = vec![(at(30), somebody(), paid)];
+    sim.world.state().now = at(41).as_millis();
+    assert_eq!(sim.reconcile().unwrap().unwrap().billing, 1);
+    sim.drain();
+    assert_eq!([41, 59].map(|day| access(&sim, day).plan), [ChatPlan::Chat; 2]);
 }
 
 /// A subscription that our checkout did not make is not stored; it is counted for an alarm.

@@ -105,7 +105,7 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
     }
     let reports_since = reports_since(since, now);
     report.reports = tell_again(ports, reports_since, now).await?;
-    report.billing = tell_billing_again(ports, since, now).await?;
+    report.billing = tell_billing_again(ports, since.min(before(now, INVOICES_ARE_PAID)), now).await?;
     Ok(report)
 }
 
@@ -134,6 +134,10 @@ const REFUNDS_CHANGE: Duration = Duration::from_secs(45 * 24 * 3600);
 /// an escalated one within about 75 days more.
 const DISPUTES_CHANGE: Duration = Duration::from_secs(200 * 24 * 3600);
 
+/// How long after its creation the payment of an invoice can still give access: it bills a month, and Stripe retries a
+/// failed payment for two weeks.
+const INVOICES_ARE_PAID: Duration = Duration::from_secs(45 * 24 * 3600);
+
 /// From which creation on refunds and disputes are read. Stripe lists them by creation, so a list of the last few days
 /// has neither a refund that bounces late nor an old dispute that is decided.
 fn reports_since(since: Timestamp, now: Timestamp) -> ReportsSince {
@@ -157,7 +161,7 @@ async fn tell_again(ports: Ports<'_>, since: ReportsSince, now: Timestamp) -> Re
     }
 }
 
-/// Queues Stripe's data about subscriptions like events.
+/// Queues Stripe's data about subscriptions, and the paid invoices that were created since then, like events.
 async fn tell_billing_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
     let (mut told, mut from) = (0, None);
     loop {

@@ -163,8 +163,8 @@ pub struct State {
     pub memory_keys_destroyed: BTreeSet<String>,
     /// Sessions that the payment provider made for subscriptions.
     pub subscribing: Vec<NewSubscription>,
-    /// The payment provider's data about subscriptions.
-    pub billing: Vec<(SubscriberId, BillingReport)>,
+    /// The payment provider's data about subscriptions, with the times at which its objects were created.
+    pub billing: Vec<(Timestamp, SubscriberId, BillingReport)>,
     /// The invoices of their payments.
     pub invoices: BTreeMap<PaymentId, (SubscriberId, BillingReport)>,
     /// The chain.

@@ -158,6 +158,28 @@ fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() 
     }
 }
 
+/// Stripe lists invoices by creation too, and retries a failed payment for two weeks.
+#[test]
+fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
+    use domain::chat::{BillingReport, PaidPlan, SubscriberId, billing::Bill};
+    let object = |text: &str| domain::money::ObjectId::parse(text).unwrap();
+    let subscriber = SubscriberId::parse("e".repeat(64)).unwrap();
+    for (days, is_found) in [(2, 1), (14, 1), (44, 1), (46, 0)] {
+        let world = world([], []);
+        world.advance(days * DAY);
+        let at = domain::ports::Clock::now(&world);
+        let bill = Bill {
+            until: START.plus(31 * DAY),
+            subscription: object("sub_1"),
+            plan: PaidPlan::Chat,
+            amount: PaidPlan::Chat.price_cents_a_month().into(),
+        };
+        let report = BillingReport::InvoicePaid { id: object("in_1"), bill, at };
+        world.state().billing.push((START, subscriber.clone(), report));
+        assert_eq!(compared(&world).unwrap().unwrap().billing, is_found, "paid after {days} days");
+    }
+}
+
 #[test]
 fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
     let world = world([], []);

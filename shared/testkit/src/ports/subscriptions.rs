@@ -62,15 +62,23 @@ impl SubscriptionDesk for World {
 impl SubscriptionLedger for World {
     async fn billing_since(
         &self,
-        _since: Timestamp,
+        since: Timestamp,
         _now: Timestamp,
         from: Option<&str>,
     ) -> Result<BillingReports, PaymentError> {
         let start: usize = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+        // Lists every subscription, but invoices by their creation and only paid ones, as the provider does.
+        let is_listed = |created: Timestamp, report: &BillingReport| match report {
+            BillingReport::Subscription { .. } => true,
+            BillingReport::InvoicePaid { .. } => created >= since,
+            BillingReport::InvoiceFailed { .. } | BillingReport::Payment { .. } => false,
+        };
         let read = self.boundary("subscriptions.billing_since", |state| {
-            let reports: Vec<_> = state.billing.iter().skip(start).take(PAGE).cloned().collect();
+            let listed = state.billing.iter().filter(|(created, _, report)| is_listed(*created, report));
+            let listed: Vec<_> = listed.map(|(_, subscriber, report)| (subscriber.clone(), report.clone())).collect();
+            let reports: Vec<_> = listed.iter().skip(start).take(PAGE).cloned().collect();
             let end = start + reports.len();
-            BillingReports { reports, next: (end < state.billing.len()).then(|| end.to_string()) }
+            BillingReports { reports, next: (end < listed.len()).then(|| end.to_string()) }
         });
         read.await.map_err(payment_trouble)
     }

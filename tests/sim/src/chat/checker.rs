@@ -3,7 +3,7 @@
 use super::{
     people::{id, word},
     promises::{Checked, Promise},
-    stripe::Period,
+    stripe::{MONTH, Period},
     threads::Threads,
 };
 use domain::{
@@ -54,6 +54,8 @@ pub(super) struct Checker {
     /// The paid periods, by person, and the invoices that payment-events has processed.
     pub(super) periods: Vec<(usize, Period)>,
     pub(super) known: BTreeSet<String>,
+    /// The invoices that a comparison with Stripe has to find.
+    listed: BTreeSet<String>,
     /// Exchanges whose owners have requested erasure, whether or not the request was answered.
     pub(super) wished: BTreeSet<u64>,
     pub(super) threads: Threads,
@@ -70,6 +72,7 @@ impl Checker {
             subscribers,
             periods: Vec::new(),
             known: BTreeSet::new(),
+            listed: BTreeSet::new(),
             wished: BTreeSet::new(),
             left,
             tokens: BTreeSet::new(),
@@ -206,6 +209,14 @@ impl Checker {
         })
     }
 
+    /// Notes a complete comparison that began then. It finds every invoice that was paid in the month before, however old
+    /// the invoice is.
+    pub(super) fn compared(&mut self, began: Timestamp) {
+        let paid = self.periods.iter().map(|(_, period)| period);
+        let listed = paid.filter(|period| period.from < began && began < period.from.plus(MONTH));
+        self.listed.extend(listed.map(|period| period.invoice.as_str().to_owned()));
+    }
+
     /// Whether a payment can justify access at this time.
     fn may_have_access(&self, person: usize, now: Timestamp) -> bool {
         let mut own = self.periods.iter().filter(|(whose, _)| *whose == person);
@@ -266,9 +277,12 @@ impl Checker {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;
         }
-        for (subscriber, report) in &state.billing {
+        for (_, subscriber, report) in &state.billing {
             Self::reported(&state, subscriber, report)?;
         }
+        let unknown = self.listed.difference(&self.known).next();
+        Promise::PaidAccess
+            .require(unknown.is_none(), || format!("a comparison did not find the paid invoice {unknown:?}"))?;
         self.threads.at_rest(&state)?;
         self.sealed(&state)
     }

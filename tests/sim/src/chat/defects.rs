@@ -1,13 +1,15 @@
 //! Defects of a port that the checker must detect: each breaks one contract that the chat relies on.
 
-use super::{Broken, functions::Ports, simulate_chat};
+use super::{Broken, chaos::DAYS, functions::Ports, simulate_chat};
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    chat::{Access, Account, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
+    chat::{Access, Account, BillingReport, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
+    money::PaymentId,
     ports::{
-        AuditLog, Bridges, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, Published,
-        ReplyBeginnings, SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys, Subscribers, Versioned,
+        AuditLog, BillingReports, Bridges, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord,
+        PaymentError, Published, ReplyBeginnings, SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys,
+        Subscribers, SubscriptionLedger, Versioned,
     },
     sale::AuditEntry,
 };
@@ -54,10 +56,12 @@ pub enum ChatDefect {
     FailureAcknowledged,
     /// Stripe's subscriptions cannot be listed.
     BillingUnlisted,
+    /// Stripe's list has only the paid invoices that were created within three days.
+    LatePaymentUnlisted,
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 19] = [
+pub const DEFECTS: [ChatDefect; 20] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
@@ -77,6 +81,7 @@ pub const DEFECTS: [ChatDefect; 19] = [
     ChatDefect::ErasuresUnlisted,
     ChatDefect::FailureAcknowledged,
     ChatDefect::BillingUnlisted,
+    ChatDefect::LatePaymentUnlisted,
 ];
 
 /// Searches for a world in which the defect breaks a promise: returns the first of seeds 1 to `most`, if any.
@@ -242,6 +247,28 @@ impl Bridges for Ports {
 impl Subscribers for Ports {
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
         self.world.ending_after(from).await
+    }
+}
+
+#[async_trait]
+impl SubscriptionLedger for Ports {
+    async fn billing_since(
+        &self,
+        since: Timestamp,
+        now: Timestamp,
+        from: Option<&str>,
+    ) -> Result<BillingReports, PaymentError> {
+        let recent = Timestamp::from_millis(now.as_millis() - 3 * DAYS);
+        let since = if self.has(ChatDefect::LatePaymentUnlisted) { recent } else { since };
+        self.world.billing_since(since, now, from).await
+    }
+
+    async fn invoice_of(
+        &self,
+        payment: &PaymentId,
+        now: Timestamp,
+    ) -> Result<Option<(SubscriberId, BillingReport)>, PaymentError> {
+        self.world.invoice_of(payment, now).await
     }
 }
 

@@ -257,7 +257,7 @@ impl Functions {
         let ports = reconcile::Ports {
             journal: self.sales(),
             ledger: &*self.world,
-            subscriptions: &*self.world,
+            subscriptions: &self.ports,
             orders: &orders,
             notices: &notices,
             payments: &payments,

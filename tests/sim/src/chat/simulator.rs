@@ -59,8 +59,15 @@ enum Outcome {
 /// The purpose of a task.
 #[derive(Clone, Debug)]
 enum Work {
-    Request { asked: Asked, browser: usize, token: Option<(String, bool)>, buys: Option<PaidPlan> },
+    Request {
+        asked: Asked,
+        browser: usize,
+        token: Option<(String, bool)>,
+        buys: Option<PaidPlan>,
+    },
     Event(Message),
+    /// The daily comparison with Stripe.
+    Comparison,
     Schedule,
 }
 
@@ -88,6 +95,8 @@ pub(super) struct Simulator<'h> {
     /// Exchanges whose id was also used for a different text.
     others: BTreeSet<u64>,
     subscriptions: u64,
+    /// The time of the last comparison that a lost event made necessary.
+    compares_at: Option<i64>,
     /// Whether this world's people use the Bridge.
     has_bridges: bool,
     /// The texts on the Bridges: person, number, and whether the person wrote it.
@@ -125,6 +134,7 @@ impl<'h> Simulator<'h> {
             exchanges: 0,
             others: BTreeSet::new(),
             subscriptions: 0,
+            compares_at: None,
             has_bridges: false,
             texts: Vec::new(),
             is_calm: false,
@@ -217,13 +227,7 @@ impl<'h> Simulator<'h> {
                     Outcome::Ran
                 });
             }
-            What::Reconcile => {
-                let functions = self.functions;
-                self.begin(Work::Schedule, async move {
-                    let _ = functions.reconcile().await;
-                    Outcome::Ran
-                });
-            }
+            What::Reconcile => self.reconcile(),
         }
         Ok(())
     }
@@ -305,7 +309,7 @@ impl<'h> Simulator<'h> {
             self.at(now + SECOND, What::Deliver(message));
         }
         match polled {
-            Poll::Ready(outcome) => self.finished(task.work, outcome),
+            Poll::Ready(outcome) => self.finished(task.work, outcome, task.began),
             Poll::Pending if has_died => {
                 self.ended(&task.work);
                 Ok(())
@@ -320,17 +324,22 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Handles a process that ended before its work: its message is delivered again.
+    /// Handles a process that ended before its work: its message is delivered again, and its comparison runs the next
+    /// day.
     fn ended(&mut self, work: &Work) {
         self.note(|| format!("ended: {work:?}"));
-        if let Work::Event(message) = work {
-            let again = self.now() + MINUTE;
-            self.at(again, What::Deliver(message.clone()));
+        match work {
+            Work::Event(message) => {
+                let again = self.now() + MINUTE;
+                self.at(again, What::Deliver(message.clone()));
+            }
+            Work::Comparison => self.compare_tomorrow(),
+            Work::Request { .. } | Work::Schedule => {}
         }
         self.last = None;
     }
 
-    fn finished(&mut self, work: Work, outcome: Outcome) -> Checked {
+    fn finished(&mut self, work: Work, outcome: Outcome, began: Timestamp) -> Checked {
         match (work, outcome) {
             (Work::Request { asked, browser, token, buys }, Outcome::Replied(reply)) => {
                 self.replied(&asked, browser, token, buys, &reply)
@@ -342,6 +351,14 @@ impl<'h> Simulator<'h> {
                 } else if let Message::SubscriptionChanged { subscriber, report, .. } = &message {
                     Checker::reported(&self.functions.world.state(), subscriber, report)?;
                     self.checker.known.insert(report.id().as_str().to_owned());
+                }
+                Ok(())
+            }
+            (Work::Comparison, Outcome::Handled(done)) => {
+                if done {
+                    self.checker.compared(began);
+                } else {
+                    self.compare_tomorrow();
                 }
                 Ok(())
             }

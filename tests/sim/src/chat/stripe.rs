@@ -12,7 +12,7 @@ use domain::{
 use std::time::Duration;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
-const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+pub(super) const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A paid period.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ impl Period {
 /// A report by Stripe.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
-    Billing(BillingReport),
+    /// About a subscription or an invoice that was created then.
+    Billing(Timestamp, BillingReport),
     Payment(PaymentId, PaymentReport),
 }
 
@@ -54,14 +55,24 @@ pub(super) struct Life {
 /// After the end of every world.
 const FOR_GOOD: Timestamp = Timestamp::from_seconds(9_000_000_000);
 
+/// How many days after a failed payment Stripe's retry succeeds: within the grace, at its end, and at the end of the
+/// dunning, when the access has ended.
+const RETRIES: [u32; 3] = [3, 7, 14];
+
 /// Draws the course of a subscription whose first payment is at `start`.
-pub(super) fn life(random: &mut Random, number: u64, plan: PaidPlan, start: Timestamp) -> Option<Life> {
+pub(super) fn life(
+    random: &mut Random,
+    beside: &mut Random,
+    number: u64,
+    plan: PaidPlan,
+    start: Timestamp,
+) -> Option<Life> {
     let object = |kind: &str, part: u64| ObjectId::parse(format!("{kind}_{number}_{part}")).ok();
     let (id, customer) = (object("sub", 0)?, object("cus", 0)?);
     let mut life = Life::default();
     let state = |status, ends_at, at| {
         let state = SubscriptionState { customer: customer.clone(), plan, status, ends_at, at };
-        Told::Billing(BillingReport::Subscription { id: id.clone(), state })
+        Told::Billing(start, BillingReport::Subscription { id: id.clone(), state })
     };
     life.told.push((start, state(SubscriptionStatus::Incomplete, None, start)));
     let months = random.between(1, 3);
@@ -72,15 +83,15 @@ pub(super) fn life(random: &mut Random, number: u64, plan: PaidPlan, start: Time
         let payment = PaymentId::parse(format!("pi_{number}_{part}")).ok()?;
         let bill = Bill { until, subscription: id.clone(), plan, amount: i64::from(plan.price_cents_a_month()) };
         let mut paid_at = from;
-        if month > 0 && random.chance(250) {
+        if month > 0 && random.chance(400) {
             // A card that initially fails.
             let failed = BillingReport::InvoiceFailed { id: invoice.clone(), bill: bill.clone(), at: from };
-            life.told.push((from, Told::Billing(failed)));
+            life.told.push((from, Told::Billing(from, failed)));
             life.told.push((from, state(SubscriptionStatus::PastDue, None, from)));
-            paid_at = from.plus(DAY * 3);
+            paid_at = from.plus(DAY * beside.pick(&RETRIES)?);
         }
         let paid = BillingReport::InvoicePaid { id: invoice.clone(), bill: bill.clone(), at: paid_at };
-        life.told.push((paid_at, Told::Billing(paid)));
+        life.told.push((paid_at, Told::Billing(from, paid)));
         let active_at = paid_at.plus(Duration::from_secs(1));
         life.told.push((active_at, state(SubscriptionStatus::Active, None, active_at)));
         let gone = money(random, &mut life, number * 10 + part, &payment, bill.amount, paid_at);
@@ -102,7 +113,7 @@ pub(super) fn life(random: &mut Random, number: u64, plan: PaidPlan, start: Time
                 amount: i64::from(plan.price_cents_a_month()),
             };
             let failed = BillingReport::InvoiceFailed { id: object("in", 99)?, bill, at: from };
-            life.told.push((from, Told::Billing(failed)));
+            life.told.push((from, Told::Billing(from, failed)));
             life.told.push((from, state(SubscriptionStatus::PastDue, None, from)));
             let stopped = from.plus(DAY * 14);
             life.told.push((stopped, state(SubscriptionStatus::Canceled, Some(stopped), stopped)));

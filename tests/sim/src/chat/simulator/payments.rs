@@ -27,7 +27,9 @@ impl Simulator<'_> {
             return;
         }
         self.subscriptions += 1;
-        let Some(life) = life(&mut self.random, self.subscriptions, plan, Timestamp::from_millis(start)) else {
+        let Some(life) =
+            life(&mut self.random, &mut self.beside, self.subscriptions, plan, Timestamp::from_millis(start))
+        else {
             return;
         };
         self.tally.count("subscription");
@@ -35,7 +37,9 @@ impl Simulator<'_> {
         for period in &life.periods {
             let subscriber = self.checker.subscribers[person].clone();
             let invoice = life.told.iter().find_map(|(_, told)| match told {
-                Told::Billing(report @ BillingReport::InvoicePaid { id, .. }) if *id == period.invoice => Some(report),
+                Told::Billing(_, report @ BillingReport::InvoicePaid { id, .. }) if *id == period.invoice => {
+                    Some(report)
+                }
                 _ => None,
             });
             let invoice = invoice.map(|report| (period.payment.clone(), (subscriber, report.clone())));
@@ -51,9 +55,9 @@ impl Simulator<'_> {
         let subscriber = self.checker.subscribers[person].clone();
         let received_at = self.timestamp();
         let message = match told {
-            Told::Billing(report) => {
+            Told::Billing(created, report) => {
                 self.tally.count("Stripe: billing");
-                self.functions.world.state().billing.push((subscriber.clone(), report.clone()));
+                self.functions.world.state().billing.push((created, subscriber.clone(), report.clone()));
                 Message::SubscriptionChanged {
                     v: VERSION,
                     subscriber,
@@ -75,6 +79,7 @@ impl Simulator<'_> {
         }
         if self.random.chance(self.chaos.lost) {
             self.tally.count("event lost");
+            self.compare_tomorrow();
             return;
         }
         let times = if self.random.chance(self.chaos.duplicates) { 2 } else { 1 };
@@ -87,6 +92,20 @@ impl Simulator<'_> {
             let at = self.now() + delay;
             self.at(at, What::Deliver(message.clone()));
         }
+    }
+
+    /// Schedules the daily comparison. The others, which repeat only what is known, are left out.
+    pub(super) fn compare_tomorrow(&mut self) {
+        let tomorrow = (self.now() / DAYS + 1) * DAYS;
+        if self.compares_at.is_none_or(|at| at < tomorrow) {
+            self.compares_at = Some(tomorrow);
+            self.at(tomorrow, What::Reconcile);
+        }
+    }
+
+    pub(super) fn reconcile(&mut self) {
+        let functions = self.functions;
+        self.begin(Work::Comparison, async move { Outcome::Handled(functions.reconcile().await.is_ok()) });
     }
 
     pub(super) fn deliver(&mut self, message: Message) {
