@@ -92,6 +92,10 @@ async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
     }
     let fourth = browser.ask(&id(), &question()).await;
     assert_eq!((fourth.status, fourth.json()["code"].as_str()), (402, Some("subscribe")), "{}", fourth.text);
+    let body = json!({ "plan": "chat" });
+    let bought = call(&world, Method::POST, "/api/chat/subscribe", &browser.cookie, body).await.json();
+    let url = fourth.json()["url"].as_str().expect("an address").to_owned();
+    assert!(url.starts_with(&world.stack.sandbox) && bought["url"] == *url, "one checkout session: {url}");
     let (name, host) = address.split_once('@').expect("an address");
     let tagged = Browser::sign_in(&world, &format!("{name}+free@{}", host.to_uppercase())).await;
     assert_eq!(tagged.ask(&id(), &question()).await.status, 402, "the same mailbox");

@@ -6,7 +6,7 @@ use crate::{
     bridge, handle, limits,
     live::{self, Live},
     recollection::{self, Opened, Turn},
-    reply,
+    reply, subscription,
 };
 use audit::{Change, ChatStatus, Record};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
@@ -114,15 +114,8 @@ pub(crate) async fn ask(
         Claimed::Erased => Ok(reply::erased()),
         Claimed::Erasing => Ok(reply::unavailable()),
         Claimed::OtherMessage => Ok(reply::other_message()),
-        Claimed::UsedUp => Ok(reply::subscribe(&settings.offer())),
+        Claimed::UsedUp => Ok(reply::subscribe(&subscription::offer(ports, settings, who).await)),
         Claimed::TooMany(wait) => Ok(reply::too_many(wait)),
-    }
-}
-
-impl Settings {
-    /// The address of the page that offers the plans.
-    fn offer(&self) -> String {
-        format!("{}/chat#subscribe", self.site)
     }
 }
 

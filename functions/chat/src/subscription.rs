@@ -1,9 +1,12 @@
 //! Starts a subscription and opens the customer portal. Neither changes what a customer has access to: only Stripe's
 //! events do.
 
-use crate::{NotDone, Ports, reply};
+use crate::{NotDone, Ports, Settings, reply};
 use domain::chat::{PaidPlan, SubscriberId};
-use runtime::http::{Reply, Request};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
 use serde_json::{Value, json};
 use subscription::Shop;
 
@@ -20,6 +23,18 @@ pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Re
     };
     let url = subscription::subscribe(shop(ports), who, plan, ports.journal.clock.now()).await?;
     Ok(Reply::json(200, &json!({ "url": url })))
+}
+
+/// The address at which a customer goes on whose free exchanges are used: where the plan `chat` is paid, the same for all
+/// tabs of a day; or the offer on the chat's page when Stripe gives none.
+pub(crate) async fn offer(ports: Ports<'_>, settings: &Settings, who: &SubscriberId) -> String {
+    match subscription::subscribe(shop(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await {
+        Ok(url) => url,
+        Err(error) => {
+            tracing::error!(error = telemetry::chain(&error), "no payment page: the offer names the chat's page");
+            format!("{}/chat#subscribe", settings.site)
+        }
+    }
 }
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.

@@ -3,11 +3,19 @@
 
 mod support;
 
-use domain::chat::PaidPlan;
+use domain::{
+    Timestamp,
+    chat::{
+        BillingReport, PaidPlan, Subscriber,
+        billing::{SubscriptionState, SubscriptionStatus},
+    },
+    money::ObjectId,
+};
 use runtime::http::Request;
 use serde_json::json;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 use support::*;
+use testkit::{Fault, Plan};
 
 #[test]
 fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
@@ -68,7 +76,7 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     }
     let fourth = ask(&world, 4, QUESTION, &cookie);
     assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")));
-    assert!(body(&fourth)["url"].as_str().unwrap().starts_with("https://oracle.example/"));
+    assert_eq!(body(&fourth)["url"], "https://pay.example/cs_test_sub_0");
     assert_eq!(world.state().prompts.len(), 3, "nobody asks the model for a fourth");
     // (Product Tiers, FM-10): a count that the client sends is ignored; another spelling, browser or session leads to
     // the same account.
@@ -78,6 +86,55 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     let statuses: Vec<_> = records(&world).into_iter().map(|(status, _)| status).collect();
     assert_eq!(statuses, ["ANSWERED"; 3]);
     assert!(!stored(&world).contains("bakery"), "no store has a word of it in the clear");
+}
+
+/// Every tab gets the same checkout session of the plan `chat`, so that nobody pays twice.
+#[test]
+fn the_offer_is_one_checkout_session_for_all_tabs() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let offers: BTreeSet<_> = (4..=9).map(|n| body(&ask(&world, n, QUESTION, &cookie))["url"].to_string()).collect();
+    let subscribe = Request::post("/api/chat/subscribe", json!({ "plan": "chat" }).to_string());
+    let bought = send(&world, subscribe.with_header("cookie", &cookie)).unwrap();
+    assert_eq!(offers, BTreeSet::from([body(&bought)["url"].to_string()]));
+    let state = world.state();
+    let [sold] = state.subscribing.as_slice() else { panic!("{:?}", state.subscribing) };
+    assert_eq!((&sold.subscriber, sold.plan), (&subscriber("someone@example.com"), PaidPlan::Chat));
+}
+
+/// Stripe's failure changes neither the reply nor its code: the page has an offer of its own.
+#[test]
+fn an_offer_without_stripe_is_the_one_of_the_page() {
+    for name in ["subscriptions.subscribe", "subscribers.load"] {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+        world.plan(Plan::none().whenever(name, Fault::Fail));
+        let fourth = ask(&world, 4, QUESTION, &cookie);
+        assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")), "{name}");
+        assert_eq!(body(&fourth)["url"], "https://oracle.example/chat#subscribe", "{name}");
+        world.plan(Plan::none());
+        assert_eq!(body(&ask(&world, 4, QUESTION, &cookie))["url"], "https://pay.example/cs_test_sub_0", "{name}");
+    }
+}
+
+/// A subscriber whose payment is overdue pays the invoice in the portal instead of a second subscription.
+#[test]
+fn an_overdue_subscriber_is_offered_the_portal() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let who = subscriber("someone@example.com");
+    let mut known = Subscriber::new(who.clone());
+    let object = |text: &str| ObjectId::parse(text).unwrap();
+    let (customer, plan, status) = (object("cus_1"), PaidPlan::Chat, SubscriptionStatus::PastDue);
+    let state = SubscriptionState { customer, plan, status, ends_at: None, at: Timestamp::from_seconds(NOW) };
+    known.billing_mut().note(&BillingReport::Subscription { id: object("sub_1"), state });
+    world.state().subscribers.insert(who, (known, 1));
+    let fourth = ask(&world, 4, QUESTION, &cookie);
+    assert_eq!((fourth.status(), &body(&fourth)["url"]), (402, &json!("https://portal.example/cus_1")));
+    assert!(world.state().subscribing.is_empty());
 }
 
 #[test]

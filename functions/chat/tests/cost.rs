@@ -8,12 +8,16 @@ use std::collections::BTreeMap;
 use support::*;
 use testkit::{Fault, Plan, World, run};
 
-/// The calls since the plan was set, by name.
+/// The calls of an exchange since the plan was set, by name.
 fn calls(world: &World, request: runtime::http::Request) -> BTreeMap<&'static str, usize> {
+    calls_until(world, request, 200)
+}
+
+fn calls_until(world: &World, request: runtime::http::Request, status: u16) -> BTreeMap<&'static str, usize> {
     world.plan(Plan::none());
     world.state().boundaries.clear();
     let reply = send(world, request).unwrap();
-    assert_eq!(reply.status(), 200, "{}", reply.body());
+    assert_eq!(reply.status(), status, "{}", reply.body());
     let mut calls = BTreeMap::new();
     for name in &world.state().boundaries {
         *calls.entry(*name).or_default() += 1;
@@ -69,6 +73,23 @@ fn the_same_id_again_asks_no_model_and_writes_nothing() {
         ("memory.read", 2),
     ]);
     assert_eq!(again, expected);
+}
+
+/// The fourth message asks Stripe for the payment page, once, and asks and writes nothing else.
+#[test]
+fn an_offer_makes_these_calls() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let expected = BTreeMap::from([
+        ("sign_ins.session", 1),
+        ("accounts.load", 1),
+        ("subscribers.access", 1),
+        ("bridges.load", 1),
+        ("subscribers.load", 1),
+        ("subscriptions.subscribe", 1),
+    ]);
+    assert_eq!(calls_until(&world, asking(4, QUESTION, &cookie), 402), expected);
 }
 
 #[test]

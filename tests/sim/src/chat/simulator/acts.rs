@@ -185,7 +185,9 @@ impl Simulator<'_> {
             _ if status == 401 => at.session = None,
             _ => {}
         }
-        if let (Some(plan), 200) = (buys, status)
+        // The offer after the free exchanges leads to the payment page too.
+        let offered = self.people[asked.person].buys.filter(|plan| status == 402 && *plan == PaidPlan::Chat);
+        if let Some(plan) = buys.filter(|_| status == 200).or(offered)
             && body.contains("pay.example")
         {
             self.pay(asked.person, plan);

@@ -97,7 +97,9 @@ impl Simulator<'_> {
         self.until_quiet()?;
         let Some(exchange) = self.people[person].exchanges.last().copied() else { return Ok(()) };
         if is_free && !is_left {
-            let is_offer = self.last.as_ref().is_some_and(|(status, _)| *status == 402);
+            // A link to Stripe: to the payment page, or to the portal where an overdue invoice is paid.
+            let leads = |body: &str| body.contains("pay.example") || body.contains("portal.example");
+            let is_offer = self.last.as_ref().is_some_and(|(status, body)| *status == 402 && leads(body));
             return Promise::ThreeFree.require(is_offer, || format!("a fourth is not an offer: {:?}", self.last));
         }
         self.insist(person, Act::AskAgain(exchange), &[200]).map(drop)
