@@ -10,6 +10,11 @@
   const LOOK = 200;
   const NEXT_LOOK = 400;
   const LATER_LOOK = 1000;
+  // A payment is confirmed within seconds; the page asks for a minute.
+  const CONFIRM = 2000;
+  const CONFIRMS = 30;
+  // The address in an offer is used for an hour; the payment page behind it closes after a day.
+  const OFFERED = 3_600_000;
 
   const byId = (id) => document.getElementById(id);
   const number = new Intl.NumberFormat("en-CA");
@@ -178,7 +183,11 @@
     byId("manage").hidden = plan !== "chat" && plan !== "pro" && !isPaid;
   };
 
-  const offer = () => {
+  // The payment page of the plan "chat", if the last offer named one.
+  let paymentPage = null;
+  const offer = (url) => {
+    const isElsewhere = typeof url === "string" && !url.startsWith(location.origin);
+    paymentPage = isElsewhere ? { url, until: Date.now() + OFFERED } : null;
     byId("offer").hidden = false;
     byId("offer-title").focus();
     say("Your three free exchanges are used.");
@@ -186,11 +195,45 @@
   for (const plan of ["chat", "pro"]) {
     byId(`subscribe-${plan}`).addEventListener("click", async () => {
       problem("offer-problem", "");
+      if (plan === "chat" && paymentPage !== null && Date.now() < paymentPage.until) {
+        location.assign(paymentPage.url);
+        return;
+      }
       const { status, told } = await call("POST", "/api/chat/subscribe", { plan });
       if (status === 200 && typeof told.url === "string") location.assign(told.url);
       else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
     });
   }
+
+  // ---- the way back from the payment page: Stripe reports the payment to us, a little later than to the customer ----
+
+  const returned = () => new URL(location.href).searchParams.has("subscribed");
+  const confirming = (sentence) => {
+    byId("confirming").textContent = sentence;
+    byId("confirming").hidden = sentence === "";
+  };
+  // Asks for the plan until the payment gives access. Until then nothing is offered to a customer who has just paid.
+  const confirm = async () => {
+    confirming("Your payment is being confirmed.");
+    for (let tries = 0; tries < CONFIRMS; tries += 1) {
+      await sleep(CONFIRM);
+      const { status, told } = await call("GET", "/api/chat/me");
+      if (status === 401) return;
+      if (status === 200 && told.plan !== "free") {
+        confirmed();
+        tellPlan(told.plan, told.free_left, told.paid_until !== undefined);
+        say(`Your payment is confirmed. ${plans[told.plan]}`);
+        return;
+      }
+    }
+    confirming("Your payment is not confirmed yet. Please reload this page in a few minutes; you do not pay twice.");
+  };
+  const confirmed = () => {
+    confirming("");
+    const address = new URL(location.href);
+    address.searchParams.delete("subscribed");
+    history.replaceState(null, "", address);
+  };
 
   byId("portal").addEventListener("click", async () => {
     problem("portal-problem", "");
@@ -255,14 +298,15 @@
     if (status === 200) {
       if (told.free_left !== undefined) tellPlan("free", told.free_left);
       await replies.end(told, true);
-      if (told.free_left === 0) byId("offer").hidden = false;
+      if (told.free_left === 0 && !returned()) byId("offer").hidden = false;
     } else {
       replies.remove();
       byId("thread").lastElementChild?.remove();
       byId("empty").hidden = byId("thread").childElementCount > 0;
       if (byId("message").value === "") byId("message").value = text;
       count();
-      if (status === 402) offer();
+      if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
+      else if (status === 402) offer(told.url);
       else if (status === 401) show("sign-in");
       else if (status === 422) {
         const helpers = (told.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
@@ -519,7 +563,10 @@
       const waiting = pending();
       await recall(waiting?.id);
       show("talk", token !== null);
-      if (told.plan === "free" && (told.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      const isFree = told.plan === "free";
+      if (returned() && isFree) confirm();
+      else if (returned()) confirmed();
+      else if (isFree && (told.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
       const repeated = waiting?.id && waiting?.text ? converse(waiting.id, waiting.text) : null;
       await readBridge();
       if (address.hash === "#bridge") byId("bridge-title").focus();
