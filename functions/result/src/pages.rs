@@ -59,7 +59,7 @@ pub fn not_found() -> &'static Page {
 pub(crate) enum Frame {
     /// One column.
     Narrow,
-    /// The full width, with a link for agents in the footer.
+    /// The full width, with links to the chat and for agents in the footer.
     Wide,
 }
 
@@ -69,7 +69,9 @@ pub(crate) fn assemble(page: &str, script: Option<&str>, frame: Frame) -> Page {
     let (head, main) = page.split_once("\n\n").unwrap_or(("", page));
     let (width, footer_link) = match frame {
         Frame::Narrow => ("wrap narrow", ""),
-        Frame::Wide => ("wrap", "<p><a href=\"/agents\">For agents</a></p>\n"),
+        Frame::Wide => {
+            ("wrap", "<p><a href=\"/chat\">Sisters Chat</a></p>\n<p><a href=\"/agents\">For agents</a></p>\n")
+        }
     };
     let script_element = script.map_or_else(String::new, |script| format!("<script>{script}</script>\n"));
     let places = [
