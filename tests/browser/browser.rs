@@ -136,8 +136,20 @@ impl Browser {
         self.client.execute(script, vec![]).await.expect("the script runs")
     }
 
-    /// What is wrong with the page for people who read or use it in another way than most, one line each.
+    /// What is wrong with the page for people who read or use it in another way than most, in either viewport, one line
+    /// each.
     pub(crate) async fn problems(&self) -> Value {
+        let mut problems = Vec::new();
+        for (width, height) in VIEWPORTS {
+            self.viewport((width, height)).await;
+            let found = self.problems_here().await;
+            let found = found.as_array().expect("a list of problems").iter();
+            problems.extend(found.map(|problem| Value::from(format!("{width} pixels wide: {problem}"))));
+        }
+        Value::Array(problems)
+    }
+
+    async fn problems_here(&self) -> Value {
         let file = target_directory().join("page-tests/node_modules/axe-core/axe.min.js");
         let axe = std::fs::read_to_string(file).expect("the packages of infra/page-tests are in target/page-tests");
         self.run(&format!("{axe};\n{}", include_str!("accessibility.js"))).await

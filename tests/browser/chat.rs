@@ -43,7 +43,7 @@ pub(crate) async fn sign_in(browser: &Browser) -> String {
     address
 }
 
-async fn say(browser: &Browser, text: &str, replies: usize) {
+pub(crate) async fn say(browser: &Browser, text: &str, replies: usize) {
     browser.type_into("#message", text).await;
     browser.click("#send").await;
     let script = "return document.querySelectorAll('#thread .said:not(.own)').length";

@@ -7,6 +7,7 @@ mod agents;
 mod bridge;
 mod browser;
 mod chat;
+mod chat_plans;
 mod chat_use;
 mod driver;
 mod follow_up;
