@@ -37,6 +37,7 @@ mod restoration;
 mod retrieval;
 mod smoke;
 mod stripe_fixtures;
+mod subscriptions;
 mod tiers;
 mod toll;
 mod vendor_faults;

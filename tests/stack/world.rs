@@ -223,10 +223,15 @@ impl World {
 
     /// A session as Stripe returns it.
     pub(crate) async fn stripe_session(&self, session: &str) -> Value {
-        let url = format!("{}/stripe/v1/checkout/sessions/{session}", self.stack.sandbox);
+        self.stripe(&format!("v1/checkout/sessions/{session}")).await
+    }
+
+    /// An object as Stripe returns it.
+    pub(crate) async fn stripe(&self, path: &str) -> Value {
+        let url = format!("{}/stripe/{path}", self.stack.sandbox);
         let request = self.http.get(url).header("authorization", "Bearer sk_test_sandbox");
         let reply = request.send().await.expect("the sandbox answers").text().await.expect("a body");
-        serde_json::from_str(&reply).expect("a session")
+        serde_json::from_str(&reply).expect("an object of Stripe")
     }
 
     /// Makes a sale look as if nothing had happened to it for days, because a test cannot let time pass.
