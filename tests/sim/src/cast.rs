@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 pub(crate) const HELD_TERM: &str = "CSDM";
 pub(crate) const REPLACED_TERM: &str = "MNEMOS";
 
+/// What stands where a hollow verdict has no text.
+pub(crate) const PLACEHOLDER: &str = "[insert the summary here]";
+
 /// Stripe's id of a refund that no function of ours asked for.
 const OUTSIDE_REFUND: &str = "re_outside";
 
@@ -34,6 +37,10 @@ pub(crate) enum Answer {
     ProseOnce,
     /// Nothing but 503.
     Down,
+    /// A verdict with a placeholder in place of a text, ever.
+    Hollow,
+    /// A hollow verdict at first.
+    HollowOnce,
 }
 
 /// How the money comes.
@@ -304,6 +311,22 @@ impl Customer {
 }
 
 impl Answer {
+    /// Whether a reply is final: the model is not asked for another one in the same invocation.
+    pub(crate) const fn is_final(self) -> bool {
+        match self {
+            Self::Good | Self::Replaced | Self::Held | Self::Rejected => true,
+            Self::Prose | Self::ProseOnce | Self::Down | Self::Hollow | Self::HollowOnce => false,
+        }
+    }
+
+    /// Whether it may become a verdict without an operator.
+    pub(crate) const fn is_sold(self) -> bool {
+        match self {
+            Self::Good | Self::Replaced | Self::ProseOnce | Self::HollowOnce => true,
+            Self::Held | Self::Rejected | Self::Prose | Self::Down | Self::Hollow => false,
+        }
+    }
+
     pub(crate) fn draw(random: &mut Random) -> Self {
         let mut answer = Self::Good;
         for (candidate, thousandths) in [
@@ -313,6 +336,8 @@ impl Answer {
             (Self::Prose, 30),
             (Self::ProseOnce, 50),
             (Self::Down, 30),
+            (Self::Hollow, 30),
+            (Self::HollowOnce, 50),
         ] {
             if random.chance(thousandths) {
                 answer = candidate;
@@ -348,6 +373,7 @@ pub(crate) fn reply(customer: &Customer, call: u64) -> Result<ModelReply, ModelE
         (Answer::Prose, _) | (Answer::ProseOnce, 1) => "Certainly! Here is your verdict.".to_owned(),
         (Answer::Rejected, _) => json!({ "verdict": "GREEN" }).to_string(),
         (Answer::Held, _) => verdict(customer.tier, &format!("The {HELD_TERM} likes take {call}.")),
+        (Answer::Hollow, _) | (Answer::HollowOnce, 1) => verdict(customer.tier, PLACEHOLDER),
         (Answer::Replaced, _) => verdict(customer.tier, &format!("{REPLACED_TERM} shows demand in take {call}.")),
         (_, 2..) if customer.fickle && customer.tier == Tier::Quick => {
             json!({ "verdict": "RED", "summary": format!("Demand is gone in take {call} and the rent is high.") })

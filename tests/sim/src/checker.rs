@@ -1,11 +1,12 @@
 //! Checks the rules at every step: after each effect, on what it changed.
 
 mod follow_ups;
+mod outages;
 mod saved;
 
 use crate::{
     breaker_policy,
-    cast::{Answer, Customer, HELD_TERM, REPLACED_TERM},
+    cast::{Customer, HELD_TERM, REPLACED_TERM},
     faults::SECOND,
     rules::{Rule, Violation},
 };
@@ -42,6 +43,8 @@ pub(crate) struct Invocation {
     pub(crate) refused_by_breaker: bool,
     /// Whether it could not read the sale with its verdict.
     pub(crate) has_no_table: bool,
+    /// Whether anything else than the table failed in it.
+    pub(crate) has_other_faults: bool,
 }
 
 /// The first of the models that the simulated deployment asks.
@@ -52,6 +55,7 @@ const FIRST_MODEL: &str = "model-a";
 struct Seen {
     sale: Option<Sale>,
     archived: Option<CachedVerdict>,
+    archived_since: Option<i64>,
     /// The first verdict that was cached.
     first: Option<CachedVerdict>,
     /// Whether the model or the mailbox refused for good.
@@ -130,7 +134,9 @@ impl Checker {
         if crossing.name == "breaker.load" {
             Self::read_breaker(state, invocation, crossing.fault);
         }
+        let is_of_table = crossing.name.starts_with("store.");
         invocation.has_no_table |= crossing.name == "store.load_with_verdict" && crossing.fault.is_some();
+        invocation.has_other_faults |= !is_of_table && crossing.fault.is_some();
         // A model that is not known was not asked: it costs no attempt (infra/decisions/models.md).
         invocation.asked += u32::from(crossing.name == "model.ask" && crossing.fault != Some(Fault::Refuse(404)));
         let done = matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter));
@@ -218,8 +224,7 @@ impl Checker {
         let calls = invocation.asked;
         Rule::Model.require(calls <= 3, || format!("call {calls} in one invocation"))?;
         Rule::Model.require(!invocation.answered, || "asked again after a reply that is final".to_owned())?;
-        let final_reply = !matches!(customer.answer, Answer::Prose | Answer::ProseOnce | Answer::Down);
-        invocation.answered = final_reply && !faulty;
+        invocation.answered = customer.answer.is_final() && !faulty;
         // The next model of the list serves while the first one's circuit is open.
         let is_first = state.prompts.last().is_some_and(|(model, _)| model == FIRST_MODEL);
         let refused = is_first && invocation.refused_by_breaker && self.clocks_are_right;
@@ -306,6 +311,7 @@ impl Checker {
             return Rule::FirstVerdict.require(same, || "the archived verdict was replaced".to_owned());
         }
         seen.archived = now.cloned();
+        seen.archived_since = Some(state.now);
         Ok(())
     }
 
@@ -373,7 +379,9 @@ impl Checker {
     }
 
     /// A page was answered.
-    pub(crate) fn page(&self, state: &State, customer: &Customer, asked_at: i64, reply: &Reply) -> Checked {
+    pub(crate) fn page(&self, state: &State, customer: &Customer, invocation: &Invocation, reply: &Reply) -> Checked {
+        let asked_at = invocation.began;
+        self.served_from_archive(customer, invocation, reply)?;
         let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
         Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
         if let Some(Fulfilment::Erased { at, .. }) = sale.map(Sale::fulfilment) {
@@ -385,8 +393,7 @@ impl Checker {
         match reply.status() {
             200 => {
                 Rule::PaidOnly.require(paid, || "an unpaid session is shown a verdict".to_owned())?;
-                let made = matches!(customer.answer, Answer::Good | Answer::Replaced | Answer::ProseOnce);
-                let held = (!made || customer.unusable) && !customer.operated;
+                let held = (!customer.answer.is_sold() || customer.unusable) && !customer.operated;
                 Rule::Page.require(!held, || "a page shows what should not exist".to_owned())?;
                 let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
                 let withheld = body["query_withheld"] == true;

@@ -23,6 +23,8 @@ pub enum Defect {
     VerdictLost,
     /// The store caches a verdict under another sale's key.
     VerdictUnderOtherKey,
+    /// The store caches a verdict with a placeholder in place of its summary.
+    VerdictHollowed,
     /// The store opens a follow-up although there is one.
     FollowUpReplaced,
     /// The store opens a follow-up without its text.
@@ -45,6 +47,8 @@ pub enum Defect {
     ArchiveErrorSwallowed,
     /// The archive finds nothing.
     ArchiveEmpty,
+    /// The archive cannot be read.
+    ArchiveUnreadable,
     /// The quarantine does not keep the payload.
     PayloadLost,
     /// The dead letter's object is not kept.
@@ -84,13 +88,14 @@ pub enum Defect {
 }
 
 /// Every defect that the checker must notice.
-pub const DEFECTS: [Defect; 52] = [
+pub const DEFECTS: [Defect; 54] = [
     Defect::VersionIgnored,
     Defect::SaleLost,
     Defect::PendingAlertsLost,
     Defect::PendingRecordsLost,
     Defect::VerdictLost,
     Defect::VerdictUnderOtherKey,
+    Defect::VerdictHollowed,
     Defect::FollowUpReplaced,
     Defect::FollowUpTextLost,
     Defect::WorkUnlisted(Work::InFlight),
@@ -108,6 +113,7 @@ pub const DEFECTS: [Defect; 52] = [
     Defect::AlertsLostAbout("DEAD LETTER"),
     Defect::ArchiveErrorSwallowed,
     Defect::ArchiveEmpty,
+    Defect::ArchiveUnreadable,
     Defect::PayloadLost,
     Defect::DeadLetterLost,
     Defect::UnpaidReadsPaid,

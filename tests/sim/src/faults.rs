@@ -52,8 +52,8 @@ const VENDORS: [(&str, &[u16]); 6] = [
     ("ledger.", &[429, 500, 503]),
 ];
 
-const OUTAGES: [&str; 9] =
-    ["mailbox.", "model.", "payments.", "ledger.", "store.", "log.", "archive.", "queue.", "alerts."];
+const OUTAGES: [&str; 10] =
+    ["mailbox.", "model.", "payments.", "ledger.", "store.", "log.", "archive.", "queue.", "alerts.", "secrets."];
 
 impl Faults {
     pub(crate) fn draw(random: &mut Random) -> Self {

@@ -1,7 +1,7 @@
 //! The world's ports as a deployment has them: decorators that pass every call on, and that break one contract where the
 //! world has a [`Defect`].
 
-use crate::defects::Defect;
+use crate::{cast::PLACEHOLDER, defects::Defect};
 use async_trait::async_trait;
 use domain::{
     Alert, CachedVerdict, CheckoutSession, PaymentStatus, RenewableSecret, Sale, Secret, SessionId, Submission,
@@ -70,6 +70,13 @@ impl SaleStore for Ports<'_> {
                     state.cache_verdict(&first, verdict, sale.changed_at());
                 }
                 saved
+            }
+            Some(Defect::VerdictHollowed) => {
+                let mut hollow = verdict.cloned();
+                if let Some(verdict) = &mut hollow {
+                    PLACEHOLDER.clone_into(&mut verdict.verdict.summary);
+                }
+                store.save(sale, expected, hollow.as_ref()).await
             }
             _ => store.save(sale, expected, verdict).await,
         }
@@ -151,6 +158,9 @@ impl VerdictArchive for Ports<'_> {
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
+        if self.has(Defect::ArchiveUnreadable) {
+            return Err(StorageError { operation: "archive read", source: "planted defect".into() });
+        }
         let found = VerdictArchive::find(self.world, session).await?;
         Ok(found.filter(|_| !self.has(Defect::ArchiveEmpty)))
     }

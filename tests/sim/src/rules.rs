@@ -7,6 +7,8 @@ pub enum Rule {
     OneMail,
     /// Nothing reaches a page or a mailbox, or is cached, that the content filter would stop.
     NothingBlocked,
+    /// No verdict is sold that has no text in a field that its tier sells.
+    NothingHollow,
     /// A mail shows the verdict that its page shows, and only once the page can (Product Tiers, invariant 4).
     CacheBeforeMail,
     /// Nothing is asked, ordered or sent for a session that is not paid (Verdict Pipeline, invariant 1).
@@ -27,6 +29,8 @@ pub enum Rule {
     Reviewable,
     /// The page says what is the case.
     Page,
+    /// While the table cannot be read, pages show the verdicts that the archive has.
+    ServedFromArchive,
     /// Every paid sale comes to an end in time, or before a human.
     EndsInTime,
     /// Every sale that is not finished has a message in a queue. Only where a process died whose work no queue

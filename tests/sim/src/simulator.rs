@@ -210,7 +210,7 @@ impl<'h> Simulator<'h> {
         let time_out = work.time_out();
         let began = self.now();
         let invocation = Invocation { owner, began, ..Invocation::default() };
-        let task = Task { future: Box::pin(future), work, customer, began, skew, hops, invocation };
+        let task = Task { future: Box::pin(future), work, customer, skew, hops, invocation };
         self.counted += 1;
         let id = self.counted;
         self.note(|| format!("{} begins", label(&task)));

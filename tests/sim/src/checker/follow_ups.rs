@@ -150,10 +150,9 @@ impl Checker {
                 let Some(unread) = state.inbox.iter().find(|unread| unread.arrival.id == written.id) else { continue };
                 let told = alerts().any(|alert| alert.line.contains(&message_digest(&written.id)[..12]));
                 let found = paid.replies().iter().find(|reply| reply.message == written.id);
-                let is_known = found.is_some()
-                    || told
-                    || written.said == Said::OutOfOffice
+                let is_unlinked =
                     || is_unlinked(state, unread) && inquiries.iter().any(|inquiry| inquiry.message == written.id);
+                let is_known = found.is_some() || told || written.said == Said::OutOfOffice || is_unlinked();
                 Rule::FollowUp.require(is_known, || format!("a message leads to nothing: {:?}", written.said))?;
                 let Some(reply) = found else { continue };
                 let ordered = reply.followup == Some(FollowupReply::Ordered);

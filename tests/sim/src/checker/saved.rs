@@ -2,7 +2,7 @@
 
 use super::{Checked, Checker, Customer, Seen, is_clean};
 use crate::{
-    cast::{Afterwards, Answer},
+    cast::{Afterwards, Answer, PLACEHOLDER},
     rules::Rule,
 };
 use domain::{
@@ -265,6 +265,8 @@ impl<'a> Step<'a> {
         Rule::NothingBlocked.require(clean, || "a blocked term is cached".to_owned())?;
         let rejected = matches!(self.customer.answer, Answer::Rejected | Answer::Prose | Answer::Down);
         Rule::NothingBlocked.require(!rejected, || "what the crosscheck rejects is cached".to_owned())?;
+        let hollow = cached.verdict.texts().into_iter().any(|text| text.contains(PLACEHOLDER));
+        Rule::NothingHollow.require(!hollow, || "a hollow verdict is cached".to_owned())?;
         if let Some(first) = &seen.first {
             let is_marked = cached.regen && self.new.regenerated_at().is_some();
             Rule::FirstVerdict.require(is_marked || cached == first, || "the first verdict was replaced".to_owned())?;

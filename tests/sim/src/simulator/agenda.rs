@@ -148,7 +148,6 @@ pub(super) struct Task<'h> {
     pub(super) future: Pin<Box<dyn Future<Output = Outcome> + 'h>>,
     pub(super) work: Work,
     pub(super) customer: Option<usize>,
-    pub(super) began: i64,
     pub(super) skew: i64,
     pub(super) hops: u32,
     pub(super) invocation: Invocation,

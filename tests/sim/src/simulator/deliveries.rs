@@ -130,7 +130,7 @@ impl<'h> Simulator<'h> {
             Work::Page => {
                 let state = self.world.state();
                 let Some(customer) = self.customers.get(number) else { return Ok(()) };
-                self.checker.page(&state, customer, task.began, reply)?;
+                self.checker.page(&state, customer, &task.invocation, reply)?;
                 if let Some(follow_up) = self.relative(number).map(|relative| &self.customers[relative]) {
                     Checker::followed(&state, follow_up, &task.invocation, reply)?;
                 }
