@@ -127,8 +127,8 @@ fn each_role_allows_what_its_function_builds() {
     let other = |role: &str, from: &str, to: &str| replace(&format!("/Resources/{role}"), json!(from), json!(to));
     let deletes = other("ResultRole", "dynamodb:UpdateItem", "dynamodb:DeleteItem");
     assert_rule(rule, deletes, "ResultRole: ResultFunction builds nothing for dynamodb:DeleteItem");
-    let writes = other("ResultRole", "dynamodb:UpdateItem", "dynamodb:GetItem");
-    assert_rule(rule, writes, "ResultRole: ResultFunction needs dynamodb:UpdateItem");
+    let lists = other("ResultRole", "s3:ListBucket", "s3:GetObject");
+    assert_rule(rule, lists, "ResultRole: ResultFunction needs s3:ListBucket");
     let shared = set("/Resources/WebhookFunction/Properties/Role", json!({ "Fn::GetAtt": ["VerdictRole", "Arn"] }));
     assert_rule(rule, shared, "VerdictRole: WebhookFunction builds nothing for sns:Publish");
 }

@@ -105,8 +105,13 @@ pub(crate) async fn regenerate(
     limit: Duration,
 ) -> Result<Option<&'static str>, Failure> {
     let deadline = ports.clock.now().plus(limit);
-    if remove(ports, &created.id).await? != Removed::Entry {
-        return Ok(Some("nothing was cached, so that no regeneration was tried"));
+    match remove(ports, &created.id).await {
+        Ok(Removed::Entry) => {}
+        Ok(Removed::Nothing | Removed::NothingYet) => {
+            return Ok(Some("nothing was cached, so that no regeneration was tried"));
+        }
+        // The clean-up tries again and reports it.
+        Err(_) => return Ok(None),
     }
     order(ports, created, signing_secret).await?;
     loop {
