@@ -1,11 +1,22 @@
 //! The chat's plans in the browser: from the offer to the payment page and back, the portal, and the two views of Pro.
 
 use crate::browser::{Browser, VERDICT};
-use crate::chat::{is_accessible, say, sign_in};
+use crate::chat::{is_accessible, link, say};
 use crate::stack::{poll, unique};
 use serde_json::json;
 
-/// The time from the payment to the plan on the page.
+/// Signs in.
+async fn enter(browser: &Browser) {
+    let address = format!("subscriber-{}@example.com", unique());
+    browser.visit("/chat").await;
+    browser.type_into("#email", &address).await;
+    browser.click("#email-send").await;
+    browser.see("#sent").await;
+    browser.visit(&link(browser, &address).await).await;
+    browser.see("#talk").await;
+}
+
+/// Waits until the page names the plan.
 async fn plan_becomes(browser: &Browser, plan: &str) {
     let there = poll(VERDICT, async || (browser.exact_text("#plan").await == plan).then_some(())).await;
     assert!(there.is_some(), "{plan}: {}", browser.text("#talk").await);
@@ -32,7 +43,7 @@ async fn pay(browser: &Browser) {
 #[tokio::test]
 async fn the_offer_is_paid_and_the_plan_is_managed_in_the_portal() {
     let browser = Browser::open().await;
-    sign_in(&browser).await;
+    enter(&browser).await;
     for replies in 1..=3 {
         say(&browser, "Should we open a second bakery by the harbour?", replies).await;
     }
@@ -61,7 +72,7 @@ async fn the_offer_is_paid_and_the_plan_is_managed_in_the_portal() {
 #[tokio::test]
 async fn pro_shows_two_views() {
     let browser = Browser::open().await;
-    sign_in(&browser).await;
+    enter(&browser).await;
     offer(&browser).await;
     browser.click("#subscribe-pro").await;
     pay(&browser).await;
@@ -98,7 +109,7 @@ const UNREPORTED: &str = r#"
 #[tokio::test]
 async fn a_payment_is_confirmed_on_the_way_back() {
     let browser = Browser::open().await;
-    sign_in(&browser).await;
+    enter(&browser).await;
     offer(&browser).await;
     browser.click("#subscribe-chat").await;
     pay(&browser).await;

@@ -218,7 +218,10 @@
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
       const { status, told } = await call("GET", "/api/chat/me");
-      if (status === 401) return;
+      if (status === 401) {
+        show("sign-in");
+        return;
+      }
       if (status === 200 && told.plan !== "free") {
         confirmed();
         tellPlan(told.plan, told.free_left, told.paid_until !== undefined);
