@@ -21,7 +21,7 @@ async fn with(world: &World, change: Value) -> Vec<Value> {
     world.stack.control("configure", change).await;
     let (code, found) = examined(world);
     let right = json!({ "stripe_webhook_endpoints": null, "stripe_payment_links": [],
-        "graph_scopes": ["Mail.ReadWrite", "Mail.Send"] });
+        "stripe_portal": {}, "graph_scopes": ["Mail.ReadWrite", "Mail.Send"] });
     world.stack.control("configure", right).await;
     assert_eq!(code, Some(1), "{found:?}");
     assert!(found.iter().all(|it| it["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty())), "{found:?}");
@@ -65,6 +65,12 @@ async fn whatever_is_set_up_wrongly_is_found() {
     for problem in ["the tier \"gold\"", "without asking anything", "verdict's page"] {
         expect_problem(&found, "Stripe payment links", problem);
     }
+    let portal = json!({ "subscription_update": { "enabled": true }, "payment_method_update": { "enabled": false },
+        "subscription_cancel": { "enabled": true, "mode": "immediately" } });
+    let found = with(&world, json!({ "stripe_portal": portal })).await;
+    for problem in ["may switch plans", "cannot cancel at the end", "cannot update their payment method"] {
+        expect_problem(&found, "Stripe customer portal", problem);
+    }
     let found = with(&world, json!({ "graph_scopes": ["Mail.Send", "Files.Read.All"] })).await;
     expect_problem(&found, "mailbox permissions", "not consented to: Mail.ReadWrite");
     expect_problem(&found, "mailbox permissions", "without need: Files.Read.All");
@@ -88,8 +94,8 @@ async fn a_link_as_the_guide_says_is_right_and_silence_is_not_health() {
     world.stack.control("configure", json!({ "stripe_payment_links": [] })).await;
     assert_eq!(found, Vec::<Value>::new());
     let down = json!({ "status": 400 });
-    world.stack.faults("stripe", json!([down, down])).await;
+    world.stack.faults("stripe", json!([down, down, down])).await;
     let (code, found) = examined(&world);
-    assert_eq!((code, found.len()), (Some(1), 2), "{found:?}");
+    assert_eq!((code, found.len()), (Some(1), 3), "{found:?}");
     assert!(found.iter().all(|it| it["unknown"] == true), "{found:?}");
 }

@@ -36,6 +36,8 @@ pub struct Config {
     pub stripe_webhook_endpoints: Option<Vec<Value>>,
     /// The account's payment links, each with the fields that differ from an empty one.
     pub stripe_payment_links: Vec<Value>,
+    /// The features of the customer portal that differ from those of the deployment guide.
+    pub stripe_portal: Value,
     /// The enabled payment methods.
     pub stripe_payment_methods: Vec<String>,
     /// The status of a new refund.
@@ -64,6 +66,7 @@ impl Default for Config {
             webhook_retry_pauses_ms: vec![1_000, 2_000, 4_000, 8_000, 16_000],
             stripe_webhook_endpoints: None,
             stripe_payment_links: Vec::new(),
+            stripe_portal: Value::Null,
             stripe_payment_methods: vec!["card".to_owned()],
             stripe_refund_status: "succeeded".to_owned(),
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
@@ -104,6 +107,8 @@ pub struct ConfigChange {
     pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
     /// See [`Config::stripe_payment_links`].
     pub stripe_payment_links: Option<Vec<Value>>,
+    /// See [`Config::stripe_portal`].
+    pub stripe_portal: Option<Value>,
     /// See [`Config::stripe_payment_methods`].
     pub stripe_payment_methods: Option<Vec<String>>,
     /// See [`Config::stripe_refund_status`].
@@ -156,6 +161,7 @@ impl ConfigChange {
                 .stripe_webhook_endpoints
                 .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
             stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
+            stripe_portal: self.stripe_portal.unwrap_or_else(|| current.stripe_portal.clone()),
             stripe_payment_methods: self
                 .stripe_payment_methods
                 .unwrap_or_else(|| current.stripe_payment_methods.clone()),

@@ -1,4 +1,4 @@
-//! The account's settings: webhook endpoints, payment links and payment methods, each replaceable by
+//! The account's settings: webhook endpoints, payment links, payment methods and the customer portal, each replaceable by
 //! /control/configure.
 
 use jiff::Timestamp;
@@ -75,6 +75,41 @@ pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, Strip
         configuration[method] = json!({"available": true, "display_preference": preference});
     }
     listing::page(&[configuration], "payment_method_configuration", form, "/v1/payment_method_configurations")
+}
+
+/// The single configuration of the customer portal, as the deployment guide describes it.
+pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> {
+    let mut parameters = vec!["active", "is_default"];
+    parameters.extend(listing::PARAMETERS);
+    form.allow(&parameters)?;
+    let features = json!({
+        "customer_update": { "allowed_updates": [], "enabled": false },
+        "invoice_history": { "enabled": true },
+        "payment_method_update": { "enabled": true, "payment_method_configuration": null },
+        "subscription_cancel": {
+            "cancellation_reason": { "enabled": false, "options": [] },
+            "enabled": true,
+            "mode": "at_period_end",
+            "proration_behavior": "none",
+        },
+        "subscription_update": { "default_allowed_updates": [], "enabled": false, "proration_behavior": "none" },
+    });
+    let configuration = json!({
+        "id": "bpc_sandbox",
+        "object": "billing_portal.configuration",
+        "active": true,
+        "application": null,
+        "default_return_url": null,
+        "features": over(features, &state.config.stripe_portal),
+        "is_default": true,
+        "livemode": false,
+        "login_page": { "enabled": false, "url": null },
+        "metadata": {},
+        "name": null,
+    });
+    let asked = |name| form.boolean(name).map(|value| value.is_none_or(|wanted| wanted));
+    let items = if asked("active")? && asked("is_default")? { vec![configuration] } else { Vec::new() };
+    listing::page(&items, "billing_portal.configuration", form, "/v1/billing_portal/configurations")
 }
 
 fn endpoint(index: usize, given: &Value, now: Timestamp) -> Value {

@@ -95,6 +95,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["webhook_endpoints"]) => account::endpoints(state, form, now),
         ("GET", ["payment_method_configurations"]) => account::payment_methods(state, form),
         ("GET", ["payment_links"]) => account::links(state, form),
+        ("GET", ["billing_portal", "configurations"]) => account::portals(state, form),
         ("GET", ["promotion_codes"]) => promotions::list(state, form),
         ("GET", ["promotion_codes", id]) => promotions::retrieve(state, id, form),
         ("GET", ["payment_intents", id]) => {

@@ -3,6 +3,7 @@
 
 pub mod account;
 mod mailbox;
+mod portal;
 mod stripe_account;
 mod vendors;
 

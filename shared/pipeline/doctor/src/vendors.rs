@@ -1,6 +1,6 @@
 //! Reads the settings of Stripe, Gemini and the mailbox.
 
-use crate::{Finding, mailbox, stripe_account};
+use crate::{Finding, mailbox, portal, stripe_account};
 use domain::ports::ModelError;
 
 const MODELS: &str = "Gemini models";
@@ -21,7 +21,8 @@ pub struct Vendors<'a> {
 
 /// Checks the vendors' accounts. Changes nothing and costs nothing.
 pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
-    let key = "see that Stripe works and that the key may read Webhook Endpoints and Payment Links";
+    let key =
+        "see that Stripe works and that the key may read Webhook Endpoints, Payment Links and the Customer portal";
     let mut findings = match vendors.stripe.webhook_endpoints().await {
         Ok(all) => stripe_account::endpoints(&all, vendors.site),
         Err(error) => vec![Finding::unknown(stripe_account::ENDPOINT, &error, key)],
@@ -29,6 +30,10 @@ pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
     findings.extend(match vendors.stripe.payment_links().await {
         Ok(all) => stripe_account::links(&all, vendors.site),
         Err(error) => vec![Finding::unknown(stripe_account::LINKS, &error, key)],
+    });
+    findings.extend(match vendors.stripe.portal_settings().await {
+        Ok(settings) => portal::settings(settings),
+        Err(error) => vec![Finding::unknown(portal::PORTAL, &error, key)],
     });
     for model in vendors.models {
         match vendors.gemini.knows(model).await {

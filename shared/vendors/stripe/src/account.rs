@@ -1,4 +1,5 @@
-//! The settings of the Stripe account that sales depend on: webhook endpoints and payment links.
+//! The settings of the Stripe account that sales and subscriptions depend on: webhook endpoints, payment links and the
+//! customer portal.
 
 use crate::{
     Client,
@@ -35,6 +36,17 @@ pub struct PaymentLink {
     pub returns_to: Option<String>,
 }
 
+/// What customers may do in the customer portal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portal {
+    /// Whether they may switch plans, or change a subscription in another way.
+    pub switches_plans: bool,
+    /// Whether they may cancel, with effect from the end of the period.
+    pub cancels_with_period: bool,
+    /// Whether they may update their payment method.
+    pub updates_payment_method: bool,
+}
+
 impl Client {
     /// Every webhook endpoint of the key's mode.
     ///
@@ -50,6 +62,15 @@ impl Client {
     /// As [`Self::webhook_endpoints`].
     pub async fn payment_links(&self) -> Result<Vec<PaymentLink>, PaymentError> {
         Ok(self.whole_list("/v1/payment_links", &[("active", "true")]).await?.iter().map(link).collect())
+    }
+
+    /// The configuration of the customer portal that its sessions have; `None` while there is none.
+    ///
+    /// # Errors
+    /// As [`Self::webhook_endpoints`].
+    pub async fn portal_settings(&self) -> Result<Option<Portal>, PaymentError> {
+        let default = [("is_default", "true"), ("active", "true")];
+        Ok(self.whole_list("/v1/billing_portal/configurations", &default).await?.first().map(portal))
     }
 
     async fn whole_list(&self, path: &str, filter: &[(&str, &str)]) -> Result<Vec<Value>, PaymentError> {
@@ -95,6 +116,17 @@ fn link(object: &Value) -> PaymentLink {
     }
 }
 
+fn portal(object: &Value) -> Portal {
+    let features = &object["features"];
+    let cancel = &features["subscription_cancel"];
+    Portal {
+        // Anything but a plain "no" may let them.
+        switches_plans: features["subscription_update"]["enabled"] != false,
+        cancels_with_period: cancel["enabled"] == true && cancel["mode"] == "at_period_end",
+        updates_payment_method: features["payment_method_update"]["enabled"] == true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,5 +145,20 @@ mod tests {
         }
         let bare = link(&json!({ "id": "plink_1" }));
         assert_eq!((bare.tier, bare.returns_to, bare.asks_for_question), (None, None, false));
+    }
+    #[test]
+    fn a_portal_that_says_nothing_may_let_customers_switch_plans_and_nothing_else() {
+        let of = |features: Value| portal(&json!({ "id": "bpc_1", "features": features }));
+        let nothing = Portal { switches_plans: true, cancels_with_period: false, updates_payment_method: false };
+        assert_eq!(of(json!({})), nothing);
+        let right = of(json!({
+            "subscription_update": { "enabled": false },
+            "subscription_cancel": { "enabled": true, "mode": "at_period_end" },
+            "payment_method_update": { "enabled": true },
+        }));
+        let expected = Portal { switches_plans: false, cancels_with_period: true, updates_payment_method: true };
+        assert_eq!(right, expected);
+        let at_once = json!({ "subscription_cancel": { "enabled": true, "mode": "immediately" } });
+        assert!(!of(at_once).cancels_with_period);
     }
 }

@@ -1,7 +1,7 @@
 //! Stripe with its key read at the first call, so that a starting function reads nothing that it may not need. A
 //! refused key is read again, so that a rotated one works without a restart.
 
-use crate::{Client, PaymentLink, WebhookEndpoint, maker::Maker, reply::is_unauthorized};
+use crate::{Client, PaymentLink, Portal, WebhookEndpoint, maker::Maker, reply::is_unauthorized};
 use async_trait::async_trait;
 use domain::{
     CheckoutSession, MadeFromSecret, RenewableSecret, Secret, SessionId, Timestamp,
@@ -60,6 +60,14 @@ impl LazyClient {
     /// As there.
     pub async fn payment_links(&self) -> Result<Vec<PaymentLink>, PaymentError> {
         self.client().await?.payment_links().await
+    }
+
+    /// As [`Client::portal_settings`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn portal_settings(&self) -> Result<Option<Portal>, PaymentError> {
+        self.client().await?.portal_settings().await
     }
 
     pub(crate) async fn client(&self) -> Result<Made<Client>, PaymentError> {
