@@ -44,6 +44,7 @@ mod log_reader;
 mod mail_command;
 mod measurements;
 mod memory_command;
+mod memory_customer;
 mod memory_erase;
 mod output;
 mod pages_command;

@@ -1,9 +1,10 @@
-//! `oracle memory`: replays, exports, imports, shows and checks a history without a network, and erases a customer's
-//! memory.
+//! `oracle memory`: replays, exports, imports, shows and checks a history without a network, reads the stored memory of a
+//! customer, and erases it.
 
 use crate::{
     command::{CommandError, Ended},
     json_lines::LinesError,
+    memory_customer::{self, CustomerArguments, View},
     memory_erase::{self, EraseArguments},
 };
 use clap::{Args, Subcommand};
@@ -36,8 +37,11 @@ pub(crate) enum MemoryCommand {
     /// Write a history as one document: what a customer gets of their memory.
     ///
     /// Reads events as replay does and writes the export, canonical JSON on one line: events, campaign and state hash.
-    #[command(after_help = "Example:\n  oracle memory export < events.jsonl > memory.json")]
-    Export(CampaignArguments),
+    /// With --customer, exports a customer's stored memory of the chat; that is recorded and needs --reason.
+    #[command(
+        after_help = "Examples:\n  oracle memory export < events.jsonl > memory.json\n  oracle memory export --customer customer@example.com --by dana --reason 'asked for by letter' > memory.json\n\nExit code 1: there is no such customer."
+    )]
+    Export(ExportArguments),
     /// Make the history of an export again, event by event, and write the events.
     ///
     /// Writes one event a line, as replay reads them. An export that was changed is refused.
@@ -46,11 +50,19 @@ pub(crate) enum MemoryCommand {
     )]
     Import(DocumentArguments),
     /// Show what an export holds: facts (locked ones as gist), pointers, unlocks.
-    #[command(after_help = "Example:\n  oracle memory show < memory.json")]
-    Show(DocumentArguments),
+    ///
+    /// With --customer, shows a customer's stored memory of the chat; that is recorded and needs --reason.
+    #[command(
+        after_help = "Examples:\n  oracle memory show < memory.json\n  oracle memory show --customer customer@example.com --by dana --reason 'a complaint'\n\nExit code 1: there is no such customer."
+    )]
+    Show(CustomerArguments),
     /// Check an export: its form, every event, and the state that it says it folds to.
-    #[command(after_help = "Example:\n  oracle memory verify < memory.json\n\nExit code 1: the export was changed.")]
-    Verify(DocumentArguments),
+    ///
+    /// With --customer, checks the chain of a customer's stored memory of the chat. Opens nothing and needs no key.
+    #[command(
+        after_help = "Examples:\n  oracle memory verify < memory.json\n  oracle memory verify --customer customer@example.com\n\nExit code 1: the export or the stored memory was changed, or there is no such customer."
+    )]
+    Verify(CustomerArguments),
     /// Erase a customer's memory of the chat, as they can do on its page.
     ///
     /// Removes every text at once. The schedule ends the log and destroys the memory's key within ten minutes; free
@@ -69,13 +81,12 @@ pub(crate) enum MemoryCommand {
 }
 
 #[derive(Args)]
-pub(crate) struct CampaignArguments {
+pub(crate) struct ExportArguments {
     /// The campaign; may be left out when all events are of one.
-    #[arg(long, value_name = "ID", value_parser = handle)]
+    #[arg(long, value_name = "ID", value_parser = handle, conflicts_with = "customer")]
     campaign: Option<Handle>,
-    /// JSON is the output with and without this; every command takes it.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    stored: CustomerArguments,
 }
 
 #[derive(Args)]
@@ -117,8 +128,25 @@ fn handle(text: &str) -> Result<Handle, String> {
     Handle::parse(text).map_err(|error| error.to_string())
 }
 
+impl MemoryCommand {
+    /// The arguments about a customer's stored memory, if the command can read one.
+    const fn stored(&self) -> Option<(&CustomerArguments, View)> {
+        match self {
+            Self::Export(arguments) => Some((&arguments.stored, View::Export)),
+            Self::Show(arguments) => Some((arguments, View::Show)),
+            Self::Verify(arguments) => Some((arguments, View::Verify)),
+            Self::Replay(_) | Self::Import(_) | Self::Erase(_) | Self::Schema { .. } => None,
+        }
+    }
+}
+
 /// Runs a command.
 pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl Write) -> Result<Ended, CommandError> {
+    if let Some((arguments, view)) = command.stored()
+        && let Some(name) = &arguments.customer
+    {
+        return memory_customer::run(arguments, name, view, &mut output);
+    }
     match command {
         MemoryCommand::Schema { .. } => output.write_all(EVENTS_SCHEMA.as_bytes())?,
         MemoryCommand::Erase(arguments) => return memory_erase::run(arguments, &mut output),
@@ -198,12 +226,12 @@ fn read_export(mut input: impl BufRead) -> Result<(EventLog, Digest), CommandErr
     Ok((log, export::hash(bytes)))
 }
 
-fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
+pub(crate) fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
     log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
 }
 
 /// The content of a log. Shows a locked detail as its gist; the export contains the detail itself.
-fn shown(log: &EventLog) -> Result<Value, CommandError> {
+pub(crate) fn shown(log: &EventLog) -> Result<Value, CommandError> {
     let state = log.state();
     let fact = |(id, fact): (&Digest, &Fact)| {
         let is_unlocked = precision::is_unlocked(state, fact, state.story().scene_id.as_ref());
@@ -231,6 +259,21 @@ fn unreadable(error: LinesError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: MemoryCommand,
+    }
+
+    /// Runs a command line on an input.
+    fn answer(name: &str, input: &str) -> Result<String, CommandError> {
+        let mut output = Vec::new();
+        let line = Line::parse_from(["memory", name, "--json"]);
+        run(&line.command, input.as_bytes(), &mut output).map(|_| String::from_utf8(output).unwrap())
+    }
 
     fn arguments(budget: u64) -> MemoryCommand {
         MemoryCommand::Replay(ReplayArguments {
@@ -267,25 +310,15 @@ mod tests {
 
     #[test]
     fn an_export_comes_back_as_the_same_history_and_a_changed_one_does_not() {
-        let answer = |command: MemoryCommand, input: &[u8]| {
-            let mut output = Vec::new();
-            run(&command, input, &mut output).map(|_| String::from_utf8(output).unwrap())
-        };
-        let document = || DocumentArguments { json: true };
-        let export = |lines: &str| {
-            let arguments = CampaignArguments { campaign: None, json: true };
-            answer(MemoryCommand::Export(arguments), lines.as_bytes()).unwrap()
-        };
-        let exported = export(FACT);
-        let events = answer(MemoryCommand::Import(document()), exported.as_bytes()).unwrap();
-        assert_eq!(export(&events), exported);
-        let verified: Value =
-            serde_json::from_str(&answer(MemoryCommand::Verify(document()), exported.as_bytes()).unwrap()).unwrap();
+        let exported = answer("export", FACT).unwrap();
+        let events = answer("import", &exported).unwrap();
+        assert_eq!(answer("export", &events).unwrap(), exported);
+        let verified: Value = serde_json::from_str(&answer("verify", &exported).unwrap()).unwrap();
         assert_eq!(verified["events"], 1);
-        let shown = answer(MemoryCommand::Show(document()), exported.as_bytes()).unwrap();
+        let shown = answer("show", &exported).unwrap();
         assert!(shown.contains("It opens with a code.") && !shown.contains("4471"), "{shown}");
         let changed = exported.replace("4471", "4472");
-        let error = answer(MemoryCommand::Verify(document()), changed.as_bytes()).unwrap_err();
+        let error = answer("verify", &changed).unwrap_err();
         assert!(matches!(error, CommandError::Refused(_)));
     }
 
@@ -297,28 +330,20 @@ mod tests {
 
     #[test]
     fn a_chats_memory_is_exported_imported_shown_and_verified_and_so_is_an_erased_one() {
-        let answer = |command: MemoryCommand, input: &str| {
-            let mut output = Vec::new();
-            run(&command, input.as_bytes(), &mut output).map(|_| String::from_utf8(output).unwrap())
-        };
-        let document = || DocumentArguments { json: true };
-        let export = |lines: &str| {
-            answer(MemoryCommand::Export(CampaignArguments { campaign: None, json: true }), lines).unwrap()
-        };
-        let exported = export(&CHAT.join("\n"));
-        let shown: Value = serde_json::from_str(&answer(MemoryCommand::Show(document()), &exported).unwrap()).unwrap();
+        let exported = answer("export", &CHAT.join("\n")).unwrap();
+        let shown: Value = serde_json::from_str(&answer("show", &exported).unwrap()).unwrap();
         assert_eq!(shown["facts"][0]["payload"]["asked"], "Should we open a second bakery?");
         assert_eq!((&shown["facts"][0]["locked"], &shown["erased"]), (&json!(false), &json!(false)));
-        let imported = answer(MemoryCommand::Import(document()), &exported).unwrap();
-        assert_eq!(export(&imported), exported);
-        let verify = |text: &str| answer(MemoryCommand::Verify(document()), text);
+        let imported = answer("import", &exported).unwrap();
+        assert_eq!(answer("export", &imported).unwrap(), exported);
+        let verify = |text: &str| answer("verify", text);
         let verified: Value = serde_json::from_str(&verify(&exported).unwrap()).unwrap();
         assert_eq!((&verified["events"], &verified["state_hash"]), (&json!(2), &shown["state_hash"]));
         assert!(verify(&exported.replace("second", "third")).is_err());
 
         let erasure = r#"{"at":2,"campaign_id":"chat-c-0","event":"EV-ORC-012","payload":{"reason":"asked for on the page","requested_by":"subscriber","subject":"chat-c-0"}}"#;
-        let erased = export(erasure);
-        let shown: Value = serde_json::from_str(&answer(MemoryCommand::Show(document()), &erased).unwrap()).unwrap();
+        let erased = answer("export", erasure).unwrap();
+        let shown: Value = serde_json::from_str(&answer("show", &erased).unwrap()).unwrap();
         assert_eq!((&shown["erased"], &shown["facts"]), (&json!(true), &json!([])));
         verify(&erased).unwrap();
     }

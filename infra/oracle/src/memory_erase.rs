@@ -1,6 +1,9 @@
 //! `oracle memory erase`: begins the erasure of a customer's memory. The deadlines function ends it.
 
-use crate::command::{CommandError, Ended, Signature, Target, wait};
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    stack::Deployed,
+};
 use audit::ChatJournal;
 use clap::Args;
 use domain::{
@@ -27,14 +30,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
     if operator.reason().is_none() {
         return Err(CommandError::Usage("an erasure needs --reason".to_owned()));
     }
-    let key = || async {
-        let document = deployed.secret("chat").document().await;
-        document.map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))
-    };
-    let id = match SubscriberId::parse(arguments.customer.as_str()) {
-        Ok(id) => id,
-        Err(_) => named(&arguments.customer, &wait(key())?)?,
-    };
+    let id = customer(&deployed, &arguments.customer)?;
     if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
@@ -49,6 +45,18 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
         writeln!(output, "{}: {sentence}", id.prefix())?;
     }
     Ok(Ended::Done)
+}
+
+/// The subscriber of an argument: an email address, or the subscriber's whole id.
+pub(crate) fn customer(deployed: &Deployed, customer: &str) -> Result<SubscriberId, CommandError> {
+    let key = || async {
+        let document = deployed.secret("chat").document().await;
+        document.map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))
+    };
+    match SubscriberId::parse(customer) {
+        Ok(id) => Ok(id),
+        Err(_) => named(customer, &wait(key())?),
+    }
 }
 
 fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError> {

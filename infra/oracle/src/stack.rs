@@ -12,8 +12,8 @@ use std::{
 
 use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, TollJournal};
 use aws::{
-    Connection, DynamoSales, InvalidSetting, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog, S3Corpora,
-    S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
+    Connection, DynamoMemoryLogs, DynamoSales, InvalidSetting, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog,
+    S3Corpora, S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
 };
 use backend::Backend;
 use domain::{CallerIdentity, EmailAddress, ports::Notes};
@@ -169,9 +169,18 @@ impl Deployed {
 
     /// The stores of the Bridges, with their keys.
     pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
+        Ok(BridgeDesk { journal: self.bridge_journal(), accounts: &self.sales, keys: self.memory_keys()? })
+    }
+
+    /// The keys of the customers' memories.
+    pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {
         let wrapping_key = self.stack.output("MemoryKeyArn")?;
-        let keys = KmsSubjectKeys::new(&self.sales, self.connection.clone(), wrapping_key);
-        Ok(BridgeDesk { journal: self.bridge_journal(), accounts: &self.sales, keys })
+        Ok(KmsSubjectKeys::new(&self.sales, self.connection.clone(), wrapping_key))
+    }
+
+    /// The logs of the customers' memories.
+    pub(crate) const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
+        DynamoMemoryLogs(&self.sales)
     }
 
     /// The site's address.

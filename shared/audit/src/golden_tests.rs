@@ -266,6 +266,7 @@ fn the_records_of_the_chat_count_for_the_dashboard() {
         (chat(ChatStatus::Apologised), Some(Metric::ChatApologised)),
         (chat(ChatStatus::Declined), Some(Metric::ChatDeclined)),
         (chat(ChatStatus::Erased), None),
+        (chat(ChatStatus::Read), None),
         (reported(BillingChange::Opened), Some(Metric::SubscriptionOpened)),
         (reported(BillingChange::Ended), Some(Metric::SubscriptionEnded)),
         (reported(BillingChange::Paid), Some(Metric::SubscriptionPaid)),

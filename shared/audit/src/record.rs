@@ -93,6 +93,8 @@ pub enum ChatStatus {
     Declined,
     /// The subscriber's memory was erased on request.
     Erased,
+    /// An operator read the subscriber's memory.
+    Read,
 }
 
 /// What happened.
@@ -426,7 +428,7 @@ impl Record {
                 ChatStatus::Answered => vec![Metric::ChatAnswered.once()],
                 ChatStatus::Apologised => vec![Metric::ChatApologised.once()],
                 ChatStatus::Declined => vec![Metric::ChatDeclined.once()],
-                ChatStatus::Erased => Vec::new(),
+                ChatStatus::Erased | ChatStatus::Read => Vec::new(),
             },
             Body::Subscription { change, .. } => match change {
                 BillingChange::Opened => vec![Metric::SubscriptionOpened.once()],
