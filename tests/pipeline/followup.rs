@@ -7,9 +7,10 @@ use domain::{
     mail::Mail,
     money::{Money, PaymentChange},
     open_work::Work,
-    ports::ModelReply,
+    ports::{ModelError, ModelReply},
     sale::Fulfilment,
 };
+use lens::{Digest, Domain, canonical};
 use runtime::http::Reply;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -26,7 +27,7 @@ fn delivered() -> Simulator {
         |text: &str| Ok(ModelReply { text: text.to_owned(), model_version: "m".to_owned(), status_warning: None });
     sim.world.state().model = Some(Box::new(move |_, prompt| {
         let content: Value = serde_json::from_str(&prompt.content).unwrap();
-        reply(if content.get("first_verdict").is_some() { second.as_str() } else { FIRST.get_or_init(strategy) })
+        reply(if content.get("memory").is_some() { second.as_str() } else { FIRST.get_or_init(strategy) })
     }));
     sim.stripe_delivers();
     sim.drain();
@@ -90,8 +91,12 @@ fn from_the_page_it_is_made_mailed_shown_archived_and_recorded_as_any_sale() {
 
     let (_, prompt) = sim.world.state().prompts.last().cloned().unwrap();
     let content: Value = serde_json::from_str(&prompt.content).unwrap();
-    assert_eq!((&content["submission"], &content["first_submission"]), (&json!(FOLLOWUP), &json!(QUESTION)));
-    assert_eq!(content["first_verdict"], serde_json::from_str::<Value>(&strategy()).unwrap());
+    assert_eq!((&content["submission"], content.as_object().unwrap().len()), (&json!(FOLLOWUP), 2));
+    let facts = content["memory"]["slices"]["facts_slice"].as_array().unwrap();
+    let payload = |kind: &str| &facts.iter().find(|fact| fact["kind"] == kind).unwrap()["payload"];
+    assert_eq!(payload("QUESTION"), QUESTION);
+    assert_eq!(payload("VERDICT")["verdict"], serde_json::from_str::<Value>(&strategy()).unwrap());
+    assert_eq!(payload("VERDICT")["date"], page["cached_at"]);
 
     let mails = mails(&sim);
     let (of, to, text) = mails.last().unwrap();
@@ -112,7 +117,31 @@ fn from_the_page_it_is_made_mailed_shown_archived_and_recorded_as_any_sale() {
     let events: Vec<_> = log.iter().filter(of_child).map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["tmm_crosscheck", "content_filter", "pipeline", "content_filter", "pipeline", "pipeline"]);
     assert!(log.iter().all(|line| !line.to_string().contains("rent") && !line.to_string().contains('@')));
-    assert!(log.iter().any(|line| line["details"]["ordered_by"] == "followup_page"));
+    let made = log.iter().find(|line| line["details"]["ordered_by"] == "followup_page").unwrap();
+    let memory = canonical::parse(content["memory"].to_string().as_bytes()).unwrap().to_bytes();
+    assert_eq!(made["details"]["working_set_hash"], json!(Digest::of(Domain::WorkingSet, &memory)));
+    assert_eq!(log.iter().filter(|line| line["details"].get("working_set_hash").is_some()).count(), 1);
+}
+
+/// The first verdict is read anew for every order, from the cache or the archive.
+#[test]
+fn every_attempt_shows_the_model_the_same_bytes() {
+    let shown = |cached: bool, timeouts: usize| {
+        let mut sim = delivered();
+        sim.world.state().answers.extend((0..timeouts).map(|_| Err(ModelError::Timeout)));
+        if !cached {
+            sim.world.state().cache.clear();
+        }
+        assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202);
+        sim.drain();
+        let state = sim.world.state();
+        let contents: Vec<String> = state.prompts.iter().skip(1).map(|(_, prompt)| prompt.content.clone()).collect();
+        assert_eq!(contents.len(), timeouts + 1);
+        assert!(contents.iter().all(|content| *content == contents[0]));
+        contents[0].clone()
+    };
+    let first = shown(true, 0);
+    assert_eq!([shown(true, 2), shown(false, 0), shown(false, 1)], [first.clone(), first.clone(), first]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use domain::{
 };
 use finish::{finish, give_notice, make_again};
 use gates::Gate;
-use generation::{Background, Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
+use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
 use payment_check::{Bought, Checked};
 use runtime::Handled;
 use serde_json::json;
@@ -388,7 +388,7 @@ async fn authorized(
     evaluation: &authority::Evaluation,
 ) -> Generated {
     let (session, tier, query) = (&order.session_id, bought.tier, &bought.query);
-    let background = Background::of_first(bought.first.as_ref());
+    let background = bought.background();
     let first = generate(ports.generate, &settings.policy, session, tier, query, background).await;
     let breaks = matches!(&first.verdict, Ok(verdict) if check_grammar(evaluation, verdict).is_err());
     let left = settings.policy.backoff.attempts.saturating_sub(first.attempts);
@@ -429,7 +429,7 @@ async fn save<'a>(
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
     original.notice = notice.map(str::to_owned);
-    original.first = bought.first.clone().map(Box::new);
+    original.first = bought.followed.as_ref().map(|followed| Box::new(followed.first.clone()));
     let context = Context { now, ..context };
     let colour = original.verdict.verdict;
     let ready = |sale: &mut Sale, _| {
@@ -473,12 +473,16 @@ fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timesta
 }
 
 fn details(generated: &Generated, order: &Order, bought: &Bought) -> serde_json::Value {
-    json!({
+    let mut details = json!({
         "attempts": generated.attempts,
         "model_version": generated.model_version,
         "prompt_version": bought.prompt_version(),
         "ordered_by": order.ordered_by,
-    })
+    });
+    if let Some(followed) = &bought.followed {
+        details["working_set_hash"] = json!(followed.memory.bytes_hash());
+    }
+    details
 }
 
 /// The verdict after gate 1, or `None` when it is held.

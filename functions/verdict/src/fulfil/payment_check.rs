@@ -9,33 +9,49 @@ use domain::{
     sale::{NotPaid, Purchase},
     smoke,
 };
+use generation::Background;
+use lens::WorkingSet;
 
 /// A paid question, with the facts about its sale that may be logged.
 pub(super) struct Bought {
     pub(super) tier: Tier,
     pub(super) query: Query,
     pub(super) purchase: Purchase,
-    /// The first verdict, if this is a follow-up.
-    pub(super) first: Option<FirstVerdict>,
+    /// What a follow-up follows.
+    pub(super) followed: Option<Followed>,
+}
+
+/// The first question and its verdict, and the working set in which the model sees them.
+pub(super) struct Followed {
+    pub(super) first: FirstVerdict,
+    pub(super) memory: WorkingSet,
 }
 
 impl Bought {
     fn new(Submission { tier, query }: Submission, email_tag: Option<String>, smoke: bool) -> Self {
         let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag };
-        Self { tier, query, purchase, first: None }
+        Self { tier, query, purchase, followed: None }
     }
 
     /// The authority gate's evaluation of the question.
     pub(super) fn evaluate(&self) -> authority::Evaluation {
-        match &self.first {
-            Some(first) => authority::evaluate_followup(&first.query, self.query.as_str(), None),
+        match &self.followed {
+            Some(followed) => authority::evaluate_followup(&followed.first.query, self.query.as_str(), None),
             None => authority::evaluate(self.query.as_str(), None),
         }
     }
 
     /// The version of the prompt, as the audit log names it.
     pub(super) fn prompt_version(&self) -> String {
-        if self.first.is_some() { prompt::followup_version() } else { prompt::version(self.tier) }
+        if self.followed.is_some() { prompt::followup_version() } else { prompt::version(self.tier) }
+    }
+
+    /// What the model gets beside the question.
+    pub(super) fn background(&self) -> Background<'_> {
+        match &self.followed {
+            Some(Followed { first, memory }) => Background::Followed { question: &first.query, memory },
+            None => Background::Nothing,
+        }
     }
 }
 
@@ -92,9 +108,17 @@ async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) ->
     let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
         return Ok(Checked::Lost("the first verdict is neither cached nor archived"));
     };
+    let memory = match followup::working_set(&first, &prompt::followup_version()) {
+        Ok(memory) => memory,
+        Err(error) => {
+            tracing::error!(session = order.session_id.prefix(), %error, "no memory for a follow-up");
+            return Ok(Checked::Lost("the first verdict cannot be given to the model"));
+        }
+    };
     // The tier is fixed, even if an operator handed in another one: the follow-up is part of the tier that includes it.
     let submission = Submission { tier: Tier::Strategy, ..submission };
-    let bought = Bought { first: Some(first), ..Bought::new(submission, email_tag, false) };
+    let followed = Some(Followed { first, memory });
+    let bought = Bought { followed, ..Bought::new(submission, email_tag, false) };
     Ok(Checked::Bought(Box::new(bought)))
 }
 

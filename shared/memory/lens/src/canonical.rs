@@ -85,22 +85,28 @@ impl Value {
     /// The canonical bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(128);
-        self.write(&mut bytes);
-        bytes
+        self.to_text().into_bytes()
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    /// The canonical bytes as text: canonical JSON is UTF-8.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::with_capacity(128);
+        self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) {
         match self {
-            Value::Null => out.extend_from_slice(b"null"),
-            Value::Bool(true) => out.extend_from_slice(b"true"),
-            Value::Bool(false) => out.extend_from_slice(b"false"),
-            Value::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            Value::Null => out.push_str("null"),
+            Value::Bool(true) => out.push_str("true"),
+            Value::Bool(false) => out.push_str("false"),
+            Value::Integer(number) => out.push_str(&number.to_string()),
             Value::Text(text) => write_text(text, out),
-            Value::List(items) => write_joined(items.iter(), [b'[', b']'], out, |item, out| item.write(out)),
-            Value::Object(members) => write_joined(members.iter(), *b"{}", out, |(key, value), out| {
+            Value::List(items) => write_joined(items.iter(), ['[', ']'], out, |item, out| item.write(out)),
+            Value::Object(members) => write_joined(members.iter(), ['{', '}'], out, |(key, value), out| {
                 write_text(key, out);
-                out.push(b':');
+                out.push(':');
                 value.write(out);
             }),
         }
@@ -109,14 +115,14 @@ impl Value {
 
 fn write_joined<T>(
     items: impl Iterator<Item = T>,
-    brackets: [u8; 2],
-    out: &mut Vec<u8>,
-    mut write: impl FnMut(T, &mut Vec<u8>),
+    brackets: [char; 2],
+    out: &mut String,
+    mut write: impl FnMut(T, &mut String),
 ) {
     out.push(brackets[0]);
     for (index, item) in items.enumerate() {
         if index > 0 {
-            out.push(b',');
+            out.push(',');
         }
         write(item, out);
     }
@@ -124,31 +130,35 @@ fn write_joined<T>(
 }
 
 /// Writes a string with the escapes of the profile and no others.
-fn write_text(text: &str, out: &mut Vec<u8>) {
+fn write_text(text: &str, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    for byte in text.bytes() {
+    out.push('"');
+    // Escaped characters are ASCII, so that the text may be cut before and after each.
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+        out.push_str(&text[written..at]);
+        written = at + 1;
         match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x09 => out.extend_from_slice(b"\\t"),
-            0x0a => out.extend_from_slice(b"\\n"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            0x0d => out.extend_from_slice(b"\\r"),
-            0x00..0x20 => {
-                out.extend_from_slice(b"\\u00");
-                out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x08 => out.push_str("\\b"),
+            0x09 => out.push_str("\\t"),
+            0x0a => out.push_str("\\n"),
+            0x0c => out.push_str("\\f"),
+            0x0d => out.push_str("\\r"),
+            _ => {
+                out.push_str("\\u00");
+                out.extend([byte >> 4, byte & 15].map(|digit| char::from(HEX[usize::from(digit)])));
             }
-            _ => out.push(byte),
         }
     }
-    out.push(b'"');
+    out.push_str(&text[written..]);
+    out.push('"');
 }
 
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.to_bytes()))
+        f.write_str(&self.to_text())
     }
 }
 

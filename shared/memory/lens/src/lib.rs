@@ -14,7 +14,7 @@
 //!
 //! ```compile_fail
 //! fn change(set: &mut lens::WorkingSet) {
-//!     set.bytes.clear();
+//!     set.text.clear();
 //! }
 //! ```
 //!

@@ -186,7 +186,7 @@ pub enum WorkingSetError {
 pub struct WorkingSet {
     content: WorkingSetContent,
     id: Digest,
-    bytes: Vec<u8>,
+    text: String,
 }
 
 impl WorkingSet {
@@ -200,7 +200,7 @@ impl WorkingSet {
         if let Value::Object(members) = &mut value {
             members.insert("working_set_id".to_owned(), Value::Text(id.to_string()));
         }
-        Ok(Self { content, id, bytes: value.to_bytes() })
+        Ok(Self { content, id, text: value.to_text() })
     }
 
     /// Parses the canonical bytes of a working set.
@@ -226,13 +226,19 @@ impl WorkingSet {
     /// The canonical bytes, including the id.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.text.as_bytes()
+    }
+
+    /// The canonical bytes as text, for a prompt that embeds them unchanged.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The hash of the bytes (`bytes_hash` of section 4.5).
     #[must_use]
     pub fn bytes_hash(&self) -> Digest {
-        Digest::of(Domain::WorkingSet, &self.bytes)
+        Digest::of(Domain::WorkingSet, self.bytes())
     }
 
     /// The hash of the content (`working_set_id` of section 4.5).
@@ -256,6 +262,6 @@ impl WorkingSet {
     /// The instructions followed by the bytes as text: "Oracle truncates, Lens wraps".
     #[must_use]
     pub fn wrap(&self, instructions: &str) -> String {
-        format!("{instructions}\n\n{}\n", String::from_utf8_lossy(&self.bytes))
+        format!("{instructions}\n\n{}\n", self.text)
     }
 }

@@ -1,6 +1,10 @@
 //! The follow-up that a Strategy Session includes. It is ordered once, from the result page or by a reply to a mail,
 //! and then the pipeline handles it like any sale (infra/decisions/followup.md).
 
+mod memory_of_sale;
+
+pub use memory_of_sale::{NoMemory, working_set};
+
 use audit::Journal;
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{

@@ -1,11 +1,11 @@
 //! The ports and settings of asking the model, and what it gets beside the question.
 
 use domain::{
-    FirstVerdict,
     backoff::Backoff,
     breaker::BreakerPolicy,
     ports::{Alerts, Breakers, Clock, Model, Pause, Randomness},
 };
+use lens::WorkingSet;
 
 /// The ports that a call of the model uses.
 #[derive(Clone, Copy)]
@@ -36,16 +36,13 @@ pub enum Background<'a> {
     /// Nothing.
     #[default]
     Nothing,
-    /// The question is a follow-up of this.
-    Followed(&'a FirstVerdict),
+    /// The question is a follow-up.
+    Followed {
+        /// The first question, for the authority gate.
+        question: &'a str,
+        /// The first question and its verdict, as the model sees them.
+        memory: &'a WorkingSet,
+    },
     /// Reference texts.
     References(&'a [String]),
-}
-
-impl<'a> Background<'a> {
-    /// That of a question which may be a follow-up.
-    #[must_use]
-    pub fn of_first(first: Option<&'a FirstVerdict>) -> Self {
-        first.map_or(Self::Nothing, Self::Followed)
-    }
 }

@@ -136,7 +136,7 @@ async fn ask(
         generated.attempts += 1;
         let prompt = match background {
             Background::Nothing => build_verdict_prompt(tier, query, stricter),
-            Background::Followed(first) => build_followup_prompt(first, query, stricter),
+            Background::Followed { question, memory } => build_followup_prompt(question, memory, query, stricter),
             Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
         };
         let error = match ports.model.ask(model, &prompt).await {
