@@ -60,8 +60,11 @@ fn report(prices: &prices::Prices, name: &str, plan: PaidPlan, exchanges: u64) {
     let (account, records) = (account.len() as f64, state.memory_logs.values().next().expect("a log"));
     let size = |record: &domain::ports::MemoryRecord| record.body.len() as f64 + 150.0;
     let log: f64 = records.iter().map(size).sum();
-    // An append is a transaction of the record and the head, which costs twice the units of both.
-    let appended = calls("memory.append") * 2.0 * (units(size(records.last().expect("a record")), 1024.0) + 1.0);
+    // An append is a transaction of the records and the head, which costs twice the units of all. The first exchange also
+    // appends the memory's world and mode.
+    let new = if exchanges == 1 { records.len() } else { 1 };
+    let new: f64 = records.iter().rev().take(new).map(|record| units(size(record), 1024.0)).sum();
+    let appended = calls("memory.append") * 2.0 * (new + 1.0);
     // The last beginning is the longest; the mean is half of it.
     let begun = state.beginnings.values().next_back().expect("a beginning").len() as f64;
     let beginnings = calls("beginnings.put") * units(begun / 2.0, 1024.0);

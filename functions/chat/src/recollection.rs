@@ -10,7 +10,7 @@ use domain::{
 };
 use lens::{Mode, WorkingSet, canonical};
 use memory::{
-    Event, EventLog, Handle,
+    Event, EventLog, Handle, InvalidHandle, PinKind, Pins,
     event::{FactCommitted, ModeChanged, PrecisionTag, Provenance},
     log::AppendError,
     policy,
@@ -18,9 +18,11 @@ use memory::{
     truncate::Budget,
     working_set::{self, Request},
 };
+use prompt::chat_version;
 use runtime::http::Reply;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::borrow::Cow;
 
 /// The largest part of the memory that a model sees.
 const BUDGET: Budget = Budget::of_bytes(24_000);
@@ -115,54 +117,84 @@ impl Opened {
         self.turns().last().map(|(_, turn)| turn.asked)
     }
 
-    /// The working set that a model sees beside this message.
+    /// The working set that a model sees beside this message. It is built from the log as the exchange will extend it: with
+    /// the running system's pins.
     pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, NotDone> {
+        let running = running_pins()?;
+        let mut state = Cow::Borrowed(self.log.state());
+        for event in opening(&self.log, &running, 0).map_err(StoreError::from)? {
+            let state = state.to_mut();
+            state.check(&event.payload).map_err(|error| StoreError::Append(error.into()))?;
+            state.apply(event);
+        }
         let request =
             Request { campaign_id: self.log.campaign_id(), scene_id: None, query: message.as_str(), budget: BUDGET };
-        Ok(working_set::build(self.log.state(), &request, &policy::pins())?.set)
+        Ok(working_set::build(&state, &request, &running)?.set)
     }
 
-    async fn append(
-        &mut self,
-        ports: Ports<'_>,
-        key: &str,
-        at: i64,
-        payload: impl Into<memory::Payload> + Send,
-    ) -> Result<(), NotDone> {
-        let campaign_id = self.log.campaign_id().clone();
-        let event = Event { at, campaign_id, key: Some(handle(key)?), payload: payload.into() };
-        match store::append(ports.logs, &self.name, &mut self.log, event, &self.seal).await {
+    /// Appends an exchange to the memory, in one write with the events that must precede it. Appending it twice has no
+    /// further effect.
+    async fn remember(&mut self, ports: Ports<'_>, id: &ExchangeId, turn: &Turn, at: Timestamp) -> Result<(), NotDone> {
+        let running = running_pins()?;
+        let exchange = Event {
+            at: at.as_millis(),
+            campaign_id: self.log.campaign_id().clone(),
+            key: Some(handle(id.as_str())?),
+            payload: fact(id, turn)?.into(),
+        };
+        let events = |log: &EventLog| {
+            let mut events = opening(log, &running, at.as_millis())?;
+            events.push(exchange.clone());
+            Ok(events)
+        };
+        match store::append_all(ports.logs, &self.name, &mut self.log, &events, &self.seal).await {
             // The memory was erased meanwhile, so there is nothing to append to.
             Ok(_) | Err(StoreError::Append(AppendError::Refused(memory::Refusal::Erased))) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
+}
 
-    /// Appends an exchange to the memory. Appending it twice has no further effect.
-    async fn remember(&mut self, ports: Ports<'_>, id: &ExchangeId, turn: &Turn, at: Timestamp) -> Result<(), NotDone> {
-        if self.log.records().is_empty() {
-            self.append(ports, "mode", 0, ModeChanged { mode: Mode::Companion }).await?;
-        }
-        let fact = FactCommitted {
-            fact_id: None,
-            kind: handle(KIND)?,
-            payload: canonical::value_of(turn).map_err(|_| NotDone::Form("a turn"))?,
-            provenance: Provenance {
-                source: handle("chat")?,
-                rule_ref: None,
-                generator_spec: None,
-                event_ids: Vec::new(),
-                commit_ids: Vec::new(),
-            },
-            visibility_mask: [Mode::Companion].into(),
-            precision_tag: PrecisionTag::Unlocked,
-            stable_key: handle(&format!("exchange-{}", id.as_str()))?,
-            detail_handle: None,
-            gist: None,
-            precision_tokens: Default::default(),
-        };
-        self.append(ports, id.as_str(), at.as_millis(), fact).await
+/// An exchange as a fact.
+fn fact(id: &ExchangeId, turn: &Turn) -> Result<FactCommitted, NotDone> {
+    Ok(FactCommitted {
+        fact_id: None,
+        kind: handle(KIND)?,
+        payload: canonical::value_of(turn).map_err(|_| NotDone::Form("a turn"))?,
+        provenance: Provenance {
+            source: handle("chat")?,
+            rule_ref: None,
+            generator_spec: None,
+            event_ids: Vec::new(),
+            commit_ids: Vec::new(),
+        },
+        visibility_mask: [Mode::Companion].into(),
+        precision_tag: PrecisionTag::Unlocked,
+        stable_key: handle(&format!("exchange-{}", id.as_str()))?,
+        detail_handle: None,
+        gist: None,
+        precision_tokens: Default::default(),
+    })
+}
+
+/// The pins of the running system: its policies and the version of the chat's prompts.
+fn running_pins() -> Result<Pins, NotDone> {
+    let mut pins = policy::pins();
+    let version = handle(&format!("sha256:{}", chat_version()))?;
+    pins.0.insert(PinKind::PromptTemplates, [(handle("chat")?, version)].into());
+    Ok(pins)
+}
+
+/// The events that must precede an exchange: the world with its pins, and the mode, in a new log; a recorded revision if
+/// a release changed the pins; usually none.
+fn opening(log: &EventLog, running: &Pins, at: i64) -> Result<Vec<Event>, InvalidHandle> {
+    let mut needed = memory::alignment(log.state(), &Handle::parse("chat")?, running, &Handle::parse("release")?)?;
+    if log.records().is_empty() {
+        needed.push((Handle::parse("mode")?, ModeChanged { mode: Mode::Companion }.into()));
     }
+    let campaign_id = log.campaign_id();
+    let event = |(key, payload)| Event { at, campaign_id: campaign_id.clone(), key: Some(key), payload };
+    Ok(needed.into_iter().map(event).collect())
 }
 
 /// Appends the replies that the account stores and the memory lacks. After a failure the account's next call does it.

@@ -223,6 +223,74 @@ fn the_model_sees_what_was_said_before_and_nobody_elses() {
     assert!(!prompt.content.contains("Montreal") && !prompt.instruction.contains("Halifax"));
 }
 
+/// Replaces the world's only memory by that of an earlier release: the same events, other prompts.
+fn earlier_release(world: &testkit::World) -> memory::EventLog {
+    let mut state = world.state();
+    let name = state.memory_logs.keys().next().unwrap().clone();
+    let seal = aws::SubjectSeal::new(&state.memory_keys[&name], &name).unwrap();
+    let campaign = memory::Handle::parse(name.as_str()).unwrap();
+    let records = state.memory_logs[&name].iter().map(|record| memory::log::Record {
+        seq: record.seq,
+        prev: memory::Digest::from_bytes(record.prev),
+        hash: memory::Digest::from_bytes(record.hash),
+        body: record.body.clone(),
+    });
+    let log = memory::EventLog::boot(campaign.clone(), records.collect(), &seal).unwrap();
+    let mut earlier = memory::EventLog::new(campaign);
+    for mut event in log.events(&seal) {
+        if let memory::Payload::WorldCommitted(world) = &mut event.payload {
+            let templates = world.pins.0.get_mut(&memory::PinKind::PromptTemplates).unwrap();
+            templates.values_mut().for_each(|version| *version = memory::Handle::parse("sha256:earlier").unwrap());
+        }
+        earlier.append(event, &seal).unwrap();
+    }
+    let stored = earlier.records().iter().map(|record| domain::ports::MemoryRecord {
+        seq: record.seq,
+        prev: *record.prev.as_bytes(),
+        hash: *record.hash.as_bytes(),
+        body: record.body.clone(),
+    });
+    state.memory_logs.insert(name, stored.collect());
+    earlier
+}
+
+/// The working set shows the pins of the running system, which the log records, so that a rebuild asserts them.
+#[test]
+fn a_memory_begins_with_its_pins_and_a_release_that_changes_them_is_recorded() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    ask(&world, 1, QUESTION, &cookie);
+    let exported = |world: &testkit::World| {
+        let export = get(world, "/api/chat/memory", &cookie);
+        memory::export::import(export.body().as_bytes()).unwrap()
+    };
+    let ids = |log: &memory::EventLog| -> Vec<&'static str> {
+        log.events(&memory::log::Unsealed).iter().map(|event| event.payload.id().as_str()).collect()
+    };
+    let log = exported(&world);
+    assert_eq!(ids(&log), ["EV-ORC-002", "EV-030", "EV-ORC-004"]);
+    let pins = log.state().pins().clone();
+    let shown: Vec<serde_json::Value> = {
+        let state = world.state();
+        let content = |prompt: &domain::ports::Prompt| serde_json::from_str(&prompt.content).unwrap();
+        state.prompts.iter().map(|(_, prompt)| content(prompt)).collect()
+    };
+    let version = format!("sha256:{}", prompt::chat_version());
+    assert_eq!(shown[0]["memory"]["pins"]["prompt_templates"]["chat"], version);
+    assert_eq!((&shown[0]["memory"]["mode"], &shown[0]["memory"]["world_id"]), (&json!("COMPANION"), &json!("chat")));
+
+    // The log of an earlier release: the same events with another version of the prompts.
+    let earlier = earlier_release(&world);
+    assert_ne!(*earlier.state().pins(), pins);
+    for n in 2..4 {
+        assert_eq!(ask(&world, n, QUESTION, &cookie).status(), 200);
+    }
+    let log = exported(&world);
+    let expected = ["EV-ORC-002", "EV-030", "EV-ORC-004", "EV-ORC-001", "EV-ORC-003", "EV-ORC-004", "EV-ORC-004"];
+    assert_eq!((ids(&log), log.state().pins()), (expected.to_vec(), &pins));
+}
+
 #[test]
 fn pro_has_two_views_with_the_same_guarantees() {
     let world = world();

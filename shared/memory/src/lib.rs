@@ -25,7 +25,7 @@ pub use event::{Event, EventId, Payload};
 pub use handle::{Handle, InvalidHandle};
 pub use lens::Digest;
 pub use log::EventLog;
-pub use pins::{PinKind, PinMismatch, Pins};
+pub use pins::{PinKind, PinMismatch, Pins, alignment};
 pub use state::{
     Consent, ConsentStatus, Fact, FactsLedger, ImageLedger, NudgeState, OpenRecall, PinLedger, PlaybackState,
     PooledAsset, Refusal, Revision, RoleplayState, State, StoryState, Unlock, UnlockSource, UnlockState,

@@ -2,7 +2,7 @@
 
 use crate::{
     event::{Event, Payload, SubjectErased},
-    handle::Handle,
+    handle::{Handle, InvalidHandle},
     log::{self, AppendError, Appended, BootError, EventLog, Record, Seal},
 };
 use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKeys};
@@ -31,6 +31,9 @@ pub enum StoreError {
     /// The event is not appended.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A name in an event is not a handle.
+    #[error(transparent)]
+    Name(#[from] InvalidHandle),
     /// Other writers were faster in every attempt.
     #[error("others kept appending to the log; the event was not written")]
     Contention,
@@ -94,8 +97,7 @@ fn stored(record: &Record) -> MemoryRecord {
 /// event again, which may refuse it. With a key, a retry after a lost reply appends nothing.
 ///
 /// # Errors
-/// [`StoreError`]; after [`StoreError::Storage`] the loaded log may have a record that the store lacks, so the caller
-/// must load it again.
+/// As [`append_all`].
 pub async fn append(
     logs: &dyn MemoryLogs,
     log_id: &str,
@@ -103,12 +105,33 @@ pub async fn append(
     event: Event,
     seal: &dyn Seal,
 ) -> Result<Appended, StoreError> {
+    let appended = append_all(logs, log_id, log, &|_| Ok(vec![event.clone()]), seal).await?;
+    Ok(appended.unwrap_or(Appended::AlreadyThere(log.state().events())))
+}
+
+/// Appends the events that a log needs to a loaded log and to its store, in one write: all or none. If another writer was
+/// faster, reads the log again and derives the events again. Returns the result of the last event.
+///
+/// # Errors
+/// [`StoreError`]; the loaded log may then have records that the store lacks, so the caller must load it again.
+pub async fn append_all(
+    logs: &dyn MemoryLogs,
+    log_id: &str,
+    log: &mut EventLog,
+    events: &(dyn Fn(&EventLog) -> Result<Vec<Event>, InvalidHandle> + Sync),
+    seal: &dyn Seal,
+) -> Result<Option<Appended>, StoreError> {
     for _ in 0..ATTEMPTS {
-        let appended = log.append(event.clone(), seal)?;
-        let Appended::Written(_) = appended else { return Ok(appended) };
-        let Some(record) = log.records().last() else { return Ok(appended) };
-        let record = stored(record);
-        match logs.append(log_id, &record).await? {
+        let known = log.records().len();
+        let mut appended = None;
+        for event in events(log)? {
+            appended = Some(log.append(event, seal)?);
+        }
+        let records: Vec<MemoryRecord> = log.records().iter().skip(known).map(stored).collect();
+        if records.is_empty() {
+            return Ok(appended);
+        }
+        match logs.append(log_id, &records).await? {
             MemoryAppend::Written | MemoryAppend::AlreadyThere => return Ok(appended),
             MemoryAppend::Taken => *log = load(logs, log_id, log.campaign_id(), seal).await?,
         }
@@ -159,7 +182,7 @@ pub async fn shred(
         log::verify(&event.campaign_id, &records)?;
         if log::erasure_of(&records).is_none() {
             let record = log::erasure_record(&records, event)?;
-            if logs.append(log_id, &stored(&record)).await? == MemoryAppend::Taken {
+            if logs.append(log_id, &[stored(&record)]).await? == MemoryAppend::Taken {
                 continue;
             }
         }

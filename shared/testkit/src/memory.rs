@@ -62,25 +62,36 @@ impl MemoryStores {
     }
 }
 
+/// Appends records to a log of the memory with this head, as [`MemoryLogs::append`] says.
+pub(crate) fn append(
+    known: &mut Vec<MemoryRecord>,
+    head: Option<(u64, [u8; 32])>,
+    records: &[MemoryRecord],
+) -> MemoryAppend {
+    let Some(first) = records.first() else { return MemoryAppend::AlreadyThere };
+    let at = usize::try_from(first.seq).unwrap_or(usize::MAX).saturating_sub(1);
+    if let Some(found) = known.get(at..).filter(|found| !found.is_empty()) {
+        return if found.starts_with(records) { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken };
+    }
+    let follows = head.map_or(first.seq == 1, |(seq, hash)| seq + 1 == first.seq && hash == first.prev);
+    if !follows {
+        return MemoryAppend::Taken;
+    }
+    known.extend_from_slice(records);
+    MemoryAppend::Written
+}
+
 #[async_trait]
 impl MemoryLogs for MemoryStores {
-    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError> {
         self.write(|stored| {
-            let records = stored.logs.entry(log.to_owned()).or_default();
-            let at = usize::try_from(record.seq).unwrap_or(usize::MAX);
-            if let Some(found) = at.checked_sub(1).and_then(|index| records.get(index)) {
-                return if found == record { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken };
+            let head = stored.heads.get(log).copied();
+            let known = stored.logs.entry(log.to_owned()).or_default();
+            let outcome = append(known, head, records);
+            if let Some(last) = records.last().filter(|_| outcome == MemoryAppend::Written) {
+                stored.heads.insert(log.to_owned(), (last.seq, last.hash));
             }
-            let follows = match stored.heads.get(log) {
-                Some((seq, hash)) => seq + 1 == record.seq && *hash == record.prev,
-                None => record.seq == 1,
-            };
-            if !follows {
-                return MemoryAppend::Taken;
-            }
-            records.push(record.clone());
-            stored.heads.insert(log.to_owned(), (record.seq, record.hash));
-            MemoryAppend::Written
+            outcome
         })
     }
 

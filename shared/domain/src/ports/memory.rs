@@ -27,19 +27,19 @@ impl fmt::Debug for MemoryRecord {
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryAppend {
-    /// It is the log's last record now.
+    /// They are the log's last records now.
     Written,
-    /// The log had the same record already: this is a retry.
+    /// The log had the same records already: this is a retry.
     AlreadyThere,
-    /// Another record has its number: read the log again and decide again.
+    /// Another record has one of their numbers: read the log again and decide again.
     Taken,
 }
 
 /// Logs by their keyed id: the store does not know whose they are.
 #[async_trait]
 pub trait MemoryLogs: Send + Sync {
-    /// Appends a record if it is the next one and follows the last.
-    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError>;
+    /// Appends consecutive records, all or none, if the first is the next one and follows the log's last.
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError>;
     /// One page of records after a number, in order; empty when there are no more.
     async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError>;
     /// The number and hash of the last record, stored apart from the records: this reveals a truncated log.

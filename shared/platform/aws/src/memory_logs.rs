@@ -1,5 +1,5 @@
 //! Logs of the memory in the table: `pk` MEMORY#{log}; `sk` R#{number} for a record, HEAD for the number and hash of
-//! the last. One transaction writes both, so every record of a log is in its head.
+//! the last. One transaction writes all records of an append and the head, so every record of a log is in its head.
 
 use crate::{
     DynamoSales,
@@ -23,6 +23,20 @@ pub struct DynamoMemoryLogs<'a>(pub &'a DynamoSales);
 
 fn partition(log: &str) -> AttributeValue {
     string(format!("MEMORY#{log}"))
+}
+
+fn key(log: &str, sort: String) -> Item {
+    item([("pk", partition(log)), ("sk", string(sort))])
+}
+
+fn stored(log: &str, record: &MemoryRecord) -> Item {
+    let mut stored = key(log, sort(record.seq));
+    stored.extend(item([
+        ("prev", bytes(record.prev)),
+        ("hash", bytes(record.hash)),
+        ("body", bytes(record.body.clone())),
+    ]));
+    stored
 }
 
 fn sort(seq: u64) -> String {
@@ -53,38 +67,44 @@ fn token(hash: &[u8; 32]) -> String {
 
 #[async_trait]
 impl MemoryLogs for DynamoMemoryLogs<'_> {
-    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError> {
         let step = Step { name: "memory append", operation: "MEMORY_APPEND", subject: "-" };
-        if record.body.len() > LARGEST_BODY {
-            let problem = format!("a record of {} bytes is larger than {LARGEST_BODY}", record.body.len());
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return Ok(MemoryAppend::AlreadyThere);
+        };
+        if let Some(large) = records.iter().map(|record| record.body.len()).find(|size| *size > LARGEST_BODY) {
+            let problem = format!("a record of {large} bytes is larger than {LARGEST_BODY}");
             return Err(storage(step.name, std::io::Error::other(problem)));
         }
-        let key = |sort: String| item([("pk", partition(log)), ("sk", string(sort))]);
-        let mut stored = key(sort(record.seq));
-        stored.extend(item([
-            ("prev", bytes(record.prev)),
-            ("hash", bytes(record.hash)),
-            ("body", bytes(record.body.clone())),
-        ]));
-        let mut head = key(HEAD.to_owned());
-        head.extend(item([("log_seq", AttributeValue::N(record.seq.to_string())), ("log_head", bytes(record.hash))]));
-        let token = token(&record.hash);
-        let (condition, values) = match record.seq {
+        let built = |error| storage(step.name, error);
+        let token = token(&last.hash);
+        let mut items = Vec::with_capacity(records.len() + 1);
+        for record in records {
+            let free = Conditional {
+                item: stored(log, record),
+                condition: "attribute_not_exists(pk)",
+                values: None,
+                token: &token,
+            };
+            items.push(self.0.conditional_put(&free).map_err(built)?);
+        }
+        let mut head = key(log, HEAD.to_owned());
+        head.extend(item([("log_seq", AttributeValue::N(last.seq.to_string())), ("log_head", bytes(last.hash))]));
+        let (condition, values) = match first.seq {
             1 => ("attribute_not_exists(pk)", None),
             seq => {
                 let before = AttributeValue::N((seq - 1).to_string());
-                ("log_seq = :seq AND log_head = :head", Some(item([(":seq", before), (":head", bytes(record.prev))])))
+                ("log_seq = :seq AND log_head = :head", Some(item([(":seq", before), (":head", bytes(first.prev))])))
             }
         };
-        let free = Conditional { item: stored, condition: "attribute_not_exists(pk)", values: None, token: &token };
         let follows = Conditional { item: head, condition, values, token: &token };
-        let built = |error| storage(step.name, error);
-        let items = [self.0.conditional_put(&free).map_err(built)?, self.0.conditional_put(&follows).map_err(built)?];
+        items.push(self.0.conditional_put(&follows).map_err(built)?);
         let Transacted::Cancelled(_) = self.0.transact(step, &token, &items).await? else {
             return Ok(MemoryAppend::Written);
         };
-        let found = self.0.get(step, &key(sort(record.seq))).await?;
-        let is_ours = found.is_some_and(|found| hash(&found, "hash") == Some(record.hash));
+        // The last record's hash covers the others.
+        let found = self.0.get(step, &key(log, sort(last.seq))).await?;
+        let is_ours = found.is_some_and(|found| hash(&found, "hash") == Some(last.hash));
         Ok(if is_ours { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken })
     }
 

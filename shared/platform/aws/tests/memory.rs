@@ -70,8 +70,8 @@ async fn a_record_and_the_head_are_one_conditional_transaction() {
     let server = Server::start([reply(&json!({})), reply(&json!({}))]).await;
     let sales = table(&server.url);
     let logs = DynamoMemoryLogs(&sales);
-    assert_eq!(logs.append("log", &record(1)).await.unwrap(), MemoryAppend::Written);
-    assert_eq!(logs.append("log", &record(2)).await.unwrap(), MemoryAppend::Written);
+    assert_eq!(logs.append("log", &[record(1)]).await.unwrap(), MemoryAppend::Written);
+    assert_eq!(logs.append("log", &[record(2)]).await.unwrap(), MemoryAppend::Written);
     let asked: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
     let puts = |asked: &Value| [asked["TransactItems"][0]["Put"].clone(), asked["TransactItems"][1]["Put"].clone()];
     let [first, head] = puts(&asked[0]);
@@ -92,6 +92,22 @@ async fn a_record_and_the_head_are_one_conditional_transaction() {
 }
 
 #[tokio::test]
+async fn several_records_and_the_head_are_one_transaction() {
+    let server = Server::start([reply(&json!({}))]).await;
+    let sales = table(&server.url);
+    let appended = DynamoMemoryLogs(&sales).append("log", &[record(2), record(3), record(4)]).await;
+    assert_eq!(appended.unwrap(), MemoryAppend::Written);
+    let asked: Value = serde_json::from_str(&server.seen()[0]).unwrap();
+    let puts: Vec<&Value> = asked["TransactItems"].as_array().unwrap().iter().map(|item| &item["Put"]).collect();
+    let sorts: Vec<&Value> = puts.iter().map(|put| &put["Item"]["sk"]["S"]).collect();
+    assert_eq!(sorts, ["R#000000000002", "R#000000000003", "R#000000000004", "HEAD"]);
+    assert!(puts[..3].iter().all(|put| put["ConditionExpression"] == "attribute_not_exists(pk)"));
+    assert_eq!(puts[3]["ExpressionAttributeValues"][":seq"]["N"], "1", "it follows the record before the first");
+    assert_eq!(puts[3]["ExpressionAttributeValues"][":head"]["B"], base64_of(1));
+    assert_eq!(puts[3]["Item"]["log_seq"]["N"], "4");
+}
+
+#[tokio::test]
 async fn a_refused_append_is_a_retry_or_somebody_elses() {
     for (found, expected) in [
         (json!({"Item": stored(3, 2)}), MemoryAppend::AlreadyThere),
@@ -100,7 +116,7 @@ async fn a_refused_append_is_a_retry_or_somebody_elses() {
     ] {
         let server = Server::start([cancelled(), reply(&found)]).await;
         let sales = table(&server.url);
-        assert_eq!(DynamoMemoryLogs(&sales).append("log", &record(3)).await.unwrap(), expected);
+        assert_eq!(DynamoMemoryLogs(&sales).append("log", &[record(3)]).await.unwrap(), expected);
     }
 }
 
@@ -130,7 +146,7 @@ async fn a_record_that_is_too_large_is_refused_before_anything_is_sent() {
     let server = Server::start([]).await;
     let sales = table(&server.url);
     let large = MemoryRecord { body: vec![0; 380_001], ..record(1) };
-    assert!(DynamoMemoryLogs(&sales).append("log", &large).await.is_err());
+    assert!(DynamoMemoryLogs(&sales).append("log", &[large]).await.is_err());
     assert!(server.seen().is_empty());
 }
 

@@ -103,20 +103,11 @@ impl SignIns for World {
 
 #[async_trait]
 impl MemoryLogs for World {
-    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError> {
         let write = self.boundary("memory.append", |state| {
-            let records = state.memory_logs.entry(log.to_owned()).or_default();
-            let at = usize::try_from(record.seq).unwrap_or(usize::MAX);
-            if let Some(found) = at.checked_sub(1).and_then(|index| records.get(index)) {
-                return if found == record { MemoryAppend::AlreadyThere } else { MemoryAppend::Taken };
-            }
-            let follows =
-                records.last().map_or(record.seq == 1, |last| last.seq + 1 == record.seq && last.hash == record.prev);
-            if !follows {
-                return MemoryAppend::Taken;
-            }
-            records.push(record.clone());
-            MemoryAppend::Written
+            let known = state.memory_logs.entry(log.to_owned()).or_default();
+            let head = known.last().map(|last| (last.seq, last.hash));
+            crate::memory::append(known, head, records)
         });
         write.await.map_err(|_| storage("memory.append"))
     }

@@ -296,12 +296,12 @@ impl SubjectKeys for Ports {
 
 #[async_trait]
 impl MemoryLogs for Ports {
-    async fn append(&self, log: &str, record: &MemoryRecord) -> Result<MemoryAppend, StorageError> {
-        let is_erasure = record.body.first() == Some(&b'P');
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError> {
+        let is_erasure = records.iter().any(|record| record.body.first() == Some(&b'P'));
         match self.defect {
             Some(ChatDefect::MemoryLost) if !is_erasure => Ok(MemoryAppend::Written),
             Some(ChatDefect::ErasureUnwritten) if is_erasure => Ok(MemoryAppend::Written),
-            _ => self.world.append(log, record).await,
+            _ => self.world.append(log, records).await,
         }
     }
 
