@@ -6,6 +6,7 @@ mod build;
 mod contract;
 mod events;
 mod false_hits;
+mod goldens;
 mod machine;
 mod npm;
 mod peers;

@@ -1,12 +1,13 @@
 //! What this machine has, and which tests are skipped if something is missing: by name, with the reason, and never in
 //! CI.
 
-use super::{Count, Suite};
+use super::{Count, Suite, build::run};
 use crate::error::Error;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// A test that could not run here.
@@ -28,6 +29,25 @@ fn is_ci() -> bool {
 /// Notes a test that cannot run here; in CI that is a failure.
 pub(super) fn skip(suite: &Suite, skipped: Skipped) -> Result<Count, Error> {
     skip_unless(is_ci(), suite, skipped)
+}
+
+/// Notes a test that cannot run here although its installation was attempted, in CI too: nothing in the repository can
+/// change that.
+pub(super) fn skip_uninstallable(suite: &Suite, skipped: Skipped) -> Result<Count, Error> {
+    skip_unless(false, suite, skipped)
+}
+
+/// Installs packages of the distribution, if this is an administrator on a machine with apt.
+pub(super) fn install(suite: &Suite, packages: &[&str]) -> Result<(), Error> {
+    if !nix::unistd::geteuid().is_root() || program("apt-get").is_none() {
+        return Err(Error::Refused(format!("{} cannot be installed by this user", packages.join(", "))));
+    }
+    let apt = |name, arguments: &[&str]| {
+        run(suite, name, Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt("apt-get update", &["update", "--quiet"])?;
+    let install = ["install", "--quiet", "--yes", "--no-install-recommends"];
+    apt("apt-get install", &[&install[..], packages].concat()).map(drop)
 }
 
 fn skip_unless(is_ci: bool, suite: &Suite, skipped: Skipped) -> Result<Count, Error> {

@@ -7,6 +7,7 @@ use super::{
     count,
     events::events,
     false_hits::false_hits,
+    goldens::goldens,
     machine::{self, Skipped},
     npm,
     peers::peers,
@@ -37,7 +38,7 @@ const BROWSER: &str = "browser";
 const SIMULATED: [&str; 5] = ["simulated", "defects", "recovery", "worlds", "chat_worlds"];
 
 /// All steps of `cargo xtask test`, in order.
-pub(super) const STEPS: [Step; 14] = [
+pub(super) const STEPS: [Step; 15] = [
     Step { name: "tools", about: "what the tests need on this machine", run: tools },
     Step { name: "format", about: "cargo fmt --check", run: format },
     Step { name: "layering", about: "who depends on whom, and its drawing", run: layers },
@@ -51,6 +52,7 @@ pub(super) const STEPS: [Step; 14] = [
     },
     Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
     Step { name: "tests", about: "every test that needs no stack", run: tests },
+    Step { name: "goldens", about: "the memory's golden files on aarch64, emulated", run: goldens },
     Step {
         name: "false-hits",
         about: "the content filter on ordinary words, ours and millions fetched",
@@ -79,20 +81,15 @@ pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a dep
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
     test_tools(suite)?;
-    let may_install = nix::unistd::geteuid().is_root() && machine::program("apt-get").is_some();
-    if machine::browser().is_some() || !may_install {
+    if machine::browser().is_some() {
         return Ok(Count::default());
     }
-    let apt = |name, arguments: &[&str]| {
-        run(suite, name, Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    let install = ["install", "--quiet", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
-    let installed = apt("apt-get update", &["update", "--quiet"]).and_then(|_| apt("apt-get install", &install));
     // The step that needs the browser reports what is missing.
-    installed.or_else(|error| {
+    machine::install(suite, &["chromium", "chromium-driver"]).or_else(|error| {
         eprintln!("no browser could be installed: {error}");
-        Ok(Count::default())
-    })
+        Ok(())
+    })?;
+    Ok(Count::default())
 }
 
 fn test_tools(suite: &Suite) -> Result<python::Environment, Error> {
@@ -275,7 +272,7 @@ fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
 
 /// Runs `cargo test`, shows its output as it arrives, and counts the results. Stores them under the step's name, if one is
 /// given.
-fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command) -> Result<Count, Error> {
+pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command) -> Result<Count, Error> {
     let log = suite.stack.log("cargo-test");
     let (mut reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
     command.current_dir(&suite.root).stdout(writer).stdin(Stdio::null());
