@@ -1,5 +1,5 @@
 //! The dependency rules: the layer of a crate is its folder, and the rules below are compared with cargo's dependencies
-//! and with the calls in the sources.
+//! and with the calls and names in the sources.
 
 mod drawing;
 mod workspace;
@@ -147,6 +147,12 @@ const WORLDLY: [&str; 13] = [
 const WORLDLY_CALLS: [&str; 7] =
     ["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "std::env::var", "std::fs::", "std::net::"];
 
+/// Names of a crate that only the sources of one layer may mention, with the reasons.
+const RESERVED_NAMES: [(&str, &str, Layer, &str); 2] = [
+    ("lens", "WorkingSet::seal", Memory, "a model's input is built from the memory alone (spec 002, ORC-C-002)"),
+    ("lens", "WorkingSetContent", Memory, "a model's input is built from the memory alone (spec 002, ORC-C-002)"),
+];
+
 /// One package of the workspace, with the data that the rules need.
 #[derive(Default)]
 pub(crate) struct Package {
@@ -208,6 +214,7 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
         if is_pure(name, own) {
             found.extend(impurities(name, package));
         }
+        found.extend(reserved_names(name, own, package));
     }
     found
 }
@@ -239,6 +246,20 @@ fn impurities(name: &str, package: &Package) -> Vec<String> {
         called.map(move |call| format!("{name} is pure but {} calls {call}", path.display()))
     });
     pulled.chain(calls).collect()
+}
+
+fn reserved_names(name: &str, own: Layer, package: &Package) -> Vec<String> {
+    let mut found = Vec::new();
+    for (of, mentioned, layer, why) in RESERVED_NAMES {
+        if layer == own || !package.ours.contains(of) {
+            continue;
+        }
+        for (path, _) in package.sources.iter().filter(|(_, source)| source.contains(mentioned)) {
+            let (path, layer) = (path.display(), layer.name());
+            found.push(format!("{name}: {path} mentions {mentioned}; only {layer} may: {why}"));
+        }
+    }
+    found
 }
 
 #[cfg(test)]

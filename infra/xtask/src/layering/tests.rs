@@ -118,6 +118,22 @@ fn a_pure_crate_with_the_world_in_it_is_named() {
 }
 
 #[test]
+fn only_the_memory_makes_what_models_see() {
+    let mut packages = design();
+    let source = |name: &str| (PathBuf::from("src/lib.rs"), format!("let set = {name}(content);"));
+    packages.get_mut("memory").unwrap().sources = [source("WorkingSet::seal")].into();
+    packages.get_mut("lens").unwrap().sources = [source("WorkingSet::seal")].into();
+    assert_eq!(violations(&packages), Vec::<String>::new());
+    let verdict = packages.get_mut("verdict").unwrap();
+    verdict.ours.insert("lens".to_owned());
+    verdict.sources = [source("WorkingSet::parse")].into();
+    assert_eq!(violations(&packages), Vec::<String>::new());
+    packages.get_mut("verdict").unwrap().sources = [source("lens::WorkingSet::seal")].into();
+    let lines = violations(&packages);
+    assert!(lines.len() == 1 && lines[0].starts_with("verdict: src/lib.rs mentions WorkingSet::seal"), "{lines:?}");
+}
+
+#[test]
 fn tests_may_use_the_testkit_but_no_function() {
     let tests_of = |name: &str, used: &str| {
         let mut packages = design();

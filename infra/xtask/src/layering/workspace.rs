@@ -1,4 +1,4 @@
-//! Reads the workspace from `cargo metadata`, and the pure crates' sources from the disk.
+//! Reads the workspace from `cargo metadata`, and the sources from the disk.
 
 use super::{Layer, Package, Packages, is_pure};
 use crate::{error::Error, functions::cargo};
@@ -37,8 +37,8 @@ pub(super) fn read(root: &Path) -> Result<Packages, Error> {
         }
         if Layer::of(&package.folder).is_some_and(|layer| is_pure(name, layer)) {
             package.theirs = graph.reachable(id);
-            sources(&directory.join("src"), &mut package.sources)?;
         }
+        sources(&directory.join("src"), &mut package.sources)?;
         packages.insert((*name).to_owned(), package);
     }
     Ok(packages)
@@ -102,6 +102,9 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
 
 fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(), Error> {
     let what = || format!("reading {}", directory.display());
+    if !directory.is_dir() {
+        return Ok(());
+    }
     for entry in fs::read_dir(directory).map_err(Error::io(what()))? {
         let path = entry.map_err(Error::io(what()))?.path();
         if path.is_dir() {
