@@ -7,6 +7,7 @@ mod forward;
 mod front_door;
 mod health;
 mod lambda;
+mod memory;
 mod size;
 mod start;
 mod text;
@@ -41,7 +42,7 @@ const ALL: [(&str, Run); 12] = [
     ("front-door", front_door::front_door),
     ("audit", audit::audit),
     ("filter", forward::filter),
-    ("memory", forward::memory),
+    ("memory", memory::memory),
     ("authority", forward::authority),
     ("anvil", forward::anvil),
     ("toll", toll::toll),

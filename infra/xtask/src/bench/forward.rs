@@ -12,12 +12,6 @@ pub(super) fn requests(bench: &Bench) -> Result<(), Error> {
     Ok(())
 }
 
-/// The memory compared with weavatrix-memory: cold boot, fold, and the limits from its tests at full size.
-pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "memory_bench"];
-    run(bench, "memory", cargo().args(example))
-}
-
 /// The authority gate on questions of 300 bytes.
 pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "authority", "--example", "authority_bench"];
