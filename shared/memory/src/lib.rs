@@ -10,6 +10,7 @@ pub mod export;
 mod handle;
 pub mod image;
 pub mod log;
+mod numbers;
 mod pins;
 pub mod policy;
 pub mod precision;

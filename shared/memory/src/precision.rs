@@ -4,35 +4,12 @@
 use crate::{
     event::FactCommitted,
     handle::Handle,
+    numbers,
     state::{Fact, Refusal, State},
 };
 use filter::Watchlist;
 use lens::canonical::Value;
 use std::collections::BTreeSet;
-
-/// The words for digits, which can spell out a code.
-const DIGIT_WORDS: [(&str, char); 20] = [
-    ("zero", '0'),
-    ("one", '1'),
-    ("two", '2'),
-    ("three", '3'),
-    ("four", '4'),
-    ("five", '5'),
-    ("six", '6'),
-    ("seven", '7'),
-    ("eight", '8'),
-    ("nine", '9'),
-    ("zéro", '0'),
-    ("un", '1'),
-    ("deux", '2'),
-    ("trois", '3'),
-    ("quatre", '4'),
-    ("cinq", '5'),
-    ("sept", '7'),
-    ("huit", '8'),
-    ("neuf", '9'),
-    ("oh", '0'),
-];
 
 /// The strings that are locked with a fact: those that its author names, or else every string and integer of the
 /// payload.
@@ -110,14 +87,14 @@ impl Locked {
         Self::new(locked)
     }
 
-    /// Whether a text contains a locked token, as written, disguised, or spelled out digit by digit.
+    /// Whether a text contains a locked token, as written, disguised, or spelled out in words for numbers.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         if self.watchlist.is_empty() {
             return false;
         }
         self.watchlist.find(text).is_some()
-            || in_digits(text).is_some_and(|digits| self.watchlist.find(&digits).is_some())
+            || numbers::readings(text).iter().any(|digits| self.watchlist.find(digits).is_some())
     }
 }
 
@@ -134,22 +111,4 @@ pub fn is_unlocked(state: &State, fact: &Fact, scene: Option<&Handle>) -> bool {
     let rule = fact.content.provenance.rule_ref.as_ref();
     handles.into_iter().flatten().any(|handle| state.unlocks().detail(handle, scene, since).is_some())
         || rule.is_some_and(|rule| state.unlocks().rule(rule.as_str(), scene, since).is_some())
-}
-
-/// The text with digits instead of words for digits; `None` when it has no such word.
-fn in_digits(text: &str) -> Option<String> {
-    let mut found = false;
-    let mut out = String::with_capacity(text.len());
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let lower = word.to_lowercase();
-        match DIGIT_WORDS.iter().find(|(name, _)| *name == lower) {
-            Some((_, digit)) => {
-                found = true;
-                out.push(*digit);
-            }
-            None => out.push_str(word),
-        }
-        out.push(' ');
-    }
-    found.then_some(out)
 }

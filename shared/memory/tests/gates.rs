@@ -5,11 +5,13 @@ mod support;
 
 use lens::{Digest, Mode, Pvib, PvibError, WorkingSet, canonical::Value};
 use memory::{
-    EventLog, PinKind, Pins,
+    EventLog, Payload, PinKind, Pins,
     compaction::{self, Cache},
     event::*,
+    image::RequestSpec,
     log::Unsealed,
     policy,
+    precision::Locked,
     recall::{self, Answer, Route},
     truncate::CutReason,
     working_set::BuildError,
@@ -116,9 +118,40 @@ fn g2_orc_precision_leak() {
     assert!(built.receipts.is_empty() && built.set.content().locked_precision_handles.is_empty());
 }
 
+/// From the working set to every output: no request for a picture, and no narration that a model may have guessed.
+#[test]
+fn g2_holds_for_requests_of_pictures_and_for_narrations() {
+    let mut table = vault();
+    let harbour = table.log.state().facts().canon().find(|(_, fact)| fact.content.stable_key.as_str() == "harbour");
+    let harbour = harbour.unwrap().0.to_string();
+    let spec = |table: &Table, handles: &[&str]| {
+        let brief = Pvib::of(&table.build("vault").set, handles).unwrap();
+        let spec = RequestSpec::of(&brief, handle("sandbox/1"), (512, 512)).unwrap();
+        String::from_utf8(lens::canonical::encode(&spec).unwrap()).unwrap()
+    };
+    let is_leak = |table: &Table, text: &str| Locked::of(table.log.state(), None).is_in(text);
+    assert!(!is_leak(&table, &spec(&table, &[&harbour])));
+    for narration in
+        ["The dial turns to 4471-ZX.", "She whispers: forty-four, seventy-one, Z, X.", "xz 17 44", "４４７１ＺＸ"]
+    {
+        assert!(is_leak(&table, narration), "{narration}");
+    }
+    assert!(!is_leak(&table, "She whispers a code and turns the dial."));
+    // After the notebook entry, the picture and the narration may show the exact code.
+    table.record("note-1", "vault-code");
+    assert!(spec(&table, &["vault-code"]).contains(SECRET) && !is_leak(&table, "The dial turns to 4471-ZX."));
+}
+
 #[test]
 fn g2_a_gist_that_gives_its_detail_away_is_refused() {
-    for gist in ["It is 4471-ZX.", "It is 4 4 7 1 Z X.", "It is four-four-seven-one ZX.", "xz-1744", "44&#55;1zx"] {
+    for gist in [
+        "It is 4471-ZX.",
+        "It is 4 4 7 1 Z X.",
+        "It is four-four-seven-one ZX.",
+        "xz-1744",
+        "44&#55;1zx",
+        "Forty-four seventy-one ZX.",
+    ] {
         let refusal = Table::new().refusal(locked("code", "4471-ZX", gist, &[SECRET]));
         assert!(refusal.contains("gist") && !refusal.contains("4471"), "{gist}: {refusal}");
     }
@@ -374,6 +407,46 @@ fn g6_orc_pin_assert() {
     table.add(revised());
     assert!(table.build_with(None, "", 9000, &pin("gemini-3.6-flash")).is_ok());
     assert!(table.build_with(None, "", 9000, &pin("gemini-3.5-flash")).is_err());
+}
+
+/// The ledger follows a release by recorded revisions alone, so the assertion holds in production and fails without them.
+#[test]
+fn g6_a_release_that_changes_a_pin_is_recorded_as_a_revision_once() {
+    let pin = |version: &str| {
+        let mut pins = policy::pins();
+        pins.0.insert(PinKind::PromptTemplates, [(handle("chat"), handle(version))].into());
+        pins
+    };
+    let aligned = |table: &mut Table, running: &Pins| -> Vec<&'static str> {
+        let needed = memory::alignment(table.log.state(), &handle("world-1"), running, &handle("release")).unwrap();
+        let ids = needed.iter().map(|(_, payload)| payload.id().as_str()).collect();
+        needed.into_iter().for_each(|(key, payload)| {
+            let event = memory::Event { at: 1, campaign_id: handle("camp-1"), key: Some(key), payload };
+            table.log.append(event, &Unsealed).unwrap();
+        });
+        ids
+    };
+    let mut table = Table::new();
+    table.plain("harbour", "A log from before there were pins.");
+    assert_eq!(aligned(&mut table, &pin("sha256:1")), ["EV-ORC-002"]);
+    assert_eq!(aligned(&mut table, &pin("sha256:1")), [""; 0]);
+    assert!(table.build_with(None, "", 9000, &pin("sha256:2")).is_err(), "a release alone changes no ledger");
+    assert_eq!(aligned(&mut table, &pin("sha256:2")), ["EV-ORC-001", "EV-ORC-003"]);
+    assert!(table.build_with(None, "", 9000, &pin("sha256:2")).is_ok());
+    // A rollback, and the same release again, are revisions of their own.
+    for version in ["sha256:1", "sha256:2"] {
+        assert_eq!(aligned(&mut table, &pin(version)), ["EV-ORC-001", "EV-ORC-003"]);
+        assert_eq!(aligned(&mut table, &pin(version)), [""; 0]);
+    }
+    // A kind that the ledger lacks is a change, too.
+    let mut more = pin("sha256:2");
+    more.0.insert(PinKind::ModelHashes, [(handle("llm"), handle("gemini-3.5-flash"))].into());
+    assert_eq!(aligned(&mut table, &more), ["EV-ORC-001", "EV-ORC-003"]);
+    let last = events_of(&table).pop().unwrap();
+    let Payload::PinsRevised(revised) = last.payload else { panic!("no revision") };
+    assert!(revised.reason.contains("release"), "{}", revised.reason);
+    table.add(SubjectErased { subject: handle("k1"), requested_by: handle("k1"), reason: "asked".to_owned() });
+    assert_eq!(aligned(&mut table, &pin("sha256:9")), [""; 0]);
 }
 
 #[test]

@@ -5,10 +5,12 @@
 mod support;
 
 use memory::{
-    Event,
+    Event, EventId,
     log::{Appended, Unsealed},
+    precision::Locked,
 };
-use support::{Table, history, trials};
+use std::collections::BTreeSet;
+use support::{Draw, Table, code, disguised, history, trials};
 
 fn all(count: u64, promise: impl Fn(u64) -> bool) {
     for seed in 0..count {
@@ -55,6 +57,28 @@ fn a_random_history_holds_every_kind_of_unlock_and_refusal() {
     assert!(tables.iter().any(|table| state(table).facts().canon().count() < state(table).facts().len()));
     let unlocked = |table: &Table| (0..8).any(|n| !state(table).unlocks().history(&format!("detail-{n}")).is_empty());
     assert!(tables.iter().any(unlocked) && tables.iter().any(|table| table.log.records().len() < 201));
+}
+
+/// A kind that is never drawn would be a kind that the promises say nothing about. An erasure ends its log.
+#[test]
+fn random_histories_hold_every_kind_of_event_but_the_erasure() {
+    let mut drawn = BTreeSet::new();
+    for seed in 0..20 {
+        drawn.extend(history(seed, 200).log.events(&Unsealed).iter().map(|event| event.payload.id()));
+    }
+    let missing: Vec<EventId> = EventId::ALL.iter().copied().filter(|id| !drawn.contains(id)).collect();
+    assert_eq!(missing, [EventId::SubjectErased]);
+}
+
+/// Every disguise alone, for many codes, so that one which the search does not find is named.
+#[test]
+fn every_disguise_is_found() {
+    let mut draw = Draw::new(11);
+    for _ in 0..3000 {
+        let token = code(&mut draw);
+        let text = format!("It says {} there.", disguised(&mut draw, &token));
+        assert!(Locked::new([token.clone()]).is_in(&text), "{token}: {text:?}");
+    }
 }
 
 #[test]

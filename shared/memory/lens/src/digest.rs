@@ -39,6 +39,24 @@ pub enum Domain {
 }
 
 impl Domain {
+    /// All types.
+    pub const ALL: [Self; 14] = [
+        Self::Link,
+        Self::Fact,
+        Self::Compaction,
+        Self::CompactionOutput,
+        Self::State,
+        Self::WorkingSetId,
+        Self::WorkingSet,
+        Self::Receipts,
+        Self::Pvib,
+        Self::RequestSpec,
+        Self::AssetBytes,
+        Self::Asset,
+        Self::Draw,
+        Self::Export,
+    ];
+
     /// The prefix of the hash input: this text and one zero byte come before the bytes.
     #[must_use]
     pub const fn prefix(self) -> &'static str {

@@ -54,3 +54,6 @@ pub use working_set::{
     CompactionItem, Directives, FactItem, Mode, PolicyIds, Precision, SCHEMA as WORKING_SET_SCHEMA, Slices, StateItem,
     Truncation, WorkingSet, WorkingSetContent, WorkingSetError,
 };
+
+/// The JSON schema of a [`Pvib`], with an example. A brief that the schema accepts is still compared with its working set.
+pub const PVIB_SCHEMA: &str = include_str!("../data/pvib.schema.json");

@@ -59,10 +59,9 @@ fn the_profile_agrees_with_its_vectors() {
 
 #[test]
 fn hashes_agree_with_their_vectors() {
-    let domains = [Domain::Fact, Domain::State, Domain::WorkingSet];
     let vectors = vectors().hashes;
-    assert_eq!(vectors.len(), domains.len());
-    for (vector, domain) in vectors.iter().zip(domains) {
+    assert_eq!(vectors.len(), Domain::ALL.len(), "every type has a vector");
+    for (vector, domain) in vectors.iter().zip(Domain::ALL) {
         assert_eq!(vector.domain, domain.prefix());
         let digest = Digest::of(domain, vector.canonical.as_bytes());
         assert_eq!(digest.to_string(), vector.hash);
@@ -161,4 +160,55 @@ fn a_brief_holds_what_may_be_mentioned_and_nothing_else() {
     assert_eq!(Pvib::parse(foreign.as_bytes(), &set), Err(PvibError::Foreign("f1".to_owned())));
     let unknown = String::from_utf8(bytes).unwrap().replacen('{', "{\"aa\":1,", 1);
     assert!(matches!(Pvib::parse(unknown.as_bytes(), &set), Err(PvibError::Schema(_))));
+}
+
+/// The schema's document and the type agree on every field and limit.
+#[test]
+fn schema_and_brief_agree() {
+    let schema: serde_json::Value = serde_json::from_str(crate::PVIB_SCHEMA).unwrap();
+    let set = WorkingSet::seal(content()).unwrap();
+    let allowed = &set.content().allowmention_handles;
+    let brief = Pvib::of(&set, &[allowed[0].as_str()]).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&brief.bytes().unwrap()).unwrap();
+    let names = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let required = |of: &serde_json::Value| {
+        let mut names: Vec<String> = serde_json::from_value(of["required"].clone()).unwrap();
+        names.sort();
+        names
+    };
+    let line = &schema["properties"]["lines"];
+    for (of, value) in [(&schema, &written), (&line["items"], &written["lines"][0])] {
+        assert_eq!((names(&of["properties"]), &of["additionalProperties"]), (names(value), &serde_json::json!(false)));
+        assert_eq!(required(of), names(value), "every field is written, and none may be missing");
+    }
+    assert_eq!(schema["properties"]["schema"]["const"], written["schema"]);
+    let example = &schema["examples"][0];
+    assert_eq!((names(example), names(&example["lines"][0])), (names(&written), names(&written["lines"][0])));
+
+    let parses = |value: &serde_json::Value| {
+        Pvib::parse(&canonical::encode(value).unwrap(), &set).map(|parsed| assert_eq!(parsed, brief))
+    };
+    parses(&written).unwrap();
+    for name in names(&written) {
+        let mut without = written.clone();
+        without.as_object_mut().unwrap().remove(&name);
+        assert!(parses(&without).is_err(), "without {name}");
+        let mut other = written.clone();
+        other[&name] = serde_json::json!(7);
+        assert!(parses(&other).is_err(), "another {name}");
+    }
+    for name in names(&written["lines"][0]) {
+        let mut without = written.clone();
+        without["lines"][0].as_object_mut().unwrap().remove(&name);
+        assert!(parses(&without).is_err(), "a line without {name}");
+    }
+    let mut more = written.clone();
+    more["preview"] = serde_json::json!("x");
+    assert!(parses(&more).is_err(), "an unknown field");
+
+    let handles = |count: u64| vec![allowed[0].as_str(); usize::try_from(count).unwrap()];
+    let [least, most] = ["minItems", "maxItems"].map(|name| line[name].as_u64().unwrap());
+    assert!(Pvib::of(&set, &handles(least)).is_ok() && Pvib::of(&set, &handles(most)).is_ok());
+    assert_eq!(Pvib::of(&set, &handles(least - 1)), Err(PvibError::Lines(0)));
+    assert!(matches!(Pvib::of(&set, &handles(most + 1)), Err(PvibError::Lines(17))));
 }

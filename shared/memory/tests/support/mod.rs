@@ -1,7 +1,12 @@
 //! Histories for tests and benchmarks, written by hand or drawn from a seed.
 #![allow(dead_code, reason = "each test uses part of it")]
 
+pub(crate) mod disguise;
+pub(crate) mod drawn;
 pub(crate) mod trials;
+
+pub(crate) use disguise::disguised;
+pub(crate) use drawn::history;
 
 use lens::{Digest, Mode, canonical::Value};
 use memory::{
@@ -96,7 +101,10 @@ impl Table {
     }
 
     pub(crate) fn try_build(&self, scene: Option<&str>, query: &str, budget: u64) -> Result<Built, BuildError> {
-        self.build_with(scene, query, budget, &policy::pins())
+        // A system with this build's policies and the log's other pins, as `oracle memory replay` has.
+        let mut pins = self.log.state().pins().clone();
+        pins.0.extend(policy::pins().0);
+        self.build_with(scene, query, budget, &pins)
     }
 
     pub(crate) fn build_with(
@@ -194,103 +202,4 @@ pub(crate) fn code(draw: &mut Draw) -> String {
 pub(crate) fn sentence(draw: &mut Draw, words: u64) -> String {
     let words: Vec<&str> = (0..words).map(|_| *draw.pick(&WORDS)).collect();
     words.join(" ")
-}
-
-/// A history of `length` attempts to append, drawn from a seed. Some drawn events are refused and leave no trace.
-pub(crate) fn history(seed: u64, length: u64) -> Table {
-    let mut draw = Draw::new(seed);
-    let mut table = Table::new();
-    table.add(RevisionRecorded {
-        revision_id: handle("R2"),
-        adds: [handle("EV-021")].into(),
-        reason: "test".to_owned(),
-        recorded_by: handle("operator"),
-    });
-    for step in 0..length {
-        let _ = table.try_add(random_payload(&mut draw, &table, step));
-    }
-    table
-}
-
-fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
-    let n = draw.below(8);
-    let scene_id = handle(&format!("scene-{}", draw.below(3)));
-    let detail_handle = handle(&format!("detail-{n}"));
-    let request_id = handle(&format!("note-{n}"));
-    let actor = handle("player-1");
-    let facts: Vec<Digest> = table.log.state().facts().canon().map(|(id, _)| *id).collect();
-    match draw.below(24) {
-        0..=3 => {
-            let (code, words) = (code(draw), sentence(draw, 6));
-            locked(&format!("detail-{n}"), &format!("{words} {code}"), &words, &[&code]).into()
-        }
-        4..=7 => {
-            let words = sentence(draw, 9);
-            unlocked(&format!("key-{step}"), &words).into()
-        }
-        8 => RecallRequest { detail_handle, requester_id: actor, scene_id }.into(),
-        9 => {
-            let (dc, roll) = (10, draw.below(20) as i64);
-            let outcome = if roll >= dc { Outcome::Success } else { Outcome::Fail };
-            RecallAttempt { detail_handle, roller_id: actor, skill_id: handle("lore"), dc, roll, outcome }.into()
-        }
-        10 => {
-            let outcome = if draw.below(2) == 0 { Outcome::Success } else { Outcome::Fail };
-            RecallResult { payload_handle: handle("given"), detail_handle, outcome }.into()
-        }
-        11 => NotebookWriteConsentRequested {
-            request_id,
-            content_handles: [detail_handle].into(),
-            requester_id: actor,
-            scene_id: Some(scene_id),
-        }
-        .into(),
-        12 => NotebookWriteConsentGranted { request_id, granter_id: actor }.into(),
-        13 => NotebookWriteApplied { request_id, content_handles: [detail_handle].into() }.into(),
-        14 => {
-            let session_id = (draw.below(2) == 0).then(|| handle(&format!("session-{}", draw.below(2))));
-            SceneStart { scene_id, session_id, caps: [(handle("nudges"), n as i64)].into() }.into()
-        }
-        15 => SceneEnd { scene_id }.into(),
-        16 => {
-            RuleRefOpened { rule_ref: handle("rule-1"), scene_id, actor_id: actor, unlock_scope: Scope::Scene }.into()
-        }
-        17 => ModeChanged { mode: *draw.pick(&[Mode::Play, Mode::Play, Mode::Companion, Mode::Reference]) }.into(),
-        18 => {
-            let pointer = *draw.pick(&[PointerKind::Thread, PointerKind::Clock, PointerKind::Region]);
-            let value = if n == 0 { Value::Null } else { Value::Integer(n as i64) };
-            StoryPointerChanged { pointer, handle: handle(&format!("pointer-{n}")), value }.into()
-        }
-        19 if !facts.is_empty() => FactWithdrawn { fact_id: *draw.pick(&facts), reason: "test".to_owned() }.into(),
-        20 if !facts.is_empty() => {
-            CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![*draw.pick(&facts)] }
-                .into()
-        }
-        21 => NudgeSelected { nudge_id: handle(&format!("nudge-{n}")), scene_id }.into(),
-        22 => PlaybackPaused { playback_id: handle(&format!("playback-{n}")) }.into(),
-        _ => ReadingSpotSettingChanged { setting: handle(&format!("setting-{n}")), value: Value::Bool(n > 3) }.into(),
-    }
-}
-
-/// A token in a disguise that a model or an author might write.
-pub(crate) fn disguised(draw: &mut Draw, token: &str) -> String {
-    let apart = |with: &str| token.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(with);
-    match draw.below(12) {
-        0 => token.to_owned(),
-        1 => token.to_lowercase(),
-        2 => apart(" "),
-        3 => apart("\u{200b}"),
-        4 => apart("."),
-        5 => token.chars().map(|c| if c.is_ascii_graphic() { full_width(c) } else { c }).collect(),
-        6 => token.chars().map(|c| format!("&#{};", c as u32)).collect(),
-        7 => token.chars().map(|c| format!("\\u{:04x}", c as u32)).collect(),
-        8 => token.chars().rev().collect(),
-        9 => format!("\u{202e}{}", token.chars().rev().collect::<String>()),
-        10 => apart("<i></i>"),
-        _ => token.bytes().map(|b| format!("%{b:02X}")).collect(),
-    }
-}
-
-fn full_width(c: char) -> char {
-    char::from_u32(c as u32 + 0xfee0).unwrap_or(c)
 }
