@@ -125,6 +125,14 @@ pub fn scenarios() -> Vec<Scenario> {
         with("a mail through a service that keeps none", &[End::Delivered, End::MailUndecided], |it| {
             it.relays_mails = true;
         }),
+        with("two workers on one such mail", &[End::Delivered, End::MailUndecided], |it| {
+            it.relays_mails = true;
+            it.rival = true;
+        }),
+        with("a follow-up that is ordered by a reply to such a mail", &[End::Delivered, End::MailUndecided], |it| {
+            it.relays_mails = true;
+            it.has_follow_up(Way::Reply);
+        }),
         with("a follow-up that is ordered on the page", &[End::Delivered], |it| it.has_follow_up(Way::Page)),
         with("a follow-up that is ordered by a reply", &[End::Delivered], |it| it.has_follow_up(Way::Reply)),
     ]

@@ -84,7 +84,7 @@ fn of_the_ledger(draw: &mut Draw, table: &Table) -> Payload {
     match draw.below(5) {
         0 if !facts.is_empty() => FactWithdrawn { fact_id: *draw.pick(&facts), reason: "test".to_owned() }.into(),
         1 | 2 if !facts.is_empty() => {
-            let compaction_policy_id = handle(draw.pick(&["recap/1", "synopsis/1"]));
+            let compaction_policy_id = handle(["recap/1", "synopsis/1"][draw.below(2) as usize]);
             CompactionRequested { compaction_policy_id, input_handles: vec![*draw.pick(&facts)] }.into()
         }
         3 if !compactions.is_empty() => CompactionDeleted { compaction_id: *draw.pick(&compactions) }.into(),
