@@ -1,5 +1,4 @@
-//! The records of the smoke test's sale: the audit log says who did what, and holds no address and no question (Audit
-//! Trail, verification criterion 6).
+//! The records of the smoke test's sale: the audit log says who did what, and holds no address and no question.
 
 use crate::{
     ports::Ports,
