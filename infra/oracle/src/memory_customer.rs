@@ -15,7 +15,7 @@ use domain::{
     chat::{Account, SubscriberId},
     ports::{MemoryLogs, SubjectKeys, Versioned},
 };
-use memory::{EventLog, Handle, export, log, store};
+use memory::{Handle, export, log, store};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -136,6 +136,7 @@ mod tests {
     use super::*;
     use domain::Timestamp;
     use memory::Event;
+    use memory::EventLog;
     use testkit::{Fault, Plan, World, run as live};
 
     const WORDS: &str = "Should we open a second bakery?";
