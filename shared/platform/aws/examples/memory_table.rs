@@ -64,6 +64,7 @@ fn quantile(times: &mut [Duration], share: f64) -> f64 {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
+    #[allow(clippy::disallowed_methods, reason = "a benchmark has no configuration of a function")]
     let lookup = |name: &'static str| std::env::var(name).ok();
     let table = lookup("TABLE_NAME").expect("TABLE_NAME");
     let connection = Connection::from_environment(lookup).expect("the variables of a function");
