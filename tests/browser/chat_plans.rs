@@ -124,7 +124,7 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     browser.click("#send").await;
     let refused = browser.text("#message-error").await;
     assert_eq!(refused, "Your payment is being confirmed. Please send this again in a moment.");
-    assert!(!browser.sees("#offer").await, "nobody is asked to pay twice");
+    assert!(!browser.sees("#offer").await, "a customer who has paid sees no offer");
     let kept = "return document.getElementById('message').value";
     assert_eq!(browser.run(kept).await, "Should we open a second bakery by the harbour?");
     browser.run("window.isReported = true; return null").await;

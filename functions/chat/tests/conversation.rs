@@ -88,7 +88,7 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     assert!(!stored(&world).contains("bakery"), "no store has a word of it in the clear");
 }
 
-/// Every tab gets the same checkout session of the plan `chat`, so that nobody pays twice.
+/// Every tab gets the same checkout session of the plan `chat`, so that a customer pays once.
 #[test]
 fn the_offer_is_one_checkout_session_for_all_tabs() {
     let world = world();

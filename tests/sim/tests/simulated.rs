@@ -59,7 +59,7 @@ fn every_boundary_is_swept() {
             panic!("{faults}: {violation}");
         }
     }
-    // No sale sends a message that nobody can read; the thousand worlds do.
+    // Only the thousand worlds send unreadable messages.
     let of_no_sale = ["queue.put_aside"];
     // Only a human reads the log, the whole table, and the data that an erasure would remove. Digests and the cache as
     // a whole belong to scheduled functions, which have separate sweeps.

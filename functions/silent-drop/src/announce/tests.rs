@@ -100,7 +100,7 @@ fn a_notice_that_overtakes_its_worker_comes_again() {
     assert_eq!(world.state().alerts.len(), 2);
 }
 
-/// The worker died, and then the money went back: nobody continues the sale, so its notice must not wait for a worker.
+/// The worker died, and then the money went back: no worker continues the sale, so its notice must not wait for one.
 #[test]
 fn a_notice_ends_when_the_money_went_back_during_its_workers_claim() {
     let world = world(session(None));

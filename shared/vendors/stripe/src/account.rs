@@ -64,7 +64,7 @@ impl Client {
         Ok(self.whole_list("/v1/payment_links", &[("active", "true")]).await?.iter().map(link).collect())
     }
 
-    /// The configuration of the customer portal that its sessions have; `None` while there is none.
+    /// The configuration of the customer portal that its sessions have; `None` before the first portal session.
     ///
     /// # Errors
     /// As [`Self::webhook_endpoints`].
