@@ -64,7 +64,7 @@ impl Client {
         Ok(self.whole_list("/v1/payment_links", &[("active", "true")]).await?.iter().map(link).collect())
     }
 
-    /// The configuration of the customer portal that its sessions have; `None` before the first portal session.
+    /// The configuration of the customer portal that its sessions have; `None` if the account has none.
     ///
     /// # Errors
     /// As [`Self::webhook_endpoints`].
