@@ -314,7 +314,7 @@ impl SaleMails for Client {
             ids.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
         }
         for id in known {
-            if self.about(id, "of_sale", "id", LASTING_IDS, inbox::incoming).await?.is_some() {
+            if self.about(id, "of_sale", "$select=id", LASTING_IDS, |_| Some(())).await?.is_some() {
                 ids.insert(id.clone());
             }
         }

@@ -10,7 +10,7 @@ mod support;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Incoming, Order, ReceivedAt},
-    ports::{Inbox, MailError},
+    ports::{Inbox, MailError, SaleMails},
 };
 use server::{Server, json, json_with};
 use std::time::Duration;
@@ -127,6 +127,29 @@ async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers()
     let server = Server::start([json(200, TOKEN), json(200, &elsewhere)]).await;
     let found = parts(&server.url).client.sale_of(&reply()).await;
     assert!(matches!(found, Err(MailError::Unavailable(200))), "an older page is not the whole answer");
+}
+
+/// A reply is in no conversation of ours if only its In-Reply-To names our mail: it is found by its own id.
+#[tokio::test]
+async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_that_exist() {
+    let ours = r#"{"value":[{"id":"M","conversationId":"c"}]}"#;
+    let gone = r#"{"error":{"code":"ErrorItemNotFound","message":""}}"#;
+    let server = Server::start([
+        json(200, TOKEN),
+        json(200, ours),
+        json(200, r#"{"value":[{"id":"M"},{"id":"N"}]}"#),
+        json(200, r#"{"id":"R"}"#),
+        json(404, gone),
+    ])
+    .await;
+    let session = SessionId::parse("cs_test_1").unwrap();
+    let known = ["R".to_owned(), "S".to_owned()];
+    let found = parts(&server.url).client.of_sale(&session, &known).await.unwrap();
+    assert_eq!(found, ["M", "N", "R"]);
+    let seen = server.seen();
+    for (request, id) in seen[3..].iter().zip(["R", "S"]) {
+        assert!(request.line.contains(&format!("/messages/{id}?$select=id ")), "{}", request.line);
+    }
 }
 
 /// The access token is sent to the address of the next page, so that address must be Graph's.
