@@ -6,12 +6,16 @@ use crate::result_page::buyer;
 use crate::stack::{eventually, unique};
 use serde_json::json;
 
-/// Three failures of the model and a slow reply: the page says that the verdict is retried, and then shows it.
+/// A throttled model, whose delay outlasts the first look at the page, and a failing next one: the page says that the
+/// verdict is retried, and then shows it.
 #[tokio::test]
 async fn a_verdict_that_is_tried_again_is_waited_for() {
     let browser = Browser::open().await;
+    let info = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "25s" });
+    let error = json!({ "code": 429, "message": "Quota.", "status": "RESOURCE_EXHAUSTED", "details": [info] });
     let down = json!({ "status": 503 });
-    browser.stack.faults("gemini", json!([down, down, down, { "delay_ms": 8000 }])).await;
+    let faults = json!([{ "status": 429, "body": { "error": error } }, down, down]);
+    browser.stack.faults("gemini", faults).await;
     let email = buyer();
     let id = browser.stack.sell_by_payment_link("quick", &format!("Shall we wait? ({})", unique()), &email).await;
     browser.visit_result(&id).await;

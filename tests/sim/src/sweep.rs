@@ -146,8 +146,12 @@ impl Scenario {
 }
 
 /// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
+///
+/// No pairs where a service sends the mails that keeps none: one death can use up the whole schedule of retries, and the
+/// promise is due before a second death in its last attempt is repaired.
 #[must_use]
 pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
+    let pairs = pairs && !scenario.relays_mails;
     let mut sweep = Sweep::default();
     sweep.boundaries = sweep.live(scenario, &[]);
     for at in first(scenario)..sweep.boundaries {
