@@ -39,6 +39,7 @@ const CALLS = [
     "Stripe.ApiList<Stripe.PaymentMethodConfiguration>"],
   ["GET", /^\/v1\/payment_links$/, "Stripe.PaymentLinkListParams", "Stripe.ApiList<Stripe.PaymentLink>"],
   ["GET", /^\/v1\/webhook_endpoints$/, "Stripe.WebhookEndpointListParams", "Stripe.ApiList<Stripe.WebhookEndpoint>"],
+  ["GET", /^\/v1\/billing_portal\/configurations$/, "Stripe.BillingPortal.ConfigurationListParams", "Stripe.ApiList<Stripe.BillingPortal.Configuration>"],
 ];
 
 // Where the package lets a field hold any text beside the values that it lists, only those are right here.

@@ -92,13 +92,23 @@ pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> 
             "mode": "at_period_end",
             "proration_behavior": "none",
         },
-        "subscription_update": { "default_allowed_updates": [], "enabled": false, "proration_behavior": "none" },
+        "subscription_update": {
+            "billing_cycle_anchor": null,
+            "default_allowed_updates": [],
+            "enabled": false,
+            "proration_behavior": "none",
+            "schedule_at_period_end": { "conditions": [] },
+            "trial_update_behavior": "end_trial",
+        },
     });
+    let created = state.now().as_second();
     let configuration = json!({
         "id": "bpc_sandbox",
         "object": "billing_portal.configuration",
         "active": true,
         "application": null,
+        "business_profile": { "headline": null, "privacy_policy_url": null, "terms_of_service_url": null },
+        "created": created,
         "default_return_url": null,
         "features": over(features, &state.config.stripe_portal),
         "is_default": true,
@@ -106,6 +116,7 @@ pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> 
         "login_page": { "enabled": false, "url": null },
         "metadata": {},
         "name": null,
+        "updated": created,
     });
     let asked = |name| form.boolean(name).map(|value| value.is_none_or(|wanted| wanted));
     let items = if asked("active")? && asked("is_default")? { vec![configuration] } else { Vec::new() };
