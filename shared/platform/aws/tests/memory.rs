@@ -5,34 +5,15 @@
 
 #[allow(dead_code, reason = "shared with the tests of the other stores")]
 mod server;
+#[allow(dead_code, reason = "shared with the tests of the other stores")]
+mod support;
 
-use aws::{Connection, DynamoMemoryLogs, DynamoSales, KmsSubjectKeys};
-use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, Randomness, SubjectKey, SubjectKeys};
+use aws::{DynamoMemoryLogs, DynamoSales, KmsSubjectKeys};
+use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, SubjectKey, SubjectKeys};
 use serde_json::{Value, json};
 use server::{Reply, Server};
 use std::sync::Arc;
-
-struct Tokens;
-
-impl Randomness for Tokens {
-    fn fraction(&self) -> f64 {
-        0.5
-    }
-    fn token(&self) -> String {
-        "0123456789abcdef0123456789abcdef".to_owned()
-    }
-}
-
-fn connection(url: &str) -> Connection {
-    Connection::from_environment(|name| match name {
-        "AWS_ENDPOINT_URL" => Some(url.to_owned()),
-        "AWS_REGION" => Some("us-east-1".to_owned()),
-        "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
-        "CACHE_RETRY_DELAY_MS" => Some("0".to_owned()),
-        _ => None,
-    })
-    .unwrap()
-}
+use support::{Tokens, connection};
 
 fn table(url: &str) -> DynamoSales {
     DynamoSales::new(connection(url), "table".to_owned(), Arc::new(Tokens))
