@@ -11,7 +11,7 @@ use domain::{
 use lens::{Mode, WorkingSet, canonical};
 use memory::{
     Event, EventLog, Handle, InvalidHandle, PinKind, Pins,
-    event::{FactCommitted, ModeChanged, PrecisionTag, Provenance},
+    event::{FactCommitted, ModeChanged},
     log::AppendError,
     policy,
     store::{self, StoreError},
@@ -157,24 +157,9 @@ impl Opened {
 
 /// An exchange as a fact.
 fn fact(id: &ExchangeId, turn: &Turn) -> Result<FactCommitted, NotDone> {
-    Ok(FactCommitted {
-        fact_id: None,
-        kind: handle(KIND)?,
-        payload: canonical::value_of(turn).map_err(|_| NotDone::Form("a turn"))?,
-        provenance: Provenance {
-            source: handle("chat")?,
-            rule_ref: None,
-            generator_spec: None,
-            event_ids: Vec::new(),
-            commit_ids: Vec::new(),
-        },
-        visibility_mask: [Mode::Companion].into(),
-        precision_tag: PrecisionTag::Unlocked,
-        stable_key: handle(&format!("exchange-{}", id.as_str()))?,
-        detail_handle: None,
-        gist: None,
-        precision_tokens: Default::default(),
-    })
+    let (source, stable_key) = (handle("chat")?, handle(&format!("exchange-{}", id.as_str()))?);
+    let payload = canonical::value_of(turn).map_err(|_| NotDone::Form("a turn"))?;
+    Ok(FactCommitted::unlocked(source, handle(KIND)?, stable_key, Mode::Companion, payload))
 }
 
 /// The pins of the running system: its policies and the version of the chat's prompts.

@@ -360,3 +360,28 @@ payload! {
         reason: String,
     }
 }
+
+impl FactCommitted {
+    /// A fact without a lock that one mode shows: its payload is no secret of the log's owner.
+    #[must_use]
+    pub fn unlocked(source: Handle, kind: Handle, stable_key: Handle, mode: Mode, payload: Value) -> Self {
+        Self {
+            fact_id: None,
+            kind,
+            payload,
+            provenance: Provenance {
+                source,
+                rule_ref: None,
+                generator_spec: None,
+                event_ids: Vec::new(),
+                commit_ids: Vec::new(),
+            },
+            visibility_mask: [mode].into(),
+            precision_tag: PrecisionTag::Unlocked,
+            stable_key,
+            detail_handle: None,
+            gist: None,
+            precision_tokens: BTreeSet::new(),
+        }
+    }
+}

@@ -8,7 +8,7 @@ use lens::{
 };
 use memory::{
     Event, EventLog, Handle, InvalidHandle, Payload, PinKind, Pins,
-    event::{FactCommitted, ModeChanged, PrecisionTag, Provenance, WorldCommitted},
+    event::{FactCommitted, ModeChanged, WorldCommitted},
     log::{AppendError, Unsealed},
     policy,
     truncate::Budget,
@@ -94,24 +94,7 @@ fn pins(prompt_version: &str) -> Result<Pins, InvalidHandle> {
 
 /// A fact without a lock: the customer wrote the question and was shown the verdict.
 fn fact(kind: &str, stable_key: &str, payload: Value) -> Result<FactCommitted, InvalidHandle> {
-    Ok(FactCommitted {
-        fact_id: None,
-        kind: handle(kind)?,
-        payload,
-        provenance: Provenance {
-            source: handle("sale")?,
-            rule_ref: None,
-            generator_spec: None,
-            event_ids: Vec::new(),
-            commit_ids: Vec::new(),
-        },
-        visibility_mask: [Mode::Companion].into(),
-        precision_tag: PrecisionTag::Unlocked,
-        stable_key: handle(stable_key)?,
-        detail_handle: None,
-        gist: None,
-        precision_tokens: Default::default(),
-    })
+    Ok(FactCommitted::unlocked(handle("sale")?, handle(kind)?, handle(stable_key)?, Mode::Companion, payload))
 }
 
 #[cfg(test)]
