@@ -6,6 +6,9 @@ use std::{env, fs};
 
 #[path = "src/compile/mod.rs"]
 mod compile;
+#[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the library exports")]
+#[path = "src/state.rs"]
+mod state;
 #[allow(dead_code, reason = "the build script writes the tables that the library reads")]
 #[path = "src/tables.rs"]
 mod tables;
@@ -14,7 +17,7 @@ mod tables;
 mod text;
 
 fn main() -> ExitCode {
-    for watched in ["data", "src/compile", "src/tables.rs", "src/text", "build.rs"] {
+    for watched in ["data", "src/compile", "src/state.rs", "src/tables.rs", "src/text", "build.rs"] {
         println!("cargo::rerun-if-changed={watched}");
     }
     match run() {

@@ -1,11 +1,14 @@
 //! Evaluates a text. The result holds the decision, the deciding rules, and the data that pages and prompts need.
 
+use std::sync::OnceLock;
+
 use domain::sale::HumanLock;
-use filter::Filter;
+use filter::{Filter, Reading};
 use serde::Serialize;
 
-use crate::engine::data::{AXES, DOMAINS, MAPPINGS, RESOURCES, WORDS};
-use crate::engine::decide::{Decision, decide};
+use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
+use crate::engine::decide::{Decision, Rule, decide};
+use crate::engine::lexicon::word_list;
 use crate::quote::{MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
 use crate::text::token::tokens;
@@ -62,39 +65,60 @@ pub enum ReplyProblem {
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     decision: Decision,
-    values: Vec<AxisValue>,
+    source: Source,
+    /// Quoted at the first call: most callers read only the state.
+    values: OnceLock<Vec<AxisValue>>,
     country: &'static str,
+}
+
+/// The text of an evaluation, and the reading that decided.
+#[derive(Clone, Debug)]
+struct Source {
+    text: String,
+    /// `None` if every byte of the reading is the same byte of the text in lower case.
+    reading: Option<Reading>,
+}
+
+impl Source {
+    /// The bytes of the text for bytes of the reading.
+    fn place(&self, start: usize, end: usize) -> (usize, usize) {
+        match &self.reading {
+            None => (start, end),
+            Some(reading) => {
+                let range = reading.in_source(start..end);
+                (range.start, range.end)
+            }
+        }
+    }
 }
 
 /// Evaluates a text. `locale` is a language tag such as `en-CA`: it selects the resources. A place derived from it
 /// counts as inferred and confirms nothing.
 #[must_use]
 pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
-    let country = country(locale);
-    if is_plain(text) {
-        let reading = text.to_ascii_lowercase();
-        let decision = decide(&reading);
-        let values = values(text, &decision, |start, end| (start, end));
-        return Evaluation { decision, values, country };
-    }
-    let mut worst: Option<(Decision, Vec<AxisValue>)> = None;
-    for reading in Filter::embedded().readings(text) {
+    let (decision, reading) =
+        if is_plain(text) { (decide(&text.to_ascii_lowercase()), None) } else { worst_reading(text) };
+    let source = Source { text: text.to_owned(), reading };
+    Evaluation { decision, source, values: OnceLock::new(), country: country(locale) }
+}
+
+/// The most severe decision about a reading of a text.
+fn worst_reading(text: &str) -> (Decision, Option<Reading>) {
+    let mut readings = Filter::embedded().readings(text).into_iter();
+    let Some(first) = readings.next() else { return (decide(""), None) };
+    let mut worst = (decide(&first.text), first);
+    for reading in readings {
         let decision = decide(&reading.text);
         // Decoding may leave no content of a text that has content when read undecoded.
-        if worst.is_some() && decision.outcome.state() == State::Unresolvable {
+        if decision.outcome.state() == State::Unresolvable {
             continue;
         }
         let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
-        if worst.as_ref().is_none_or(|(known, _)| rank(&decision) > rank(known)) {
-            let values = values(text, &decision, |start, end| {
-                let range = reading.in_source(start..end);
-                (range.start, range.end)
-            });
-            worst = Some((decision, values));
+        if rank(&decision) > rank(&worst.0) {
+            worst = (decision, reading);
         }
     }
-    let (decision, values) = worst.unwrap_or_else(|| (decide(""), Vec::new()));
-    Evaluation { decision, values, country }
+    (worst.0, Some(worst.1))
 }
 
 /// Evaluates a conversation as one text, so that state and requests in different turns are combined.
@@ -115,7 +139,7 @@ pub fn evaluate_followup(first: &str, text: &str, locale: Option<&str>) -> Evalu
 /// SHA-256 of the compiled vocabulary's words. Records use it to identify the vocabulary of an evaluation.
 #[must_use]
 pub fn vocabulary_hash() -> String {
-    crate::quote::fingerprint(WORDS.join("\n").as_bytes())
+    crate::quote::fingerprint(word_list().as_bytes())
 }
 
 /// Whether a text needs no decoding: ASCII without characters that display differently.
@@ -136,17 +160,18 @@ fn country(locale: Option<&str>) -> &'static str {
     RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or("CA")
 }
 
-fn values(text: &str, decision: &Decision, place: impl Fn(usize, usize) -> (usize, usize)) -> Vec<AxisValue> {
-    let mut values = Vec::new();
+fn values(decision: &Decision, source: &Source) -> Vec<AxisValue> {
+    let mut values = Vec::with_capacity(decision.values.len());
     for value in &decision.values {
         let mapping = &MAPPINGS[usize::from(value.mapping)];
         let axis = &AXES[usize::from(mapping.axis)];
-        let (start, end) = place(value.start, value.end);
-        let Ok(quote) = Quote::take(text, start, end) else { continue };
+        let (start, end) = source.place(value.start, value.end);
+        let Ok(quote) = Quote::take(&source.text, start, end) else { continue };
+        let name = mapping.value.of(NAMES);
         values.push(AxisValue {
             domain: DOMAINS[usize::from(axis.domain)].name,
             axis: axis.key,
-            value: if mapping.value == "#" { quote.text().to_owned() } else { mapping.value.to_owned() },
+            value: if name == "#" { quote.text().to_owned() } else { name.to_owned() },
             source: MappingSource::Explicit,
             quote,
         });
@@ -233,12 +258,15 @@ impl Evaluation {
     #[must_use]
     pub fn deciding_rules(&self) -> Vec<DecidingRule> {
         let mut rules: Vec<_> = self.decision.rules.iter().collect();
-        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.state), rule.domain, rule.file, rule.line));
-        let named = |rule: &&crate::engine::decide::Deciding| DecidingRule {
-            place: format!("{}:{}", rule.file, rule.line),
-            rule: format!("{}/{}", DOMAINS[usize::from(rule.domain)].name, rule.rule),
-            state: rule.state,
-            why: rule.why,
+        rules.sort_by_key(|rule| (std::cmp::Reverse(rule.state), rule.domain, rule.place()));
+        let named = |rule: &&crate::engine::decide::Deciding| {
+            let (file, line) = rule.place();
+            DecidingRule {
+                place: format!("{file}:{line}"),
+                rule: format!("{}/{}", DOMAINS[usize::from(rule.domain)].name, rule.name()),
+                state: rule.state,
+                why: rule.why(),
+            }
         };
         rules.iter().map(named).collect()
     }
@@ -246,7 +274,7 @@ impl Evaluation {
     /// The values in the text, each with its quote.
     #[must_use]
     pub fn values(&self) -> &[AxisValue] {
-        &self.values
+        self.values.get_or_init(|| values(&self.decision, &self.source))
     }
 
     /// Whether an attempt to override the outcome must be refused and recorded.
@@ -273,8 +301,11 @@ impl Evaluation {
         let asked = |rule: &&crate::engine::decide::Deciding| {
             rule.state == self.state() && DOMAINS[usize::from(rule.domain)].name == domain.name
         };
-        let requests: Vec<&str> =
-            self.decision.rules.iter().filter(asked).filter_map(|rule| rule.rule.strip_prefix("request=")).collect();
+        let request = |rule: &crate::engine::decide::Deciding| match rule.rule {
+            Rule::Treatment(number) => Some(TREATMENTS[usize::from(number)].request),
+            Rule::Mapping(_) | Rule::HighStakes(_) => None,
+        };
+        let requests: Vec<&str> = self.decision.rules.iter().filter(asked).filter_map(request).collect();
         let mut roles: Vec<&'static str> = Vec::new();
         for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
             if !roles.contains(role) && !requests.is_empty() && requests.iter().all(|request| may(role, request)) {

@@ -49,11 +49,9 @@ pub enum QuoteError {
 /// SHA-256 in hexadecimal.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl Quote {
@@ -63,9 +61,8 @@ impl Quote {
     /// [`QuoteError`] if the bytes are no valid quote.
     pub fn take(text: &str, start: usize, end: usize) -> Result<Self, QuoteError> {
         let quoted = text.get(start..end).ok_or(QuoteError::Span)?;
-        let quote = Self { text: quoted.to_owned(), start, end, fingerprint: fingerprint(quoted.as_bytes()) };
-        quote.verify(text)?;
-        Ok(quote)
+        says_something(quoted)?;
+        Ok(Self { text: quoted.to_owned(), start, end, fingerprint: fingerprint(quoted.as_bytes()) })
     }
 
     /// A quote from an untrusted source, such as a model. It binds nothing before [`Quote::verify`].
@@ -86,21 +83,7 @@ impl Quote {
         if fingerprint(there.as_bytes()) != self.fingerprint {
             return Err(QuoteError::Fingerprint);
         }
-        let words: Vec<String> = there
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect();
-        if words.is_empty() {
-            return Err(QuoteError::Empty);
-        }
-        let says_nothing = |word: &String| {
-            NEGATIVE_CONSTRAINTS.contains(&word.as_str()) || matches!(word.as_str(), "the" | "a" | "is" | "it" | "my")
-        };
-        if words.iter().all(says_nothing) {
-            return Err(QuoteError::NegativeConstraint);
-        }
-        Ok(())
+        says_something(there)
     }
 
     /// The quoted bytes.
@@ -120,4 +103,20 @@ impl Quote {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
+}
+
+/// Refuses a quote without words, or only with words that satisfy no axis.
+fn says_something(quoted: &str) -> Result<(), QuoteError> {
+    let mut words = quoted.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    if words.peek().is_none() {
+        return Err(QuoteError::Empty);
+    }
+    let says_nothing = |word: &str| {
+        let word = word.to_lowercase();
+        NEGATIVE_CONSTRAINTS.contains(&word.as_str()) || matches!(word.as_str(), "the" | "a" | "is" | "it" | "my")
+    };
+    if words.all(says_nothing) {
+        return Err(QuoteError::NegativeConstraint);
+    }
+    Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! A concept is a set of words and phrases. A mapping sets one axis to one value if one of its patterns matches.
 
+use crate::state::State;
+
 /// The number of a concept. The first ones come from numbers and units, see [`builtin`].
 pub(crate) type ConceptId = u16;
 
@@ -49,13 +51,19 @@ pub(crate) struct Axis {
     pub(crate) oracle_only: bool,
 }
 
+/// The number of a set of concepts of which one must occur: the alternatives of an element or of a condition.
+pub(crate) type SetId = u16;
+
+/// No set: a condition that is not stated.
+pub(crate) const NO_SET: SetId = SetId::MAX;
+
 /// One element of a pattern.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Element {
     /// The maximum number of words between this element and the one before.
     pub(crate) gap: u8,
     /// The concepts of which one must occur here.
-    pub(crate) concepts: &'static [ConceptId],
+    pub(crate) set: SetId,
 }
 
 /// A sequence of elements, or several elements near each other.
@@ -66,31 +74,37 @@ pub(crate) struct Pattern {
     pub(crate) anchor: u8,
     /// The window in words within which the elements may occur in any order; 0 if their order matters.
     pub(crate) window: u8,
-    pub(crate) elements: &'static [Element],
+    /// Its elements, in `ELEMENTS`.
+    pub(crate) elements: Part,
 }
 
 /// Sets an axis to a value.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    pub(crate) id: &'static str,
+    pub(crate) id: Name,
     /// The file that defines it: its domain's file or a part of it.
-    pub(crate) file: &'static str,
+    pub(crate) file: Name,
     pub(crate) line: u32,
     pub(crate) axis: u16,
-    pub(crate) value: &'static str,
+    pub(crate) value: Name,
+    /// The treatment in `TREATMENTS` of the request that it sets; [`NO_TREATMENT`] if it sets state.
+    pub(crate) treatment: u8,
     /// The range of its exceptions in `PATTERNS`: a match that overlaps one of them does not count.
     pub(crate) exceptions: (u16, u16),
     /// The same for the idioms that all mappings of its value share.
     pub(crate) idioms: (u16, u16),
-    /// The text must contain one concept of each group.
-    pub(crate) with: &'static [&'static [ConceptId]],
+    /// The text must contain one concept of each of these sets, in `CONDITIONS`.
+    pub(crate) with: Part,
     /// The text may contain none of these.
-    pub(crate) without: &'static [ConceptId],
+    pub(crate) without: SetId,
     /// None of these may be near a match. Other sentences of the text do not count.
-    pub(crate) apart_from: &'static [ConceptId],
+    pub(crate) apart_from: SetId,
     /// A preceding negation cancels the match.
     pub(crate) negatable: bool,
 }
+
+/// No treatment: a mapping that sets state, not a request.
+pub(crate) const NO_TREATMENT: u8 = u8::MAX;
 
 /// The treatment of a request of a domain.
 #[derive(Debug)]
@@ -98,10 +112,10 @@ pub(crate) struct Treatment {
     pub(crate) domain: u8,
     pub(crate) line: u32,
     pub(crate) request: &'static str,
-    pub(crate) state: &'static str,
+    pub(crate) state: State,
     /// Required axes: without them the state is `missing_state`.
     pub(crate) requires: &'static [u16],
-    pub(crate) missing_state: &'static str,
+    pub(crate) missing_state: State,
     pub(crate) reason: &'static str,
     /// General education: high-stakes rules do not apply.
     pub(crate) education: bool,
@@ -116,7 +130,7 @@ pub(crate) struct Treatment {
 #[derive(Debug)]
 pub(crate) struct Conditional {
     pub(crate) axis: u16,
-    pub(crate) value: &'static str,
+    pub(crate) value: Name,
     pub(crate) requires: &'static [u16],
 }
 
@@ -139,15 +153,15 @@ pub(crate) struct HighStakes {
     pub(crate) line: u32,
     pub(crate) axis: u16,
     pub(crate) operator: Operator,
-    pub(crate) values: &'static [&'static str],
+    pub(crate) values: &'static [Name],
     pub(crate) number: f64,
     pub(crate) action: &'static str,
     /// The state for the action in this domain.
-    pub(crate) state: &'static str,
+    pub(crate) state: State,
     pub(crate) rationale: &'static str,
     pub(crate) reason: &'static str,
-    /// The requests that it applies to; empty for all except education.
-    pub(crate) requests: &'static [&'static str],
+    /// The treatments in `TREATMENTS` that it applies to; empty for all of its domain except education.
+    pub(crate) requests: &'static [u8],
     pub(crate) locked: bool,
     pub(crate) resources: &'static [&'static str],
 }
@@ -156,6 +170,8 @@ pub(crate) struct HighStakes {
 #[derive(Debug)]
 pub(crate) struct Domain {
     pub(crate) name: &'static str,
+    /// Its place in the order of precedence among equally severe states.
+    pub(crate) rank: u8,
     pub(crate) file: &'static str,
     pub(crate) evaluator: &'static str,
     /// The notice beside a narrative answer.
@@ -195,27 +211,46 @@ pub(crate) struct Resource {
 
 /// A part of a table. The large tables hold places instead of slices: the loader rewrites every pointer of a table when
 /// a process starts, and copies the pages that have one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    pub(crate) start: u32,
-    pub(crate) length: u32,
+    pub(crate) start: u16,
+    pub(crate) length: u16,
 }
 
 impl Part {
     /// The part of this table.
     pub(crate) fn of<T>(self, table: &'static [T]) -> &'static [T] {
-        let start = self.start as usize;
-        table.get(start..start + self.length as usize).unwrap_or_default()
+        let start = usize::from(self.start);
+        table.get(start..start + usize::from(self.length)).unwrap_or_default()
     }
 }
 
-/// A node in the tree of phrases.
+/// A name in `NAMES`. Equal names have the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) Part);
+
+impl Name {
+    /// The letters.
+    pub(crate) fn of(self, names: &'static str) -> &'static str {
+        let start = usize::from(self.0.start);
+        names.get(start..start + usize::from(self.0.length)).unwrap_or_default()
+    }
+}
+
+/// Lists of items, one after the other.
 #[derive(Debug)]
-pub(crate) struct Node {
-    /// The concepts of the phrase that ends here, in `NODE_CONCEPTS`.
-    pub(crate) concepts: Part,
-    /// The words that continue the phrase, sorted, in `NODE_CHILDREN`.
-    pub(crate) children: Part,
+pub(crate) struct Rows<T: 'static> {
+    /// The first item of each list, and the end of the last one.
+    pub(crate) starts: &'static [u16],
+    pub(crate) items: &'static [T],
+}
+
+impl<T> Rows<T> {
+    /// One list.
+    pub(crate) fn of(&self, index: usize) -> &'static [T] {
+        let Some([start, end]) = self.starts.get(index..index + 2) else { return &[] };
+        self.items.get(usize::from(*start)..usize::from(*end)).unwrap_or_default()
+    }
 }
 
 /// FNV-1a, folded: the index into `SLOTS`.

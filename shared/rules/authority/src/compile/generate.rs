@@ -5,24 +5,16 @@ use std::fmt::Write as _;
 
 use toml::Spanned;
 
-use super::lexicon::{Lexicon, slips};
+use super::lexicon::Lexicon;
 use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
-use crate::tables::{ConceptId, hash};
+use crate::state::State;
+use crate::tables::{ConceptId, NO_SET, NO_TREATMENT, SetId};
 
 /// The range of the idioms' patterns, by domain and value.
 type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
 
-const STATES: [&str; 7] = [
-    "AUTHORIZED",
-    "NARRATIVE_ONLY",
-    "REQUIRES_SPECIFICATION",
-    "AMBIGUOUS_MAPPING",
-    "REQUIRES_ORACLE_VERIFICATION",
-    "UNRESOLVABLE",
-    "BLOCKED",
-];
 const OPERATORS: [(&str, &str); 7] = [
     ("eq", "Eq"),
     ("in", "In"),
@@ -33,17 +25,52 @@ const OPERATORS: [(&str, &str); 7] = [
     ("approaching", "Approaching"),
 ];
 const AXIS_TYPES: [&str; 7] = ["enum", "range", "boolean", "identifier", "timestamp", "quantity", "text"];
+/// The domains in order of precedence among equally severe states.
+const PRECEDENCE: [&str; 8] =
+    ["child_safety", "medicine", "engineering", "general", "finance", "law", "benefits", "telemetry"];
 const TIMEOUTS: [&str; 3] = ["FAIL_CLOSED_BLOCK", "ASSUME_HIGHEST_RISK", "NARRATIVE_ONLY"];
 
 /// Axis numbers by domain and key.
 type Axes = BTreeMap<(usize, String), u16>;
 
-struct Generator {
-    lexicon: Lexicon,
+pub(super) struct Generator {
+    pub(super) lexicon: Lexicon,
     axes: Axes,
     groups: Vec<String>,
-    patterns: Vec<(u16, bool, Pattern)>,
-    out: String,
+    pub(super) patterns: Vec<(u16, bool, Pattern)>,
+    /// The distinct sets of concepts of elements and conditions.
+    pub(super) sets: BTreeMap<Vec<ConceptId>, SetId>,
+    /// The sets of the mappings' `with` conditions.
+    conditions: Vec<SetId>,
+    pub(super) names: Names,
+    pub(super) out: String,
+}
+
+/// Names, one after the other; each is there once.
+#[derive(Default)]
+pub(super) struct Names {
+    text: String,
+    places: BTreeMap<String, (usize, usize)>,
+}
+
+impl Names {
+    /// The name as Rust source.
+    pub(super) fn add(&mut self, name: &str) -> String {
+        let place = (self.text.len(), name.len());
+        let (start, length) = *self.places.entry(name.to_owned()).or_insert(place);
+        if start == self.text.len() {
+            self.text.push_str(name);
+        }
+        format!("Name(Part {{ start: {start}, length: {length} }})")
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn list(&mut self, names: &[String]) -> String {
+        names.iter().map(|name| self.add(name) + ", ").collect()
+    }
 }
 
 /// Parses the files and generates the tables.
@@ -53,7 +80,16 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     define(&mut lexicon, &all)?;
     let files = &all.domains;
     let groups = files.iter().flat_map(|(_, file)| &file.resource).map(|resource| resource.group.clone()).collect();
-    let mut generator = Generator { lexicon, axes: Axes::new(), groups, patterns: Vec::new(), out: String::new() };
+    let mut generator = Generator {
+        lexicon,
+        axes: Axes::new(),
+        groups,
+        patterns: Vec::new(),
+        sets: BTreeMap::new(),
+        conditions: Vec::new(),
+        names: Names::default(),
+        out: String::new(),
+    };
     generator.axes(files)?;
     generator.domains(files)?;
     generator.mappings(&all)?;
@@ -61,23 +97,24 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.high_stakes(files)?;
     generator.suffixes(files)?;
     generator.negative_constraints(&all)?;
-    generator.patterns();
-    generator.lexicon.apply_stems();
-    generator.spellings(files)?;
-    generator.stems();
-    generator.words();
+    generator.index(files)?;
     Ok(generator.out)
 }
 
-fn state(source: &Source, offset: usize, rule: &str, state: &str) -> Result<(), DataError> {
-    if STATES.contains(&state) {
-        return Ok(());
-    }
-    Err(source.error(offset, rule, format!("{state:?} is not a state; there are {}", STATES.join(", "))))
+fn state(source: &Source, offset: usize, rule: &str, state: &str) -> Result<State, DataError> {
+    let problem = || format!("{state:?} is not a state; there are {}", State::ALL.map(State::as_str).join(", "));
+    State::parse(state).ok_or_else(|| source.error(offset, rule, problem()))
+}
+
+/// The number of a request's treatment in `TREATMENTS`.
+fn treatment(files: &[(Source, Ontology)], domain: usize, request: &str) -> Option<u8> {
+    let all = files.iter().enumerate().flat_map(|(of, (_, file))| file.treatment.iter().map(move |one| (of, one)));
+    let mut all = all.map(|(of, one)| (of, one.request.get_ref().as_str()));
+    all.position(|one| one == (domain, request)).and_then(|number| u8::try_from(number).ok())
 }
 
 impl Generator {
-    fn line(&mut self, line: String) {
+    pub(super) fn line(&mut self, line: String) {
         self.out.push_str(&line);
         self.out.push('\n');
     }
@@ -140,11 +177,12 @@ impl Generator {
                     format!("{}; credentials in {sources}", roles.join("; "))
                 }
             };
+            let rank = PRECEDENCE.iter().position(|domain| *domain == ontology.domain).unwrap_or(PRECEDENCE.len());
             let row = |(request, roles): (&String, &Vec<String>)| format!("({request:?}, &{roles:?}), ");
             let matrix: String = ontology.human_lock.approval_matrix.iter().map(row).collect();
             let _ = writeln!(
                 lines,
-                "    Domain {{ name: {:?}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
+                "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
                 ontology.domain,
                 source.name,
                 ontology.evaluator,
@@ -219,19 +257,35 @@ impl Generator {
             }
             let without = self.conditions(source, id, &mapping.without)?;
             let apart_from = self.conditions(source, id, &mapping.apart_from)?;
-            let with: Vec<String> = with.iter().map(|group| format!("&{group:?}")).collect();
+            let first = self.conditions.len();
+            let with: Vec<SetId> = with.into_iter().map(|group| self.set(group)).collect();
+            self.conditions.extend(with);
+            let treatment = match key {
+                "request" => treatment(&files.domains, domain, value).unwrap_or(NO_TREATMENT),
+                _ => NO_TREATMENT,
+            };
             let _ = writeln!(
                 lines,
-                "    Mapping {{ id: {id:?}, file: {:?}, line: {}, axis: {axis}, value: {value:?}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: &[{}], without: &{without:?}, apart_from: &{apart_from:?}, negatable: {} }},",
-                source.name,
+                "    Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {} }},",
+                self.names.add(id),
+                self.names.add(&source.name),
                 source.line(offset),
-                with.join(", "),
+                self.names.add(value),
+                self.conditions.len() - first,
                 mapping.negatable
             );
             count += 1;
         }
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
+        let conditions = std::mem::take(&mut self.conditions);
+        self.line(format!("pub(crate) static CONDITIONS: &[SetId] = &{conditions:?};"));
         Ok(())
+    }
+
+    /// The number of a set of concepts. Assigns one to a new set.
+    pub(super) fn set(&mut self, concepts: Vec<ConceptId>) -> SetId {
+        let next = self.sets.len() as SetId;
+        *self.sets.entry(concepts).or_insert(next)
     }
 
     /// Adds the patterns of the idioms and returns their ranges by domain and value.
@@ -259,15 +313,15 @@ impl Generator {
         Ok(ranges)
     }
 
-    /// The alternatives of several conditions as one sorted list.
-    fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<Vec<ConceptId>, DataError> {
+    /// The alternatives of several conditions as one set.
+    fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<SetId, DataError> {
         let mut all = Vec::new();
         for group in groups {
             all.extend(self.condition(source, id, group)?);
         }
         all.sort_unstable();
         all.dedup();
-        Ok(all)
+        Ok(if all.is_empty() { NO_SET } else { self.set(all) })
     }
 
     fn condition(&mut self, source: &Source, id: &str, group: &Text) -> Result<Vec<ConceptId>, DataError> {
@@ -304,8 +358,12 @@ impl Generator {
         for (domain, (source, ontology)) in files.iter().enumerate() {
             for treatment in &ontology.treatment {
                 let (request, offset) = (treatment.request.get_ref(), treatment.request.span().start);
-                state(source, offset, request, &treatment.state)?;
-                state(source, offset, request, &treatment.missing_state)?;
+                let outcome = state(source, offset, request, &treatment.state)?;
+                let missing = state(source, offset, request, &treatment.missing_state)?;
+                let same = ontology.treatment.iter().filter(|other| other.request.get_ref() == request);
+                if same.count() > 1 {
+                    return Err(source.error(offset, request, "the request has several treatments"));
+                }
                 self.check_resources(source, offset, request, &treatment.resources)?;
                 let known = ontology.axis.iter().find(|axis| axis.key.get_ref() == "request");
                 if !known.is_some_and(|axis| axis.values.contains(request)) {
@@ -325,15 +383,14 @@ impl Generator {
                     for key in &rule.then {
                         then.push(self.axis_named(source, domain, offset, request, key)?);
                     }
+                    let value = self.names.add(value);
                     let _ =
-                        write!(conditional, "Conditional {{ axis: {axis}, value: {value:?}, requires: &{then:?} }}, ");
+                        write!(conditional, "Conditional {{ axis: {axis}, value: {value}, requires: &{then:?} }}, ");
                 }
                 let _ = writeln!(
                     lines,
-                    "    Treatment {{ domain: {domain}, line: {}, request: {request:?}, state: {:?}, requires: &{requires:?}, missing_state: {:?}, reason: {:?}, education: {}, locked: {}, resources: &{:?}, conditional: &[{conditional}] }},",
+                    "    Treatment {{ domain: {domain}, line: {}, request: {request:?}, state: State::{outcome:?}, requires: &{requires:?}, missing_state: State::{missing:?}, reason: {:?}, education: {}, locked: {}, resources: &{:?}, conditional: &[{conditional}] }},",
                     source.line(offset),
-                    treatment.state,
-                    treatment.missing_state,
                     treatment.reason,
                     treatment.education,
                     treatment.locked,
@@ -364,18 +421,24 @@ impl Generator {
                 let Some(outcome) = ontology.action_states.get(&rule.action) else {
                     return Err(source.error(offset, key, format!("action_states has no {:?}", rule.action)));
                 };
-                state(source, offset, key, outcome)?;
+                let outcome = state(source, offset, key, outcome)?;
+                let mut requests: Vec<u8> = Vec::new();
+                for request in &rule.requests {
+                    let Some(number) = treatment(files, domain, request) else {
+                        return Err(source.error(offset, key, format!("no treatment answers the request {request:?}")));
+                    };
+                    requests.push(number);
+                }
                 self.check_resources(source, offset, key, &rule.resources)?;
                 let _ = writeln!(
                     lines,
-                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, operator: Operator::{operator}, values: &{:?}, number: {:?}, action: {:?}, state: {outcome:?}, rationale: {:?}, reason: {:?}, requests: &{:?}, locked: {}, resources: &{:?} }},",
+                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, operator: Operator::{operator}, values: &[{}], number: {:?}, action: {:?}, state: State::{outcome:?}, rationale: {:?}, reason: {:?}, requests: &{requests:?}, locked: {}, resources: &{:?} }},",
                     source.line(offset),
-                    rule.value,
+                    self.names.list(&rule.value),
                     rule.number,
                     rule.action,
                     rule.rationale,
                     rule.reason,
-                    rule.requests,
                     rule.locked,
                     rule.resources
                 );
@@ -394,11 +457,11 @@ impl Generator {
                     return Err(source.error(offset, name, format!("there is no concept @{name}")));
                 };
                 for ending in endings.iter().map(Spanned::get_ref) {
-                    let _ = writeln!(lines, "    ({ending:?}, {concept}),");
+                    let _ = writeln!(lines, "    ({}, {concept}),", self.names.add(ending));
                 }
             }
         }
-        self.line(format!("pub(crate) static SUFFIXES: &[(&str, u16)] = &[\n{lines}];"));
+        self.line(format!("pub(crate) static SUFFIXES: &[(Name, ConceptId)] = &[\n{lines}];"));
         Ok(())
     }
 
@@ -415,109 +478,4 @@ impl Generator {
         self.line(format!("pub(crate) static NEGATIVE_CONSTRAINTS: &[&str] = &{words:?};"));
         Ok(())
     }
-
-    fn patterns(&mut self) {
-        let mut lines = String::new();
-        let mut anchors: Vec<Vec<usize>> = vec![Vec::new(); self.lexicon.concepts.len()];
-        for (index, (mapping, excepts, pattern)) in self.patterns.iter().enumerate() {
-            let elements: Vec<String> = pattern
-                .elements
-                .iter()
-                .map(|(gap, concepts)| format!("Element {{ gap: {gap}, concepts: &{concepts:?} }}"))
-                .collect();
-            let _ = writeln!(
-                lines,
-                "    Pattern {{ mapping: {mapping}, anchor: {}, window: {}, elements: &[{}] }},",
-                pattern.anchor,
-                pattern.window,
-                elements.join(", ")
-            );
-            if !excepts {
-                for concept in &pattern.elements[pattern.anchor].1 {
-                    anchors[usize::from(*concept)].push(index);
-                }
-            }
-        }
-        self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
-        let mut anchored = Vec::new();
-        let anchors: Vec<String> = anchors.into_iter().map(|patterns| part(&mut anchored, patterns)).collect();
-        self.line(format!("pub(crate) static ANCHORS: &[Part] = &[{}];", anchors.join(", ")));
-        self.line(format!("pub(crate) static ANCHORED: &[u16] = &{anchored:?};"));
-    }
-
-    /// Misspelt words that are not themselves in the lexicon, sorted, with the numbers of the intended words.
-    fn spellings(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
-        let mut known: BTreeMap<String, u16> = BTreeMap::new();
-        for (source, spellings) in files.iter().map(|(source, file)| (source, &file.spellings)) {
-            let also = spellings.also.iter().map(|text| {
-                let (misspelt, word) = text.get_ref().split_once('=').unwrap_or_default();
-                (text, vec![misspelt.to_owned()], word)
-            });
-            let slipped = spellings.slips.iter().map(|text| {
-                let word = text.get_ref().as_str();
-                (text, slips(word).into_iter().collect(), word)
-            });
-            for (text, spelt, word) in also.chain(slipped) {
-                let Some(number) = self.lexicon.number(word) else {
-                    let problem = format!("{word:?} is not a word of any concept or pattern");
-                    return Err(source.error(text.span().start, text.get_ref(), problem));
-                };
-                let strange = spelt.into_iter().filter(|spelling| self.lexicon.number(spelling).is_none());
-                known.extend(strange.map(|spelling| (spelling, number)));
-            }
-        }
-        let lines: String = known.iter().map(|(spelling, number)| format!("    ({spelling:?}, {number}),\n")).collect();
-        self.line(format!("pub(crate) static SPELLINGS: &[(&str, u16)] = &[\n{lines}];"));
-        Ok(())
-    }
-
-    fn stems(&mut self) {
-        let stems = self.lexicon.stems.iter();
-        let lines: String = stems.map(|(stem, concept)| format!("    ({stem:?}, {concept}),\n")).collect();
-        self.line(format!("pub(crate) static STEMS: &[(&str, u16)] = &[\n{lines}];"));
-    }
-
-    fn words(&mut self) {
-        let size = (self.lexicon.words.len() * 3).next_power_of_two();
-        let mut slots = vec![0_u16; size];
-        for (number, word) in self.lexicon.words.iter().enumerate() {
-            let mut slot = hash(word.as_bytes()) & (size - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            slots[slot] = number as u16 + 1;
-        }
-        let words = std::mem::take(&mut self.lexicon.words);
-        self.line(format!("pub(crate) static WORDS: &[&str] = &{words:?};"));
-        self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
-        let mut roots = vec![0_u16; words.len()];
-        for (word, node) in &self.lexicon.nodes[0].children {
-            roots[usize::from(*word)] = *node;
-        }
-        self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
-        let (mut lines, mut all_concepts, mut all_children) = (String::new(), Vec::new(), Vec::new());
-        for node in std::mem::take(&mut self.lexicon.nodes) {
-            let children: Vec<(u16, u16)> = node.children.into_iter().collect();
-            // The root is looked up by word in ROOTS.
-            let children = if lines.is_empty() { Vec::new() } else { children };
-            let concepts: Vec<ConceptId> = node.concepts.into_iter().collect();
-            let (concepts, children) = (part(&mut all_concepts, concepts), part(&mut all_children, children));
-            let _ = writeln!(lines, "    Node {{ concepts: {concepts}, children: {children} }},");
-        }
-        self.line(format!("pub(crate) static NODES: &[Node] = &[\n{lines}];"));
-        self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{all_concepts:?};"));
-        self.line(format!("pub(crate) static NODE_CHILDREN: &[(u16, u16)] = &{all_children:?};"));
-        let names: BTreeMap<u16, &String> =
-            self.lexicon.concepts.iter().map(|(name, number)| (*number, name)).collect();
-        let names: Vec<&String> = names.into_values().collect();
-        let names = format!("pub(crate) static CONCEPTS: &[&str] = &{names:?};");
-        self.line(names);
-    }
-}
-
-/// Appends items to a table, and writes which part of it they are.
-fn part<T>(table: &mut Vec<T>, items: Vec<T>) -> String {
-    let (start, length) = (table.len(), items.len());
-    table.extend(items);
-    format!("Part {{ start: {start}, length: {length} }}")
 }

@@ -1,16 +1,12 @@
 //! Derives a state from the values of the axes: treatments of requests, required state, high-stakes rules.
 
-use super::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, TREATMENTS};
+use super::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
 use super::hits::Hits;
 use super::matching::{Fired, fired};
 use super::quantity::number_word;
 use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
-use crate::tables::{HighStakes, Operator, Treatment};
-
-/// The domains in order of precedence among equally severe states.
-const PRECEDENCE: [&str; 8] =
-    ["child_safety", "medicine", "engineering", "general", "finance", "law", "benefits", "telemetry"];
+use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
 
 /// A value of an axis and its position in the reading.
 #[derive(Clone, Debug)]
@@ -21,15 +17,56 @@ pub(crate) struct Value {
     pub(crate) end: usize,
 }
 
+/// A rule, by its number in its table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    Mapping(u16),
+    Treatment(u8),
+    HighStakes(u8),
+}
+
 /// A rule that contributed to the decision.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Deciding {
     pub(crate) domain: u8,
     pub(crate) state: State,
-    pub(crate) rule: String,
-    pub(crate) file: &'static str,
-    pub(crate) line: u32,
-    pub(crate) why: &'static str,
+    pub(crate) rule: Rule,
+}
+
+impl Deciding {
+    /// The rule's name.
+    pub(crate) fn name(&self) -> String {
+        match self.rule {
+            Rule::Mapping(number) => MAPPINGS[usize::from(number)].id.of(NAMES).to_owned(),
+            Rule::Treatment(number) => format!("request={}", TREATMENTS[usize::from(number)].request),
+            Rule::HighStakes(number) => {
+                let rule = &HIGH_STAKES[usize::from(number)];
+                format!("{}={}", AXES[usize::from(rule.axis)].key, rule.action)
+            }
+        }
+    }
+
+    /// The file and the line that define it.
+    pub(crate) fn place(&self) -> (&'static str, u32) {
+        let file = DOMAINS[usize::from(self.domain)].file;
+        match self.rule {
+            Rule::Mapping(number) => {
+                let mapping = &MAPPINGS[usize::from(number)];
+                (mapping.file.of(NAMES), mapping.line)
+            }
+            Rule::Treatment(number) => (file, TREATMENTS[usize::from(number)].line),
+            Rule::HighStakes(number) => (file, HIGH_STAKES[usize::from(number)].line),
+        }
+    }
+
+    /// The rationale.
+    pub(crate) fn why(&self) -> &'static str {
+        match self.rule {
+            Rule::Mapping(_) => "found in the text",
+            Rule::Treatment(number) => TREATMENTS[usize::from(number)].reason,
+            Rule::HighStakes(number) => HIGH_STAKES[usize::from(number)].rationale,
+        }
+    }
 }
 
 /// The decision about one reading of a text.
@@ -67,9 +104,25 @@ impl Decision {
 struct Facts<'h> {
     hits: &'h Hits,
     fired: Vec<Fired>,
+    /// Per treatment, whether the text asks for it.
+    asked: [bool; TREATMENTS.len()],
+    /// Per domain, whether the text asks for more than education.
+    governed: [bool; DOMAINS.len()],
 }
 
-impl Facts<'_> {
+impl<'h> Facts<'h> {
+    fn of(hits: &'h Hits, fired: Vec<Fired>) -> Self {
+        let (mut asked, mut governed) = ([false; TREATMENTS.len()], [false; DOMAINS.len()]);
+        for one in &fired {
+            let number = usize::from(MAPPINGS[usize::from(one.mapping)].treatment);
+            if let Some(treatment) = TREATMENTS.get(number) {
+                asked[number] = true;
+                governed[usize::from(treatment.domain)] |= !treatment.education;
+            }
+        }
+        Self { hits, fired, asked, governed }
+    }
+
     fn of_axis(&self, axis: u16) -> impl Iterator<Item = &Fired> {
         self.fired.iter().filter(move |one| MAPPINGS[usize::from(one.mapping)].axis == axis)
     }
@@ -78,7 +131,7 @@ impl Facts<'_> {
         self.of_axis(axis).next().is_some()
     }
 
-    fn has_value(&self, axis: u16, value: &str) -> bool {
+    fn has_value(&self, axis: u16, value: Name) -> bool {
         self.of_axis(axis).any(|one| MAPPINGS[usize::from(one.mapping)].value == value)
     }
 
@@ -94,7 +147,7 @@ impl Facts<'_> {
 
 /// Decides about one reading.
 pub(crate) fn decide(reading: &str) -> Decision {
-    if reading.chars().all(|c| c.is_ascii() && !c.is_ascii_alphanumeric()) {
+    if reading.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()) {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
     let untrusted_from = untrusted_from(reading);
@@ -103,43 +156,32 @@ pub(crate) fn decide(reading: &str) -> Decision {
     if fired.is_empty() {
         return Decision::nothing();
     }
-    let facts = Facts { hits: &hits, fired };
+    let facts = Facts::of(&hits, fired);
     let mut decision = Decision::nothing();
     for one in &facts.fired {
         let mapping = &MAPPINGS[usize::from(one.mapping)];
-        if AXES[usize::from(mapping.axis)].key == "request" {
+        if mapping.treatment != NO_TREATMENT {
             let domain = AXES[usize::from(mapping.axis)].domain;
-            decision.rules.push(Deciding {
-                domain,
-                state: State::Authorized,
-                rule: mapping.id.to_owned(),
-                file: mapping.file,
-                line: mapping.line,
-                why: "found in the text",
-            });
+            decision.rules.push(Deciding { domain, state: State::Authorized, rule: Rule::Mapping(one.mapping) });
         }
     }
-    for treatment in TREATMENTS.iter().filter(|treatment| is_asked(&facts, treatment)) {
-        treat(&facts, treatment, &mut decision);
+    for (number, treatment) in TREATMENTS.iter().enumerate().filter(|(number, _)| facts.asked[*number]) {
+        treat(&facts, (number as u8, treatment), &mut decision);
         if !decision.engaged.contains(&treatment.domain) {
             decision.engaged.push(treatment.domain);
         }
     }
-    for rule in HIGH_STAKES.iter().filter(|rule| applies(&facts, rule)) {
+    for (number, rule) in HIGH_STAKES.iter().enumerate().filter(|(_, rule)| applies(&facts, rule)) {
         if holds(&facts, rule, reading) {
-            let state = State::parse(rule.state).unwrap_or(State::Blocked);
-            let name = format!("{}={}", AXES[usize::from(rule.axis)].key, rule.action);
             let word = Word {
                 domain: rule.domain,
-                state,
+                state: rule.state,
                 locked: rule.locked,
                 reason: rule.reason,
-                is_high_stakes: true,
+                rule: Rule::HighStakes(number as u8),
                 resources: rule.resources,
-                line: rule.line,
-                why: rule.rationale,
             };
-            raise(&mut decision, &word, name);
+            raise(&mut decision, &word);
         }
     }
     // Drops the rules and values of domains without an applicable request: they do not affect the decision.
@@ -158,15 +200,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
     decision
 }
 
-fn request_axis(domain: u8) -> Option<u16> {
-    AXES.iter().position(|axis| axis.domain == domain && axis.key == "request").map(|axis| axis as u16)
-}
-
-fn is_asked(facts: &Facts<'_>, treatment: &Treatment) -> bool {
-    request_axis(treatment.domain).is_some_and(|axis| facts.has_value(axis, treatment.request))
-}
-
-fn treat(facts: &Facts<'_>, treatment: &Treatment, decision: &mut Decision) {
+fn treat(facts: &Facts<'_>, (number, treatment): (u8, &Treatment), decision: &mut Decision) {
     let mut required: Vec<u16> = treatment.requires.to_vec();
     for conditional in treatment.conditional {
         if facts.has_value(conditional.axis, conditional.value) {
@@ -179,10 +213,10 @@ fn treat(facts: &Facts<'_>, treatment: &Treatment, decision: &mut Decision) {
         let first = values.next();
         AXES[usize::from(*axis)].kind == "enum" && values.any(|value| Some(value) != first)
     });
-    let mut state = State::parse(treatment.state).unwrap_or(State::Blocked);
+    let mut state = treatment.state;
     let mut reason = treatment.reason;
     if !missing.is_empty() {
-        state = state.max(State::parse(treatment.missing_state).unwrap_or(State::Blocked));
+        state = state.max(treatment.missing_state);
     }
     if let (Some(axis), true) = (ambiguous, state < State::AmbiguousMapping) {
         state = State::AmbiguousMapping;
@@ -190,18 +224,15 @@ fn treat(facts: &Facts<'_>, treatment: &Treatment, decision: &mut Decision) {
         add(&mut decision.missing, &[axis]);
     }
     add(&mut decision.missing, &missing);
-    let name = format!("request={}", treatment.request);
     let word = Word {
         domain: treatment.domain,
         state,
         locked: treatment.locked,
         reason,
-        is_high_stakes: false,
+        rule: Rule::Treatment(number),
         resources: treatment.resources,
-        line: treatment.line,
-        why: treatment.reason,
     };
-    raise(decision, &word, name);
+    raise(decision, &word);
 }
 
 fn add<T: PartialEq + Copy>(list: &mut Vec<T>, more: &[T]) {
@@ -218,52 +249,43 @@ struct Word {
     state: State,
     locked: bool,
     reason: &'static str,
-    is_high_stakes: bool,
+    rule: Rule,
     resources: &'static [&'static str],
-    line: u32,
-    why: &'static str,
 }
 
 /// Raises the outcome to the state that a rule requires; never lowers it. The most severe rule determines domain and
 /// reason. Among equally severe rules, the domain with precedence does, and within a domain its high-stakes rules.
-fn raise(decision: &mut Decision, word: &Word, rule: String) {
-    let rank = |domain: u8| {
-        let name = DOMAINS[usize::from(domain)].name;
-        PRECEDENCE.iter().position(|known| *known == name).unwrap_or(PRECEDENCE.len())
-    };
+fn raise(decision: &mut Decision, word: &Word) {
+    let rank = |domain: u8| DOMAINS[usize::from(domain)].rank;
+    let is_high_stakes = matches!(word.rule, Rule::HighStakes(_));
     let Word { domain, state, locked, .. } = *word;
     let outcome = if locked { Outcome::locked() } else { Outcome::open(state) };
     let before = (decision.outcome.is_locked(), decision.outcome.state());
     let comes_first = match decision.domain {
         None => true,
-        Some(known) if known == domain => word.is_high_stakes && !decision.by_high_stakes,
+        Some(known) if known == domain => is_high_stakes && !decision.by_high_stakes,
         Some(known) => rank(domain) < rank(known),
     };
     if (locked, state) > before || ((locked, state) == before && comes_first) {
         decision.domain = Some(domain);
         decision.reason = word.reason;
-        decision.by_high_stakes = word.is_high_stakes;
+        decision.by_high_stakes = is_high_stakes;
     }
     decision.outcome = decision.outcome.combine(outcome);
     add(&mut decision.resources, word.resources);
-    let file = DOMAINS[usize::from(domain)].file;
-    decision.rules.push(Deciding { domain, state, rule, file, line: word.line, why: word.why });
+    decision.rules.push(Deciding { domain, state, rule: word.rule });
 }
 
 /// High-stakes rules take precedence over the requests of their domain, unless the request is only for education.
 fn applies(facts: &Facts<'_>, rule: &HighStakes) -> bool {
-    TREATMENTS.iter().any(|treatment| {
-        treatment.domain == rule.domain
-            && match rule.requests {
-                [] => !treatment.education,
-                requests => requests.contains(&treatment.request),
-            }
-            && is_asked(facts, treatment)
-    })
+    match rule.requests {
+        [] => facts.governed[usize::from(rule.domain)],
+        requests => requests.iter().any(|number| facts.asked[usize::from(*number)]),
+    }
 }
 
 fn holds(facts: &Facts<'_>, rule: &HighStakes, reading: &str) -> bool {
-    let one_of = || rule.values.iter().any(|value| facts.has_value(rule.axis, value));
+    let one_of = || rule.values.iter().any(|value| facts.has_value(rule.axis, *value));
     match rule.operator {
         Operator::Eq | Operator::In | Operator::Matches => one_of(),
         Operator::NotProvided => !facts.has(rule.axis),

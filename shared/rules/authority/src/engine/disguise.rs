@@ -1,8 +1,7 @@
 //! Recovers words that are disguised to evade a word list: "su1c1de", "k!ll", "su*cide", "s u i c i d e", "suiiicide".
 //! Only spellings that lead to a word of the lexicon are changed; all others are kept.
 
-use super::data::WORDS;
-use super::lexicon::word_number;
+use super::lexicon::{word_number, words};
 use crate::text::token::Token;
 
 /// From this number, consecutive single letters are read as one word; three letters only if they form one of [`SHORT`].
@@ -18,8 +17,16 @@ fn is_sign(byte: u8) -> bool {
 /// Replaces the tokenizer's fragments of a disguised word with the word.
 pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let tokens = join_signs(reading, tokens);
-    let tokens = join_spaced(reading, tokens);
-    tokens.into_iter().map(|token| unrepeat(reading, token)).collect()
+    let mut tokens = join_spaced(reading, tokens);
+    let has_repeats = reading.as_bytes().windows(3).any(|three| three[0] == three[1] && three[1] == three[2]);
+    if has_repeats {
+        for token in &mut tokens {
+            if let Some(word) = unrepeat(reading, token) {
+                token.respelled = Some(word);
+            }
+        }
+    }
+    tokens
 }
 
 /// Reads digits and signs between letters as letters.
@@ -60,10 +67,7 @@ fn read_signs(run: &[u8]) -> Option<String> {
     let end = run.iter().rposition(|byte| !matches!(byte, b'!' | b'*')).map_or(0, |last| last + 1);
     let run = &run[..end];
     if run.contains(&b'*') {
-        return WORDS
-            .iter()
-            .find(|word| word.len() >= 4 && is_masked(run, word.as_bytes()))
-            .map(|word| (*word).to_owned());
+        return words().find(|word| word.len() >= 4 && is_masked(run, word.as_bytes())).map(str::to_owned);
     }
     for one in ["i", "l"] {
         let word: String = run
@@ -166,13 +170,13 @@ fn split_letters(letters: &str) -> Option<Vec<String>> {
 }
 
 /// Reads "suiiicide" as "suicide": reduces three or more equal letters in a row to one or two.
-fn unrepeat(reading: &str, token: Token) -> Token {
+fn unrepeat(reading: &str, token: &Token) -> Option<String> {
     let bytes = reading.as_bytes().get(token.start..token.end).unwrap_or_default();
     if bytes.len() < 5
         || !bytes.is_ascii()
         || !bytes.windows(3).any(|three| three[0] == three[1] && three[1] == three[2])
     {
-        return token;
+        return None;
     }
     for most in [1, 2] {
         let mut word = String::with_capacity(bytes.len());
@@ -185,8 +189,8 @@ fn unrepeat(reading: &str, token: Token) -> Token {
             }
         }
         if word_number(&word).is_some() {
-            return Token { respelled: Some(word), ..token };
+            return Some(word);
         }
     }
-    token
+    None
 }

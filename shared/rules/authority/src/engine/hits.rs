@@ -1,10 +1,13 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
-use super::data::{CONCEPTS, NODE_CHILDREN, NODE_CONCEPTS, NODES, ROOTS, STEMS, SUFFIXES};
+use super::data::{
+    CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, ROOTS, SET_COUNT, SETS_OF, STEMS,
+    SUFFIXES,
+};
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, builtin};
+use crate::tables::{ConceptId, Mapping, NO_SET, Name, Pattern, SetId, builtin};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a position.
@@ -17,7 +20,62 @@ pub(crate) struct Hit {
     pub(crate) end: u32,
 }
 
-const NONE: u32 = u32::MAX;
+/// One bit per number below `64 * WORDS`.
+#[derive(Clone)]
+pub(crate) struct Bits<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Bits<WORDS> {
+    /// The number of words.
+    pub(crate) const LENGTH: usize = WORDS;
+
+    const fn none() -> Self {
+        Self([0; WORDS])
+    }
+
+    /// Adds a number; `false` if it was there.
+    fn insert(&mut self, number: u16) -> bool {
+        let Some(bits) = self.0.get_mut(usize::from(number / 64)) else { return false };
+        let bit = 1 << (number % 64);
+        let is_new = *bits & bit == 0;
+        *bits |= bit;
+        is_new
+    }
+
+    pub(crate) fn has(&self, number: u16) -> bool {
+        self.0.get(usize::from(number / 64)).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
+    }
+
+    /// The numbers, in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().enumerate().flat_map(|(index, bits)| {
+            let mut bits = *bits;
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+                bits &= bits - 1;
+                Some((index * 64) as u16 + bit as u16)
+            })
+        })
+    }
+
+    /// Per word of the bits, how many numbers are in the words before it.
+    pub(crate) fn ranks(&self) -> [u16; WORDS] {
+        let mut smaller = 0;
+        self.0.map(|bits| {
+            let before = smaller;
+            smaller += bits.count_ones() as u16;
+            before
+        })
+    }
+
+    /// How many smaller numbers there are, by [`Self::ranks`].
+    pub(crate) fn rank(&self, ranks: &[u16; WORDS], number: u16) -> usize {
+        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
+        usize::from(ranks[index]) + (self.0[index] & (bit - 1)).count_ones() as usize
+    }
+}
+
+pub(crate) type ConceptBits = Bits<{ CONCEPT_COUNT / 64 + 1 }>;
+type SetBits = Bits<{ SET_COUNT / 64 + 1 }>;
 
 /// The concepts of a text.
 pub(crate) struct Hits {
@@ -25,21 +83,20 @@ pub(crate) struct Hits {
     /// Sorted by first token.
     pub(crate) hits: Vec<Hit>,
     /// For each token, the first hit that starts there or later.
-    pub(crate) first: Vec<u32>,
-    /// Per concept, its first hit, and per hit the next one of its concept; [`NONE`] where there is no more.
-    first_of: Vec<u32>,
-    next_of: Vec<u32>,
-    /// One bit per concept.
-    present: Vec<u64>,
-    /// The same, for concepts that may supply state.
-    trusted: Vec<u64>,
+    first: Vec<u32>,
+    /// The concepts of the hits.
+    pub(crate) concepts: ConceptBits,
+    /// The sets of which the text contains a concept.
+    present: SetBits,
+    /// The same, if quantities count only in the trusted part: a quantity is state.
+    met: SetBits,
 }
 
 impl Hits {
     /// Finds the concepts of a lower-case text. The part from `untrusted_from` supplies no state.
     pub(crate) fn of(reading: &str, untrusted_from: usize) -> Hits {
         let tokens = undisguise(reading, tokens(reading));
-        let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 3);
+        let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 4);
         let mut first = Vec::with_capacity(tokens.len() + 1);
         let numbers: Vec<Option<u16>> = tokens.iter().map(|token| spelt(token.word(reading))).collect();
         for (index, token) in tokens.iter().enumerate() {
@@ -58,71 +115,47 @@ impl Hits {
             });
         }
         first.push(hits.len() as u32);
-        let mut present = vec![0; CONCEPTS.len() / 64 + 1];
-        let mut trusted = present.clone();
-        let (mut first_of, mut next_of) = (vec![NONE; CONCEPTS.len()], vec![NONE; hits.len()]);
-        for (index, hit) in hits.iter().enumerate().rev() {
-            next_of[index] = std::mem::replace(&mut first_of[usize::from(hit.concept)], index as u32);
-            let (slot, bit) = (usize::from(hit.concept) / 64, 1 << (hit.concept % 64));
-            present[slot] |= bit;
-            if tokens[hit.end as usize - 1].end <= untrusted_from {
-                trusted[slot] |= bit;
+        let (mut concepts, mut present) = (ConceptBits::none(), SetBits::none());
+        for hit in &hits {
+            if concepts.insert(hit.concept) {
+                for set in SETS_OF.of(usize::from(hit.concept)) {
+                    present.insert(*set);
+                }
             }
         }
-        Hits { tokens, hits, first, first_of, next_of, present, trusted }
+        let mut met = present.clone();
+        if untrusted_from < reading.len() {
+            met = SetBits::none();
+            let counts = |hit: &&Hit| {
+                let is_quantity = usize::from(hit.concept) < builtin::NAMES.len();
+                !is_quantity || tokens[hit.end as usize - 1].end <= untrusted_from
+            };
+            for set in hits.iter().filter(counts).flat_map(|hit| SETS_OF.of(usize::from(hit.concept))) {
+                met.insert(*set);
+            }
+        }
+        Hits { tokens, hits, first, concepts, present, met }
     }
 
-    /// Whether the text contains the concept.
-    pub(crate) fn has(&self, concept: ConceptId) -> bool {
-        self.present.get(usize::from(concept) / 64).is_some_and(|bits| bits & (1 << (concept % 64)) != 0)
+    /// The sets of which the text contains a concept.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = SetId> {
+        self.present.iter()
     }
 
-    /// Whether the text contains one of the concepts.
-    pub(crate) fn has_any(&self, concepts: &[ConceptId]) -> bool {
-        concepts.iter().any(|concept| self.has(*concept))
+    /// Whether the text contains a concept of the set.
+    pub(crate) fn has(&self, set: SetId) -> bool {
+        self.present.has(set)
     }
 
-    /// Whether the text contains one of the concepts that a mapping's condition requires. A quantity is state, so it
-    /// counts only in the trusted part.
-    pub(crate) fn meets(&self, concepts: &[ConceptId]) -> bool {
-        concepts.iter().any(|concept| {
-            let is_quantity = usize::from(*concept) < builtin::NAMES.len();
-            let bits = if is_quantity { &self.trusted } else { &self.present };
-            bits.get(usize::from(*concept) / 64).is_some_and(|bits| bits & (1 << (concept % 64)) != 0)
-        })
+    /// Whether the text contains a concept of every element of a pattern.
+    pub(crate) fn has_all(&self, pattern: &Pattern) -> bool {
+        pattern.elements.of(ELEMENTS).iter().all(|element| self.present.has(element.set))
     }
 
-    /// The distinct concepts of the text.
-    pub(crate) fn concepts(&self) -> impl Iterator<Item = ConceptId> {
-        self.present.iter().enumerate().flat_map(|(index, bits)| {
-            let mut bits = *bits;
-            std::iter::from_fn(move || {
-                let bit = (bits != 0).then(|| bits.trailing_zeros())?;
-                bits &= bits - 1;
-                Some((index * 64) as ConceptId + bit as ConceptId)
-            })
-        })
-    }
-
-    /// The hits of one of the concepts that start at one of the tokens.
-    pub(crate) fn of_any<'h>(
-        &'h self,
-        concepts: &'h [ConceptId],
-        from: usize,
-        to: usize,
-    ) -> impl Iterator<Item = &'h Hit> {
-        // Most elements of a pattern are one concept, whose hits are known without looking at the others.
-        let (one, several) = match concepts {
-            [one] => (self.first_of[usize::from(*one)], &[][..]),
-            _ => (NONE, self.starting(from, to)),
-        };
-        let known = |index: u32| (index != NONE).then_some(index);
-        let chain = std::iter::successors(known(one), move |index| known(self.next_of[*index as usize]));
-        chain
-            .map(|index| &self.hits[index as usize])
-            .skip_while(move |hit| (hit.start as usize) < from)
-            .take_while(move |hit| (hit.start as usize) < to)
-            .chain(several.iter().filter(|hit| concepts.contains(&hit.concept)))
+    /// Whether the text meets the conditions of a mapping.
+    pub(crate) fn meets(&self, mapping: &Mapping) -> bool {
+        mapping.with.of(CONDITIONS).iter().all(|set| self.met.has(*set))
+            && (mapping.without == NO_SET || !self.met.has(mapping.without))
     }
 
     /// The hits that start at the tokens of a range.
@@ -137,22 +170,21 @@ impl Hits {
 
 /// Finds every phrase that begins at a token.
 fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hit>) {
-    let mut node = ROOTS[usize::from(number)];
+    let mut node = usize::from(ROOTS[usize::from(number)]);
     let mut end = index + 1;
     while node != 0 {
-        let here = &NODES[usize::from(node)];
-        hits.extend(here.concepts.of(NODE_CONCEPTS).iter().map(|concept| Hit {
+        hits.extend(NODE_CONCEPTS.of(node).iter().map(|concept| Hit {
             concept: *concept,
             start: index as u32,
             end: end as u32,
         }));
-        let children = here.children.of(NODE_CHILDREN);
+        let children = NODE_CHILDREN.of(node);
         if children.is_empty() {
             return;
         }
         let Some(Some(next)) = numbers.get(end) else { return };
         let Ok(child) = children.binary_search_by_key(next, |(word, _)| *word) else { return };
-        node = children[child].1;
+        node = usize::from(children[child].1);
         end += 1;
     }
 }
@@ -160,13 +192,20 @@ fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hi
 /// The concepts of an unknown word by its ending: "-statin" indicates a medicine.
 fn by_ending(word: &str) -> impl Iterator<Item = ConceptId> {
     let is_candidate = word.len() >= 7 && word.is_ascii();
-    SUFFIXES.iter().filter(move |(ending, _)| is_candidate && word.ends_with(ending)).map(|(_, concept)| *concept)
+    let last = word.as_bytes().last();
+    let endings = SUFFIXES.iter().filter(move |(ending, _)| {
+        let ending = ending.of(NAMES);
+        is_candidate && ending.as_bytes().last() == last && word.ends_with(ending)
+    });
+    endings.map(|(_, concept)| *concept)
 }
 
 /// The concepts of an unknown word by its stem: "scarifiait" has the concepts of "scarifier".
 fn by_stem(word: &str) -> impl Iterator<Item = ConceptId> {
-    let letter = word.as_bytes().first().copied().unwrap_or_default();
-    let first = STEMS.partition_point(|(stem, _)| stem.as_bytes()[0] < letter);
-    let same_letter = STEMS[first..].iter().take_while(move |(stem, _)| stem.as_bytes()[0] == letter);
-    same_letter.filter(move |(stem, _)| word.starts_with(stem)).map(|(_, concept)| *concept)
+    let beginning = |word: &str| word.as_bytes().get(..2).map(|two| [two[0], two[1]]);
+    let start = beginning(word);
+    let of = move |stem: &Name| beginning(stem.of(NAMES));
+    let first = STEMS.partition_point(|(stem, _)| of(stem) < start);
+    let alike = STEMS[first..].iter().take_while(move |(stem, _)| of(stem) == start);
+    alike.filter(move |(stem, _)| word.starts_with(stem.of(NAMES))).map(|(_, concept)| *concept)
 }

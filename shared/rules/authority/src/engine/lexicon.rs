@@ -1,25 +1,60 @@
 //! Looks up the numbers of words in the lexicon.
 
-use super::data::{SLOTS, SPELLINGS, WORDS};
+use super::data::{SLOTS, SPELLINGS, WORD_COUNT, WORD_STARTS, WORDS};
 use crate::tables::hash;
 
 /// The number of a word of the lexicon.
 pub(crate) fn word_number(word: &str) -> Option<u16> {
-    let mask = SLOTS.len() - 1;
-    let mut slot = hash(word.as_bytes()) & mask;
-    loop {
-        match SLOTS[slot] {
-            0 => return None,
-            number if WORDS[usize::from(number) - 1] == word => return Some(number - 1),
-            _ => slot = (slot + 1) & mask,
-        }
-    }
+    entry(word.as_bytes()).filter(|number| usize::from(*number) < WORD_COUNT)
 }
 
 /// The number of a word, including misspellings.
 pub(crate) fn spelt(word: &str) -> Option<u16> {
-    word_number(word).or_else(|| {
-        let found = SPELLINGS.binary_search_by_key(&word, |(spelling, _)| spelling).ok()?;
-        Some(SPELLINGS[found].1)
-    })
+    let number = entry(word.as_bytes())?;
+    match usize::from(number).checked_sub(WORD_COUNT) {
+        Some(misspelt) => SPELLINGS.get(misspelt).copied(),
+        None => Some(number),
+    }
+}
+
+/// The words of the lexicon, by number.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    WORDS.lines().take(WORD_COUNT)
+}
+
+/// The words of the lexicon, one a line.
+pub(crate) fn word_list() -> &'static str {
+    let end = WORD_STARTS.get(WORD_COUNT).map_or(0, |end| (*end as usize).saturating_sub(1));
+    WORDS.get(..end).unwrap_or_default()
+}
+
+/// The number of a word or of a misspelt word.
+fn entry(word: &[u8]) -> Option<u16> {
+    let mask = SLOTS.len() - 1;
+    let mut slot = hash(word) & mask;
+    loop {
+        let number = SLOTS[slot].checked_sub(1)?;
+        let (start, next) = (WORD_STARTS[usize::from(number)] as usize, WORD_STARTS[usize::from(number) + 1] as usize);
+        // A line break follows every word.
+        if next - start == word.len() + 1 && &WORDS.as_bytes()[start..next - 1] == word {
+            return Some(number);
+        }
+        slot = (slot + 1) & mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_words_have_the_number_of_their_word_and_are_no_words_themselves() {
+        assert_eq!(spelt("suicde"), word_number("suicide"));
+        assert!(word_number("suicide").is_some() && word_number("suicde").is_none() && spelt("xyzzyx").is_none());
+        let listed: Vec<&str> = word_list().split('\n').collect();
+        assert_eq!(listed.len(), WORD_COUNT);
+        for (number, word) in words().enumerate() {
+            assert_eq!((listed[number], word_number(word)), (word, Some(number as u16)));
+        }
+    }
 }

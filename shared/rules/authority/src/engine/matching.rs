@@ -1,8 +1,8 @@
 //! Finds the patterns of the data in the concepts of a text.
 
-use super::data::{ANCHORED, ANCHORS, AXES, CONCEPTS, MAPPINGS, PATTERNS};
-use super::hits::Hits;
-use crate::tables::{Mapping, Pattern};
+use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
+use super::hits::{ConceptBits, Hit, Hits};
+use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
 
 /// The maximum number of matches examined for one pattern.
 const MOST_MATCHES: usize = 32;
@@ -23,44 +23,118 @@ pub(crate) struct Fired {
 /// All mappings that apply. An untrusted part of the text supplies no state.
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
-    let mut tried = vec![0_u64; PATTERNS.len() / 64 + 1];
-    for concept in hits.concepts() {
-        for index in ANCHORS[usize::from(concept)].of(ANCHORED) {
-            let (slot, bit) = (usize::from(*index) / 64, 1 << (index % 64));
-            if tried[slot] & bit != 0 {
-                continue;
-            }
-            tried[slot] |= bit;
-            let pattern = &PATTERNS[usize::from(*index)];
-            let mapping = &MAPPINGS[usize::from(pattern.mapping)];
-            let is_possible = pattern.elements.iter().all(|element| hits.has_any(element.concepts))
-                && mapping.with.iter().all(|group| hits.meets(group))
-                && !hits.meets(mapping.without);
-            if !is_possible {
-                continue;
-            }
-            let supplies_state = AXES[usize::from(mapping.axis)].key != "request";
-            let counts = |one: &Match| {
-                let is_trusted = !supplies_state || hits.tokens[one.end - 1].end <= untrusted_from;
-                is_trusted
-                    && is_apart(hits, mapping, one)
-                    && !is_excepted(hits, mapping, one)
-                    && !(mapping.negatable && is_negated(hits, one.start))
-            };
-            for one in matches(hits, pattern) {
-                let Match { start, end, .. } = one;
-                if counts(&one) {
-                    fired.push(Fired { mapping: pattern.mapping, start, end });
-                    // A second value of an axis matters; a second occurrence of the same request does not.
-                    if !supplies_state {
-                        break;
-                    }
+    let mut chains: Option<Chains<'_>> = None;
+    for index in hits.sets().flat_map(|set| ANCHORED.of(usize::from(set))) {
+        let pattern = &PATTERNS[usize::from(*index)];
+        if !hits.has_all(pattern) {
+            continue;
+        }
+        let mapping = &MAPPINGS[usize::from(pattern.mapping)];
+        if !hits.meets(mapping) {
+            continue;
+        }
+        let chains = chains.get_or_insert_with(|| Chains::of(hits));
+        let supplies_state = mapping.treatment == NO_TREATMENT;
+        for one in matches(chains, pattern) {
+            let Match { start, end, .. } = one;
+            let is_trusted = !supplies_state || hits.tokens[end - 1].end <= untrusted_from;
+            let counts = is_trusted
+                && is_apart(hits, mapping, &one)
+                && !is_excepted(chains, mapping, &one)
+                && !(mapping.negatable && is_negated(hits, start));
+            if counts {
+                fired.push(Fired { mapping: pattern.mapping, start, end });
+                // A second value of an axis matters; a second occurrence of the same request does not.
+                if !supplies_state {
+                    break;
                 }
             }
         }
     }
     fired.sort_by_key(|one| (one.mapping, one.start, one.end));
     fired
+}
+
+/// The hits of each concept of a text.
+struct Chains<'h> {
+    hits: &'h Hits,
+    ranks: [u16; ConceptBits::LENGTH],
+    /// Per concept of the text, in the order of their numbers, its first hit.
+    heads: Vec<u32>,
+    /// Per hit, the next hit of its concept; [`END`] after the last.
+    next: Vec<u32>,
+}
+
+const END: u32 = u32::MAX;
+
+impl<'h> Chains<'h> {
+    fn of(hits: &'h Hits) -> Self {
+        let ranks = hits.concepts.ranks();
+        let mut heads = vec![END; hits.hits.len()];
+        let mut next = vec![END; hits.hits.len()];
+        for (index, hit) in hits.hits.iter().enumerate().rev() {
+            let head = &mut heads[hits.concepts.rank(&ranks, hit.concept)];
+            next[index] = std::mem::replace(head, index as u32);
+        }
+        Self { hits, ranks, heads, next }
+    }
+
+    /// Appends the numbers of the hits of a set, in their order.
+    fn add(&self, set: SetId, found: &mut Vec<u32>) {
+        let from = found.len();
+        let mut concepts = 0;
+        for concept in SETS.of(usize::from(set)) {
+            if !self.hits.concepts.has(*concept) {
+                continue;
+            }
+            concepts += 1;
+            let mut index = self.heads[self.hits.concepts.rank(&self.ranks, *concept)];
+            while index != END {
+                found.push(index);
+                index = self.next[index as usize];
+            }
+        }
+        if concepts > 1 {
+            found[from..].sort_unstable();
+        }
+    }
+}
+
+/// The hits of every element of a pattern.
+struct Candidates<'h> {
+    hits: &'h Hits,
+    pattern: &'static Pattern,
+    elements: &'static [Element],
+    /// The numbers of the hits of all elements, one after the other.
+    numbers: Vec<u32>,
+    /// Per element, the end of its numbers.
+    ends: Vec<usize>,
+}
+
+impl<'h> Candidates<'h> {
+    fn of(chains: &Chains<'h>, pattern: &'static Pattern) -> Self {
+        let elements = pattern.elements.of(ELEMENTS);
+        let mut candidates = Self {
+            hits: chains.hits,
+            pattern,
+            elements,
+            numbers: Vec::with_capacity(elements.len() * 4),
+            ends: Vec::with_capacity(elements.len()),
+        };
+        for element in elements {
+            chains.add(element.set, &mut candidates.numbers);
+            candidates.ends.push(candidates.numbers.len());
+        }
+        candidates
+    }
+
+    /// The hits of an element that start at a token from `from` on.
+    fn from(&self, element: usize, from: usize) -> impl Iterator<Item = &'h Hit> {
+        let start = element.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let hits = self.hits;
+        let numbers = &self.numbers[start..self.ends[element]];
+        numbers.iter().map(|number| &hits.hits[*number as usize]).skip_while(move |hit| (hit.start as usize) < from)
+    }
 }
 
 /// A match of a pattern, in tokens.
@@ -72,18 +146,21 @@ struct Match {
 }
 
 /// The matches of a pattern.
-fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
+fn matches(chains: &Chains<'_>, pattern: &'static Pattern) -> Vec<Match> {
+    let candidates = Candidates::of(chains, pattern);
     if pattern.window > 0 {
-        return near_each_other(hits, pattern);
+        return near_each_other(&candidates);
     }
     let mut found = Vec::new();
-    let Some(first) = pattern.elements.first() else { return found };
-    for hit in hits.of_any(first.concepts, 0, hits.tokens.len()) {
+    if candidates.elements.is_empty() {
+        return found;
+    }
+    for hit in candidates.from(0, 0) {
         if found.len() == MOST_MATCHES {
             break;
         }
         let (start, end) = (hit.start as usize, hit.end as usize);
-        if let Some((end, anchor)) = follow(hits, pattern, 1, end, (start, end)) {
+        if let Some((end, anchor)) = follow(&candidates, 1, end, (start, end)) {
             found.push(Match { start, end, anchor });
         }
     }
@@ -91,10 +168,10 @@ fn matches(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
 }
 
 /// The matches of a pattern whose elements may occur in any order.
-fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
+fn near_each_other(candidates: &Candidates<'_>) -> Vec<Match> {
+    let Candidates { hits, pattern, .. } = candidates;
     let mut found = Vec::new();
-    let Some(telling) = pattern.elements.get(usize::from(pattern.anchor)) else { return found };
-    for hit in hits.of_any(telling.concepts, 0, hits.tokens.len()) {
+    for hit in candidates.from(usize::from(pattern.anchor), 0) {
         if found.len() == MOST_MATCHES {
             break;
         }
@@ -104,7 +181,7 @@ fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
         let from = hits.tokens.partition_point(|token| token.position + window < position);
         let until = hits.tokens.partition_point(|token| token.position <= position + window);
         let mut places = vec![anchor];
-        if place_rest(hits, pattern, 0, (from, until), &mut places) {
+        if place_rest(candidates, 0, (from, until), &mut places) {
             let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
             let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
             found.push(Match { start, end, anchor });
@@ -115,23 +192,24 @@ fn near_each_other(hits: &Hits, pattern: &Pattern) -> Vec<Match> {
 
 /// Finds a position for every element from `element` on; no word counts for two elements.
 fn place_rest(
-    hits: &Hits,
-    pattern: &Pattern,
+    candidates: &Candidates<'_>,
     element: usize,
     within: (usize, usize),
     places: &mut Vec<(usize, usize)>,
 ) -> bool {
-    if element == usize::from(pattern.anchor) {
-        return place_rest(hits, pattern, element + 1, within, places);
+    if element == usize::from(candidates.pattern.anchor) {
+        return place_rest(candidates, element + 1, within, places);
     }
-    let Some(next) = pattern.elements.get(element) else { return true };
-    for hit in hits.of_any(next.concepts, within.0, within.1) {
+    if element >= candidates.elements.len() {
+        return true;
+    }
+    for hit in candidates.from(element, within.0).take_while(|hit| (hit.start as usize) < within.1) {
         let place = (hit.start as usize, hit.end as usize);
         if places.iter().any(|other| place.0 < other.1 && other.0 < place.1) {
             continue;
         }
         places.push(place);
-        if place_rest(hits, pattern, element + 1, within, places) {
+        if place_rest(candidates, element + 1, within, places) {
             return true;
         }
         places.pop();
@@ -142,34 +220,25 @@ fn place_rest(
 /// The token after the match of the elements from `element` on, which begins at `at` or within the gap after it, and
 /// the position of the anchor.
 fn follow(
-    hits: &Hits,
-    pattern: &Pattern,
+    candidates: &Candidates<'_>,
     element: usize,
     at: usize,
     anchor: (usize, usize),
 ) -> Option<(usize, (usize, usize))> {
-    let Some(next) = pattern.elements.get(element) else { return Some((at, anchor)) };
-    let position = hits.tokens.get(at.checked_sub(1)?)?.position;
-    let mut from = at;
-    loop {
-        let token = hits.tokens.get(from)?;
-        if token.position > position + 1 + u32::from(next.gap) {
-            return None;
-        }
-        for hit in hits.starting(from, from + 1).iter().filter(|hit| next.concepts.contains(&hit.concept)) {
-            let place = (hit.start as usize, hit.end as usize);
-            let anchor = if element == usize::from(pattern.anchor) { place } else { anchor };
-            if let Some(found) = follow(hits, pattern, element + 1, place.1, anchor) {
-                return Some(found);
-            }
-        }
-        from += 1;
-    }
+    let Some(next) = candidates.elements.get(element) else { return Some((at, anchor)) };
+    let tokens = &candidates.hits.tokens;
+    let limit = tokens.get(at.checked_sub(1)?)?.position + 1 + u32::from(next.gap);
+    let mut near = candidates.from(element, at).take_while(|hit| tokens[hit.start as usize].position <= limit);
+    near.find_map(|hit| {
+        let place = (hit.start as usize, hit.end as usize);
+        let anchor = if element == usize::from(candidates.pattern.anchor) { place } else { anchor };
+        follow(candidates, element + 1, place.1, anchor)
+    })
 }
 
 /// Whether no concept near the match changes its meaning.
 fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
-    if mapping.apart_from.is_empty() {
+    if mapping.apart_from == NO_SET || !hits.has(mapping.apart_from) {
         return true;
     }
     // Other sentences do not count: a business sentence before the question must not weaken the outcome.
@@ -182,28 +251,28 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     while until + 1 < hits.tokens.len() && until + 1 - one.end < APART && goes_on(until, until + 1) {
         until += 1;
     }
-    !hits.starting(from, until + 1).iter().any(|hit| mapping.apart_from.binary_search(&hit.concept).is_ok())
+    !contains(mapping.apart_from, hits.starting(from, until + 1))
 }
 
 /// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
 /// count: a harmless idiom beside a question does not make the question harmless.
-fn is_excepted(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
+fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
     let patterns = |(from, until): (u16, u16)| &PATTERNS[usize::from(from)..usize::from(until)];
     let mut exceptions = patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms));
     let covers = |other: &Match| {
         let anchor = other.start < one.anchor.1 && one.anchor.0 < other.end;
         anchor || (other.start < one.end && one.end <= other.end)
     };
-    exceptions.any(|exception| {
-        exception.elements.iter().all(|element| hits.has_any(element.concepts))
-            && matches(hits, exception).iter().any(covers)
-    })
+    exceptions.any(|exception| chains.hits.has_all(exception) && matches(chains, exception).iter().any(covers))
 }
 
 /// Whether one of the three preceding words is a negation.
 fn is_negated(hits: &Hits, start: usize) -> bool {
-    static NEGATION: std::sync::OnceLock<Option<u16>> = std::sync::OnceLock::new();
-    let negation = NEGATION.get_or_init(|| CONCEPTS.iter().position(|name| *name == "@negation").map(|id| id as u16));
-    negation
-        .is_some_and(|negation| hits.starting(start.saturating_sub(3), start).iter().any(|hit| hit.concept == negation))
+    hits.has(NEGATION) && contains(NEGATION, hits.starting(start.saturating_sub(3), start))
+}
+
+/// Whether one of the hits is of the set.
+fn contains(set: SetId, hits: &[Hit]) -> bool {
+    let concepts = SETS.of(usize::from(set));
+    hits.iter().any(|hit| concepts.binary_search(&hit.concept).is_ok())
 }

@@ -11,9 +11,10 @@ pub(crate) mod trust;
 /// The tables that the build script generates from `data/`.
 #[allow(clippy::unreadable_literal, clippy::type_complexity, reason = "generated")]
 pub(crate) mod data {
+    use crate::state::State;
     use crate::tables::{
-        Axis, ConceptId, Conditional, Domain, Element, HighStakes, Mapping, Node, Operator, Oracle, Part, Pattern,
-        Resource, Treatment,
+        Axis, ConceptId, Conditional, Domain, Element, HighStakes, Mapping, Name, Operator, Oracle, Part, Pattern,
+        Resource, Rows, SetId, Treatment,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }

@@ -66,37 +66,31 @@ pub(crate) fn number_word(word: &str) -> Option<f64> {
     if !(3..=9).contains(&word.len()) {
         return None;
     }
-    const WORDS: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
-    match word.as_bytes()[0] {
-        b'z' | b'o' | b't' | b'f' | b's' | b'e' | b'n' => {
-            WORDS.iter().position(|known| *known == word).map(|value| value as f64)
-        }
-        b'd' if word == "deux" => Some(2.0),
-        b'h' if word == "half" => Some(0.5),
-        _ => None,
-    }
+    Some(match word {
+        "zero" => 0.0,
+        "half" => 0.5,
+        "one" => 1.0,
+        "two" | "deux" => 2.0,
+        "three" => 3.0,
+        "four" => 4.0,
+        "five" => 5.0,
+        "six" => 6.0,
+        "seven" => 7.0,
+        "eight" => 8.0,
+        "nine" => 9.0,
+        "ten" => 10.0,
+        "eleven" => 11.0,
+        "twelve" => 12.0,
+        "thirteen" => 13.0,
+        "fourteen" => 14.0,
+        "fifteen" => 15.0,
+        "sixteen" => 16.0,
+        "seventeen" => 17.0,
+        "eighteen" => 18.0,
+        "nineteen" => 19.0,
+        "twenty" => 20.0,
+        _ => return None,
+    })
 }
 
 /// The dimension of a unit.

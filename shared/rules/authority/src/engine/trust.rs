@@ -4,47 +4,36 @@
 //! oracle's answer ("Tool Output Injection"), so no value after its marker is bound. It can still be a reason for a
 //! more severe outcome.
 
-const MARKERS: [&str; 30] = [
-    "system:",
-    "assistant:",
-    "tool:",
-    "function:",
-    "oracle:",
-    "developer:",
-    "tool output",
-    "tool result",
-    "tool_result",
-    "tool_output",
-    "tool response",
-    "function_call",
-    "function result",
-    "oracle response",
-    "oracle result",
-    "api response",
-    "[system",
-    "<system",
-    "[tool",
-    "<tool",
-    "```",
-    "{\"",
-    "{ \"",
-    "verified:",
-    "observation:",
-    "<result",
-    "[oracle",
-    "retrieved:",
-    "search result",
-    "end of user",
-];
+/// The markers that begin with a byte.
+fn markers(first: u8) -> &'static [&'static str] {
+    match first {
+        b's' => &["system:", "search result"],
+        b'a' => &["assistant:", "api response"],
+        b't' => &["tool:", "tool output", "tool result", "tool_result", "tool_output", "tool response"],
+        b'f' => &["function:", "function_call", "function result"],
+        b'o' => &["oracle:", "oracle response", "oracle result", "observation:"],
+        b'd' => &["developer:"],
+        b'v' => &["verified:"],
+        b'r' => &["retrieved:"],
+        b'e' => &["end of user"],
+        b'[' => &["[system", "[tool", "[oracle"],
+        b'<' => &["<system", "<tool", "<result"],
+        b'`' => &["```"],
+        b'{' => &["{\"", "{ \""],
+        _ => &[],
+    }
+}
 
 /// The first byte of the part that cannot supply state, or the text's length if every part can.
 pub(crate) fn untrusted_from(reading: &str) -> usize {
-    let may_hold = reading.bytes().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
+    let bytes = reading.as_bytes();
+    let may_hold = bytes.iter().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
         || reading.contains("tool ")
         || reading.contains("oracle ")
         || reading.contains("api ");
     if !may_hold {
         return reading.len();
     }
-    MARKERS.iter().filter_map(|marker| reading.find(marker)).min().unwrap_or(reading.len())
+    let begins = |at: &usize| markers(bytes[*at]).iter().any(|marker| bytes[*at..].starts_with(marker.as_bytes()));
+    (0..bytes.len()).find(begins).unwrap_or(bytes.len())
 }

@@ -1,0 +1,165 @@
+//! Writes the tables with which the engine finds words, phrases and patterns. They contain no pointers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Write as _};
+
+use super::generate::Generator;
+use super::lexicon::slips;
+use super::ontology::Ontology;
+use super::{DataError, Source};
+use crate::tables::{ConceptId, NO_SET, SetId, hash};
+
+impl Generator {
+    pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        self.patterns()?;
+        self.lexicon.apply_stems();
+        self.words(files)?;
+        let used: BTreeSet<ConceptId> = self.sets.keys().flatten().copied().collect();
+        self.stems(&used);
+        self.phrases(&used)?;
+        let names = self.names.text().to_owned();
+        self.line(format!("pub(crate) static NAMES: &str = {names:?};"));
+        Ok(())
+    }
+
+    /// The patterns, and per set of concepts the patterns of which it is the most specific element.
+    fn patterns(&mut self) -> Result<(), DataError> {
+        let (mut lines, mut elements, mut count) = (String::new(), String::new(), 0);
+        let mut anchors: Vec<(SetId, usize)> = Vec::new();
+        for (index, (mapping, excepts, pattern)) in std::mem::take(&mut self.patterns).into_iter().enumerate() {
+            let _ = writeln!(
+                lines,
+                "    Pattern {{ mapping: {mapping}, anchor: {}, window: {}, elements: Part {{ start: {count}, length: {} }} }},",
+                pattern.anchor,
+                pattern.window,
+                pattern.elements.len()
+            );
+            for (number, (gap, concepts)) in pattern.elements.into_iter().enumerate() {
+                let set = self.set(concepts);
+                count += 1;
+                let _ = writeln!(elements, "    Element {{ gap: {gap}, set: {set} }},");
+                if number == pattern.anchor && !excepts {
+                    anchors.push((set, index));
+                }
+            }
+        }
+        self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
+        self.line(format!("pub(crate) static ELEMENTS: &[Element] = &[\n{elements}];"));
+        let negation = self.lexicon.concepts.get("@negation").copied();
+        let negation = negation.map_or(NO_SET, |concept| self.set(vec![concept]));
+        self.line(format!("pub(crate) const NEGATION: SetId = {negation};"));
+        self.line(format!("pub(crate) const SET_COUNT: usize = {};", self.sets.len()));
+        self.line(format!("pub(crate) const CONCEPT_COUNT: usize = {};", self.lexicon.concepts.len()));
+        let mut anchored: Vec<Vec<usize>> = vec![Vec::new(); self.sets.len()];
+        for (set, pattern) in anchors {
+            anchored[usize::from(set)].push(pattern);
+        }
+        let mut concepts: Vec<Vec<ConceptId>> = vec![Vec::new(); self.sets.len()];
+        let mut sets: Vec<Vec<SetId>> = vec![Vec::new(); self.lexicon.concepts.len()];
+        for (members, set) in &self.sets {
+            concepts[usize::from(*set)].clone_from(members);
+            for concept in members {
+                sets[usize::from(*concept)].push(*set);
+            }
+        }
+        self.rows("ANCHORED", "u16", anchored)?;
+        self.rows("SETS", "ConceptId", concepts)?;
+        self.rows("SETS_OF", "SetId", sets)
+    }
+
+    /// The words of the lexicon and after them the misspelt words, which are not in it, with the words they stand for.
+    fn words(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+        let spellings = self.spellings(files)?;
+        let words = std::mem::take(&mut self.lexicon.words);
+        let all: Vec<&String> = words.iter().chain(spellings.keys()).collect();
+        let size = (all.len() * 2).next_power_of_two();
+        let mut slots = vec![0_u16; size];
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        for (number, word) in all.iter().enumerate() {
+            let mut slot = hash(word.as_bytes()) & (size - 1);
+            while slots[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            slots[slot] = number as u16 + 1;
+            starts.push(text.len());
+            text.push_str(word);
+            text.push('\n');
+        }
+        starts.push(text.len());
+        self.line(format!("pub(crate) static WORDS: &str = {text:?};"));
+        self.line(format!("pub(crate) static WORD_STARTS: &[u32] = &{starts:?};"));
+        self.line(format!("pub(crate) const WORD_COUNT: usize = {};", words.len()));
+        let meant: Vec<u16> = spellings.values().copied().collect();
+        self.line(format!("pub(crate) static SPELLINGS: &[u16] = &{meant:?};"));
+        self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
+        let mut roots = vec![0_u16; words.len()];
+        for (word, node) in &self.lexicon.nodes[0].children {
+            roots[usize::from(*word)] = *node;
+        }
+        self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
+        Ok(())
+    }
+
+    /// The misspelt words, with the numbers of the words they stand for.
+    fn spellings(&self, files: &[(Source, Ontology)]) -> Result<BTreeMap<String, u16>, DataError> {
+        let mut known: BTreeMap<String, u16> = BTreeMap::new();
+        for (source, spellings) in files.iter().map(|(source, file)| (source, &file.spellings)) {
+            let also = spellings.also.iter().map(|text| {
+                let (misspelt, word) = text.get_ref().split_once('=').unwrap_or_default();
+                (text, vec![misspelt.to_owned()], word)
+            });
+            let slipped = spellings.slips.iter().map(|text| {
+                let word = text.get_ref().as_str();
+                (text, slips(word).into_iter().collect(), word)
+            });
+            for (text, spelt, word) in also.chain(slipped) {
+                let Some(number) = self.lexicon.number(word) else {
+                    let problem = format!("{word:?} is not a word of any concept or pattern");
+                    return Err(source.error(text.span().start, text.get_ref(), problem));
+                };
+                let strange = spelt.into_iter().filter(|spelling| self.lexicon.number(spelling).is_none());
+                known.extend(strange.map(|spelling| (spelling, number)));
+            }
+        }
+        Ok(known)
+    }
+
+    fn stems(&mut self, used: &BTreeSet<ConceptId>) {
+        let mut lines = String::new();
+        for (stem, concept) in std::mem::take(&mut self.lexicon.stems) {
+            if used.contains(&concept) {
+                let _ = writeln!(lines, "    ({}, {concept}),", self.names.add(&stem));
+            }
+        }
+        self.line(format!("pub(crate) static STEMS: &[(Name, ConceptId)] = &[\n{lines}];"));
+    }
+
+    /// The tree of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
+    fn phrases(&mut self, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
+        let (mut concepts, mut children) = (Vec::new(), Vec::new());
+        for (index, node) in std::mem::take(&mut self.lexicon.nodes).into_iter().enumerate() {
+            concepts.push(node.concepts.into_iter().filter(|concept| used.contains(concept)).collect());
+            // The words of the root are in ROOTS.
+            let next = node.children.into_iter().filter(|_| index > 0);
+            children.push(next.collect::<Vec<(u16, u16)>>());
+        }
+        self.rows("NODE_CONCEPTS", "ConceptId", concepts)?;
+        self.rows("NODE_CHILDREN", "(u16, u16)", children)
+    }
+
+    fn rows<T: Debug>(&mut self, name: &str, kind: &str, rows: Vec<Vec<T>>) -> Result<(), DataError> {
+        let mut starts = vec![0];
+        for row in &rows {
+            starts.push(starts.last().copied().unwrap_or_default() + row.len());
+        }
+        let items: Vec<T> = rows.into_iter().flatten().collect();
+        if u16::try_from(items.len()).is_err() {
+            let problem = format!("{} items are more than its numbers can count", items.len());
+            return Err(DataError { file: "all files".to_owned(), line: 1, rule: name.to_owned(), problem });
+        }
+        self.line(format!(
+            "pub(crate) static {name}: Rows<{kind}> = Rows {{ starts: &{starts:?}, items: &{items:?} }};"
+        ));
+        Ok(())
+    }
+}
