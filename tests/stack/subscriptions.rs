@@ -82,6 +82,35 @@ fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
+/// The first month ended some days ago: the access is the grace of a subscription that continues, so a cancellation ends
+/// it, taking the cancellation back restores it, and the renewal pays the month to come.
+#[tokio::test]
+async fn a_subscription_is_canceled_resumed_and_renewed() {
+    let world = World::alone().await;
+    move_clock(&world, -34).await;
+    let subscriber = Subscriber::buy(&world).await;
+    let first = subscriber.has("chat", "the grace after the first month").await.expect("a paid period");
+    assert!(first < now() && now() < first + 7 * DAY, "{first}");
+    subscriber.play("cancel", false).await;
+    subscriber.has("free", "canceled, and its period is over").await;
+    // Stripe dates events in whole seconds, and does not order those of one second.
+    world.stack.control("clock", json!({ "advance_s": 1 })).await;
+    subscriber.play("resume", false).await;
+    assert_eq!(subscriber.has("chat", "the cancellation is taken back").await, Some(first));
+    move_clock(&world, 34).await;
+    let renewed = subscriber.has_until("chat", "renewed", |until| until > Some(first)).await.expect("a paid period");
+    assert!((now() + 21 * DAY..now() + 31 * DAY).contains(&renewed), "{renewed}");
+    subscriber.play("cancel", false).await;
+    move_clock(&world, 40).await;
+    eventually("the end at Stripe", SOON, async || {
+        let id = subscriber.session["subscription"].as_str().expect("a subscription");
+        (world.stripe(&format!("v1/subscriptions/{id}")).await["status"] == "canceled").then_some(())
+    })
+    .await;
+    assert_eq!(subscriber.has("chat", "what is paid lasts to its end").await, Some(renewed));
+    world.stack.control("reset", json!({})).await;
+}
+
 /// Stripe's retries fail for two weeks and the subscription ends: the grace does not outlive it.
 #[tokio::test]
 async fn an_invoice_that_nobody_pays_ends_the_access() {

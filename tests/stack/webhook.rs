@@ -1,6 +1,6 @@
 //! POST /api/webhook: which events are refused, which are acknowledged, and which become a sale.
 
-use crate::world::{Reply, Sale, World, email, question};
+use crate::world::{Reply, SOON, Sale, World, email, question};
 use domain::{Secret, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -171,6 +171,11 @@ async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     object["payment_status"] = json!("paid");
     let paid = world.stack.control("stripe/event", event("checkout.session.async_payment_succeeded", &object)).await;
     assert_eq!(paid["status"], 200, "{paid}");
+    // The sale is known once its order is taken up; until then the page may still hear that nothing is paid.
+    eventually("the late payment to be known", SOON, async || {
+        (world.verdict(&sale.session).await.status != 402).then_some(())
+    })
+    .await;
     world.delivered(&sale).await;
 
     // Stripe guarantees no order of events: the first event arrives again, now with a paid session.
