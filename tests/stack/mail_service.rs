@@ -2,6 +2,7 @@
 
 use crate::{
     inbox::Watched,
+    operators::listed,
     world::{SOON, Sale, World},
 };
 use serde_json::{Value, json};
@@ -63,6 +64,22 @@ async fn a_refusal_is_tried_again() {
     world.delivered(&sale).await;
     assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 3));
     world.faults_are_used_up().await;
+    send_through(&world, "graph").await;
+    world.drained().await;
+}
+
+/// SES accepts a mail and its reply is lost: the mail is never handed over again, and a person decides.
+#[tokio::test]
+async fn after_a_lost_reply_a_person_decides() {
+    let world = World::alone().await;
+    send_through(&world, "ses").await;
+    world.stack.faults("ses", json!([{ "drop": true }])).await;
+    let sale = world.buy("quick").await;
+    let settled = world.settled(&sale.session).await;
+    assert_eq!(settled["mail"]["state"], "unknown", "{settled}");
+    assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 1));
+    listed(&world, &["list"], &sale.session, true).await;
+    assert_eq!(world.answered(&sale.session).await.status, 200, "the page has the verdict");
     send_through(&world, "graph").await;
     world.drained().await;
 }
