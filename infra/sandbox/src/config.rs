@@ -36,7 +36,7 @@ pub struct Config {
     pub stripe_webhook_endpoints: Option<Vec<Value>>,
     /// The account's payment links, each with the fields that differ from an empty one.
     pub stripe_payment_links: Vec<Value>,
-    /// The features of the customer portal that differ from those of the deployment guide.
+    /// The fields of the customer portal's features that differ from those of the deployment guide, by feature.
     pub stripe_portal: Value,
     /// The enabled payment methods.
     pub stripe_payment_methods: Vec<String>,

@@ -82,7 +82,7 @@ pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> 
     let mut parameters = vec!["active", "is_default"];
     parameters.extend(listing::PARAMETERS);
     form.allow(&parameters)?;
-    let features = json!({
+    let mut features = json!({
         "customer_update": { "allowed_updates": [], "enabled": false },
         "invoice_history": { "enabled": true },
         "payment_method_update": { "enabled": true, "payment_method_configuration": null },
@@ -101,6 +101,9 @@ pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> 
             "trial_update_behavior": "end_trial",
         },
     });
+    for (name, given) in state.config.stripe_portal.as_object().into_iter().flatten() {
+        features[name] = over(features[name].take(), given);
+    }
     let created = state.now().as_second();
     let configuration = json!({
         "id": "bpc_sandbox",
@@ -110,7 +113,7 @@ pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> 
         "business_profile": { "headline": null, "privacy_policy_url": null, "terms_of_service_url": null },
         "created": created,
         "default_return_url": null,
-        "features": over(features, &state.config.stripe_portal),
+        "features": features,
         "is_default": true,
         "livemode": false,
         "login_page": { "enabled": false, "url": null },
