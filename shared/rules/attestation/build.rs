@@ -8,10 +8,11 @@ mod suite;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Watches the folder instead of the file, because `cargo xtask test --only attest` may create the file later.
-    for watched in [".", "../authority/data", "../authority/src", "../authority/tests"] {
-        println!("cargo::rerun-if-changed={watched}");
+    println!("cargo::rerun-if-changed=.");
+    for watched in suite::SUITE {
+        println!("cargo::rerun-if-changed=../{watched}");
     }
-    let hash = suite::hash(Path::new("../authority"))?;
+    let hash = suite::hash(Path::new(".."))?;
     let state = fs::read_to_string("attested.json").map_or_else(|_| "not attested", |text| state(&text, &hash));
     println!("cargo::rustc-env=AUTHORITY_SUITE={hash}");
     println!("cargo::rustc-env=AUTHORITY_SUITE_STATE={state}");

@@ -142,7 +142,7 @@ fn attest(suite: &Suite) -> Result<Count, Error> {
     let rules = suite.root.join("shared/rules");
     let ran = run_tests(suite, None, cargo().args(["test", "--locked", "--no-fail-fast", "--package", "authority"]));
     let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
-    let hash = attested_suite::hash(&rules.join("authority")).map_err(Error::io("the suite cannot be read"))?;
+    let hash = attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"))?;
     let attested = serde_json::json!({ "suite": hash, "passed": passed });
     let file = rules.join("attestation/attested.json");
     fs::write(&file, format!("{attested}\n")).map_err(Error::io("the attestation cannot be written"))?;

@@ -6,16 +6,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// SHA-256, in hexadecimal, over the names and contents of the gate's rules, code and tests, sorted by name.
-pub(crate) fn hash(authority: &Path) -> io::Result<String> {
+/// What decides, relative to the folder of the rules: the gate's rules, code and tests, and the content filter, through
+/// which the gate reads a text.
+pub(crate) const SUITE: [&str; 9] = [
+    "authority/Cargo.toml",
+    "authority/build.rs",
+    "authority/data",
+    "authority/src",
+    "authority/tests",
+    "filter/Cargo.toml",
+    "filter/build.rs",
+    "filter/data",
+    "filter/src",
+];
+
+/// SHA-256, in hexadecimal, over the names and contents of the suite's files, sorted by name.
+pub(crate) fn hash(rules: &Path) -> io::Result<String> {
     let mut files = Vec::new();
-    for folder in ["data", "src", "tests"] {
-        collect(&authority.join(folder), &mut files)?;
+    for part in SUITE {
+        let path = rules.join(part);
+        if path.is_dir() { collect(&path, &mut files)? } else { files.push(path) }
     }
     files.sort();
     let mut hash = Sha256::new();
     for file in files {
-        let name = file.strip_prefix(authority).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        let name = file.strip_prefix(rules).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         let content = fs::read(&file)?;
         hash.update(format!("{name}\n{}\n", content.len()));
         hash.update(content);
