@@ -115,16 +115,12 @@ pub enum BindingError {
     #[error("EB-013: {0:?} is not bound and has no reason")]
     Reason(Category),
     /// EB-021: "Operation-specific categories MUST be bound before proposal".
-    #[error("EB-021: {operation:?} needs {category:?} ({pattern:?}, {code:?})")]
+    #[error("EB-021: {operation:?} needs {category:?}")]
     NotBound {
         /// The proposed operation.
         operation: Operation,
         /// The category that was not observed.
         category: Category,
-        /// The forbidden pattern that it matches.
-        pattern: ForbiddenPattern,
-        /// The code that records it.
-        code: ReasonCode,
     },
     /// An observation below the minimum depth.
     #[error("{category:?} lacks {field}: its minimum depth is not reached")]
@@ -140,6 +136,40 @@ pub enum BindingError {
     /// An annotation without the fingerprints of its instruction and source data.
     #[error("annotate needs the fingerprints of the instruction and of the source data")]
     Annotation,
+}
+
+impl BindingError {
+    /// The forbidden pattern that the binding matches ("Forbidden Patterns"); `None` if the specification names none.
+    #[must_use]
+    pub const fn pattern(&self) -> Option<ForbiddenPattern> {
+        Some(match self {
+            Self::Fingerprint(_) => ForbiddenPattern::BoundWithoutFingerprint,
+            Self::Reason(_) => ForbiddenPattern::DeferredWithoutReason,
+            Self::NotBound { category: Category::Schema, .. } => ForbiddenPattern::ProposalWithoutSchemaCheck,
+            Self::NotBound { operation: Operation::Migrate, category: Category::DataSample } => {
+                ForbiddenPattern::MigrationWithoutRowCounts
+            }
+            Self::NotBound { operation: Operation::Correct, category: Category::Constraint } => {
+                ForbiddenPattern::CorrectionWithoutConstraintCheck
+            }
+            Self::NotBound { .. } | Self::Depth { .. } | Self::Summary(_) | Self::Annotation => return None,
+        })
+    }
+
+    /// The code that records why the evidence is not bound.
+    #[must_use]
+    pub const fn code(&self) -> ReasonCode {
+        match self {
+            Self::Fingerprint(_) | Self::Annotation => ReasonCode::FingerprintMissing,
+            Self::NotBound { category, .. } | Self::Depth { category, .. } => match category {
+                Category::Schema => ReasonCode::SchemaNotInspected,
+                Category::Constraint => ReasonCode::ConstraintNotChecked,
+                Category::DataSample => ReasonCode::DataSampleMissing,
+                Category::ExternalSource | Category::StateSnapshot => ReasonCode::EvidenceNotBound,
+            },
+            Self::Reason(_) | Self::Summary(_) => ReasonCode::EvidenceNotBound,
+        }
+    }
 }
 
 /// Observed evidence.
@@ -303,8 +333,7 @@ impl EvidenceBinding {
     ) -> Result<Self, BindingError> {
         for category in operation.required() {
             if !matches!(evidence.get(category), Some(Evidence::Bound(_))) {
-                let (pattern, code) = broken(operation, *category);
-                return Err(BindingError::NotBound { operation, category: *category, pattern, code });
+                return Err(BindingError::NotBound { operation, category: *category });
             }
         }
         Ok(Self { operation, evidence, annotation })
@@ -314,17 +343,5 @@ impl EvidenceBinding {
     #[must_use]
     pub const fn operation(&self) -> Operation {
         self.operation
-    }
-}
-
-/// The forbidden pattern and the code for an unbound required category.
-fn broken(operation: Operation, category: Category) -> (ForbiddenPattern, ReasonCode) {
-    match (operation, category) {
-        (_, Category::Schema) => (ForbiddenPattern::ProposalWithoutSchemaCheck, ReasonCode::SchemaNotInspected),
-        (Operation::Correct | Operation::Migrate, Category::Constraint) => {
-            (ForbiddenPattern::CorrectionWithoutConstraintCheck, ReasonCode::ConstraintNotChecked)
-        }
-        (_, Category::DataSample) => (ForbiddenPattern::MigrationWithoutRowCounts, ReasonCode::DataSampleMissing),
-        _ => (ForbiddenPattern::ProposalWithoutSchemaCheck, ReasonCode::EvidenceNotBound),
     }
 }

@@ -57,24 +57,39 @@ fn each_operation_needs_its_categories() {
 
 #[test]
 fn forbidden_patterns_are_named() {
-    let pattern = |operation, categories: &[Category]| match EvidenceBinding::new(operation, bound(categories)) {
-        Err(BindingError::NotBound { pattern, .. }) => pattern,
-        other => panic!("{other:?}"),
+    use ForbiddenPattern as Pattern;
+    let named = |operation, categories: &[Category]| {
+        let error = EvidenceBinding::new(operation, bound(categories)).unwrap_err();
+        (error.pattern(), error.code())
     };
-    assert_eq!(pattern(Operation::Calculate, &[Category::DataSample]), ForbiddenPattern::ProposalWithoutSchemaCheck);
-    let without_rows = [Category::Schema, Category::Constraint];
-    assert_eq!(pattern(Operation::Migrate, &without_rows), ForbiddenPattern::MigrationWithoutRowCounts);
-    let without_constraint = [Category::Schema, Category::DataSample];
-    assert_eq!(pattern(Operation::Correct, &without_constraint), ForbiddenPattern::CorrectionWithoutConstraintCheck);
+    for operation in [Operation::Migrate, Operation::Correct, Operation::Calculate, Operation::BoundsEngine] {
+        let without_schema = named(operation, &[Category::Constraint, Category::DataSample]);
+        assert_eq!(without_schema, (Some(Pattern::ProposalWithoutSchemaCheck), ReasonCode::SchemaNotInspected));
+        let without_rows = named(operation, &[Category::Schema, Category::Constraint]);
+        let pattern = (operation == Operation::Migrate).then_some(Pattern::MigrationWithoutRowCounts);
+        assert_eq!(without_rows, (pattern, ReasonCode::DataSampleMissing), "{operation:?}");
+    }
+    for operation in [Operation::Migrate, Operation::Correct] {
+        let without_constraint = named(operation, &[Category::Schema, Category::DataSample]);
+        let pattern = (operation == Operation::Correct).then_some(Pattern::CorrectionWithoutConstraintCheck);
+        assert_eq!(without_constraint, (pattern, ReasonCode::ConstraintNotChecked), "{operation:?}");
+    }
 }
 
 #[test]
 fn a_claim_without_proof_or_reason_is_refused() {
     let item = |text: &str| serde_json::from_str::<Item>(text).unwrap();
-    let refused = |text: &str| Evidence::parse(Category::Schema, &item(text)).unwrap_err().to_string();
-    assert!(refused(r#"{"bound":true,"summary":"I checked it"}"#).starts_with("EB-012"));
-    assert!(refused(r#"{"bound":true,"fingerprint":"yes"}"#).starts_with("EB-012"));
-    assert!(refused(r#"{"bound":false}"#).starts_with("EB-013"));
+    let refused = |text: &str| Evidence::parse(Category::Schema, &item(text)).unwrap_err();
+    for text in [r#"{"bound":true,"summary":"I checked it"}"#, r#"{"bound":true,"fingerprint":"yes"}"#] {
+        let error = refused(text);
+        assert!(error.to_string().starts_with("EB-012"), "{error}");
+        assert_eq!(error.pattern(), Some(ForbiddenPattern::BoundWithoutFingerprint));
+        assert_eq!(error.code(), ReasonCode::FingerprintMissing);
+    }
+    let error = refused(r#"{"bound":false}"#);
+    assert!(error.to_string().starts_with("EB-013"), "{error}");
+    let named = (error.pattern(), error.code());
+    assert_eq!(named, (Some(ForbiddenPattern::DeferredWithoutReason), ReasonCode::EvidenceNotBound));
     Evidence::parse(Category::Schema, &item(r#"{"bound":false,"reason":"dependency_unavailable"}"#)).unwrap();
 }
 
