@@ -39,6 +39,19 @@ fn every_named_vector_ends_in_its_state_for_its_reason() {
     assert_eq!(count, 48);
 }
 
+/// The table for readers of the decisions lists the same vectors with the same results.
+#[test]
+fn the_table_of_vectors_in_the_decisions_is_current() {
+    let documented = include_str!("../../../../infra/decisions/authority-vectors.md");
+    let rows: Vec<&str> = documented.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let vectors: Vec<String> = lines(include_str!("data/vectors.tsv"))
+        .map(|case| {
+            format!("| {} |", case.iter().map(|field| field.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+        })
+        .collect();
+    assert_eq!(rows, vectors);
+}
+
 #[test]
 fn every_state_is_reached() {
     let reached = |state| {
