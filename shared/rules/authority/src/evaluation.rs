@@ -75,16 +75,27 @@ pub struct Evaluation {
 #[derive(Clone, Debug)]
 struct Source {
     text: String,
-    /// `None` if every byte of the reading is the same byte of the text in lower case.
-    reading: Option<Reading>,
+    reading: Read,
+}
+
+/// How a reading relates to its text.
+#[derive(Clone, Debug)]
+enum Read {
+    /// The text in lower case, with plain quotation marks at these bytes of the reading.
+    Plain(Vec<usize>),
+    /// As the content filter reads it.
+    Decoded(Reading),
 }
 
 impl Source {
     /// The bytes of the text for bytes of the reading.
     fn place(&self, start: usize, end: usize) -> (usize, usize) {
         match &self.reading {
-            None => (start, end),
-            Some(reading) => {
+            Read::Plain(marks) => {
+                let before = |place: usize| marks.iter().take_while(|mark| **mark < place).count();
+                (start + before(start) * (MARK - 1), end + before(end) * (MARK - 1))
+            }
+            Read::Decoded(reading) => {
                 let range = reading.in_source(start..end);
                 (range.start, range.end)
             }
@@ -96,16 +107,18 @@ impl Source {
 /// counts as inferred and confirms nothing.
 #[must_use]
 pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
-    let (decision, reading) =
-        if is_plain(text) { (decide(&text.to_ascii_lowercase()), None) } else { worst_reading(text) };
+    let (decision, reading) = match plain_reading(text) {
+        Some((reading, marks)) => (decide(&reading), Read::Plain(marks)),
+        None => worst_reading(text),
+    };
     let source = Source { text: text.to_owned(), reading };
     Evaluation { decision, source, values: OnceLock::new(), country: country(locale) }
 }
 
 /// The most severe decision about a reading of a text.
-fn worst_reading(text: &str) -> (Decision, Option<Reading>) {
+fn worst_reading(text: &str) -> (Decision, Read) {
     let mut readings = Filter::embedded().readings(text).into_iter();
-    let Some(first) = readings.next() else { return (decide(""), None) };
+    let Some(first) = readings.next() else { return (decide(""), Read::Plain(Vec::new())) };
     let mut worst = (decide(&first.text), first);
     for reading in readings {
         let decision = decide(&reading.text);
@@ -118,7 +131,7 @@ fn worst_reading(text: &str) -> (Decision, Option<Reading>) {
             worst = (decision, reading);
         }
     }
-    (worst.0, Some(worst.1))
+    (worst.0, Read::Decoded(worst.1))
 }
 
 /// Evaluates a conversation as one text, so that state and requests in different turns are combined.
@@ -142,16 +155,37 @@ pub fn vocabulary_hash() -> String {
     crate::quote::fingerprint(word_list().as_bytes())
 }
 
-/// Whether a text needs no decoding: ASCII without characters that display differently.
-fn is_plain(text: &str) -> bool {
+/// The bytes of a typographic quotation mark.
+const MARK: usize = 3;
+
+/// The reading of a text that needs no decoding, and where it has typographic quotation marks, which phones and word
+/// processors type; `None` for a text with any other character outside ASCII or with one that displays differently.
+/// It is the same as the content filter's, which is slower.
+fn plain_reading(text: &str) -> Option<(String, Vec<usize>)> {
     let bytes = text.as_bytes();
-    let escape = |index: usize| match bytes[index] {
-        b'\\' | b'<' | b'=' | b']' => true,
-        b'%' => bytes.get(index + 1..index + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit)),
-        b'&' => text[index..].contains(';') || text[index..].contains('#'),
-        byte => byte < b' ' && !byte.is_ascii_whitespace(),
-    };
-    text.is_ascii() && !(0..bytes.len()).any(escape)
+    let (mut reading, mut marks) = (Vec::with_capacity(bytes.len()), Vec::new());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'\\' | b'<' | b'=' | b']' => return None,
+            b'%' if bytes.get(at..at + 2).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit)) => return None,
+            b'&' if bytes[at..].iter().any(|byte| matches!(byte, b';' | b'#')) => return None,
+            0..b' ' if !byte.is_ascii_whitespace() => return None,
+            0..128 => reading.push(byte.to_ascii_lowercase()),
+            128.. => {
+                let mark = match text.get(at - 1..at - 1 + MARK) {
+                    Some("‘" | "’") => b'\'',
+                    Some("“" | "”") => b'"',
+                    _ => return None,
+                };
+                marks.push(reading.len());
+                reading.push(mark);
+                at += MARK - 1;
+            }
+        }
+    }
+    String::from_utf8(reading).ok().map(|reading| (reading, marks))
 }
 
 /// The country whose resources come first: the region of the locale, or Canada.
@@ -405,4 +439,42 @@ fn words(text: &str) -> String {
         words.push(' ');
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gate reads most texts itself because that is faster; it must read them as the filter does.
+    #[test]
+    fn a_plain_reading_is_the_filters_only_reading() {
+        let signs = "‘ ’ “ ” a A z 0 9 ' \" - . , ; : ! ? ( ) [ { } / # $ % & * + @ ^ _ ` | ~ > \n \t I'm it’s “so”";
+        let signs: Vec<&str> = signs.split(' ').chain([" "]).collect();
+        let mut plain = 0;
+        for first in &signs {
+            for second in &signs {
+                for third in &signs {
+                    let text = format!("Can’t {first}{second}{third} Do");
+                    let Some((reading, marks)) = plain_reading(&text) else { continue };
+                    plain += 1;
+                    let filters = Filter::embedded().readings(&text);
+                    assert_eq!(filters.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), [reading.as_str()]);
+                    let source = Source { text: text.clone(), reading: Read::Plain(marks) };
+                    for end in 1..=reading.len() {
+                        let range = filters[0].in_source(end - 1..end);
+                        assert_eq!(source.place(end - 1, end), (range.start, range.end), "{text:?} {end}");
+                    }
+                }
+            }
+        }
+        assert!(plain > 50_000, "{plain}");
+    }
+
+    #[test]
+    fn a_text_that_displays_differently_is_no_plain_reading() {
+        for text in ["a%41b", "a&#65;", "a&lt; b;", "<b>x", "caf\u{e9}", "x\u{2014}y", "a\0b", "a=b", "c:\\d", "[a]"] {
+            assert_eq!(plain_reading(text), None, "{text:?}");
+        }
+        assert!(plain_reading("Tom & Jerry 50% off").is_some());
+    }
 }

@@ -253,6 +253,14 @@ impl<T> Rows<T> {
     }
 }
 
+/// The number of letters that an ending or a stem may begin or end with.
+pub(crate) const LETTERS: usize = 26;
+
+/// The place of a small letter in the alphabet.
+pub(crate) fn letter(byte: u8) -> Option<usize> {
+    byte.is_ascii_lowercase().then(|| usize::from(byte - b'a'))
+}
+
 /// FNV-1a, folded: the index into `SLOTS`.
 pub(crate) fn hash(word: &[u8]) -> usize {
     let mut hash: u32 = 0x811c_9dc5;

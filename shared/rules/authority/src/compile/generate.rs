@@ -10,7 +10,7 @@ use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
 use crate::state::State;
-use crate::tables::{ConceptId, NO_SET, NO_TREATMENT, SetId};
+use crate::tables::{ConceptId, LETTERS, NO_SET, NO_TREATMENT, SetId, letter};
 
 /// The range of the idioms' patterns, by domain and value.
 type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
@@ -44,6 +44,16 @@ pub(super) struct Generator {
     conditions: Vec<SetId>,
     pub(super) names: Names,
     pub(super) out: String,
+}
+
+/// Rust source.
+#[derive(Clone)]
+pub(super) struct Code(pub(super) String);
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// Names, one after the other; each is there once.
@@ -448,21 +458,24 @@ impl Generator {
         Ok(())
     }
 
+    /// The endings of unknown words, by their last letter.
     fn suffixes(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
-        let mut lines = String::new();
+        let mut rows: Vec<Vec<Code>> = vec![Vec::new(); LETTERS];
         for (source, ontology) in files {
             for (name, endings) in &ontology.suffixes {
                 let offset = endings.first().map_or(0, |ending| ending.span().start);
-                let Some(concept) = self.lexicon.concepts.get(&format!("@{name}")) else {
+                let Some(concept) = self.lexicon.concepts.get(&format!("@{name}")).copied() else {
                     return Err(source.error(offset, name, format!("there is no concept @{name}")));
                 };
                 for ending in endings.iter().map(Spanned::get_ref) {
-                    let _ = writeln!(lines, "    ({}, {concept}),", self.names.add(ending));
+                    let Some(last) = ending.bytes().last().and_then(letter) else {
+                        return Err(source.error(offset, name, format!("{ending:?} does not end with a small letter")));
+                    };
+                    rows[last].push(Code(format!("({}, {concept})", self.names.add(ending))));
                 }
             }
         }
-        self.line(format!("pub(crate) static SUFFIXES: &[(Name, ConceptId)] = &[\n{lines}];"));
-        Ok(())
+        self.rows("SUFFIXES", "(Name, ConceptId)", rows)
     }
 
     fn negative_constraints(&mut self, files: &Files) -> Result<(), DataError> {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write as _};
 
-use super::generate::Generator;
+use super::generate::{Code, Generator};
 use super::lexicon::slips;
 use super::ontology::Ontology;
 use super::{DataError, Source};
-use crate::tables::{ConceptId, NO_SET, SetId, hash};
+use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, hash, letter};
 
 impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
@@ -15,7 +15,7 @@ impl Generator {
         self.lexicon.apply_stems();
         self.words(files)?;
         let used: BTreeSet<ConceptId> = self.sets.keys().flatten().copied().collect();
-        self.stems(&used);
+        self.stems(&used)?;
         self.phrases(&used)?;
         let names = self.names.text().to_owned();
         self.line(format!("pub(crate) static NAMES: &str = {names:?};"));
@@ -51,9 +51,12 @@ impl Generator {
         self.line(format!("pub(crate) const SET_COUNT: usize = {};", self.sets.len()));
         self.line(format!("pub(crate) const CONCEPT_COUNT: usize = {};", self.lexicon.concepts.len()));
         let mut anchored: Vec<Vec<usize>> = vec![Vec::new(); self.sets.len()];
+        let mut bits = vec![0_u64; self.sets.len() / 64 + 1];
         for (set, pattern) in anchors {
             anchored[usize::from(set)].push(pattern);
+            bits[usize::from(set / 64)] |= 1 << (set % 64);
         }
+        self.line(format!("pub(crate) static ANCHORS: &[u64] = &{bits:?};"));
         let mut concepts: Vec<Vec<ConceptId>> = vec![Vec::new(); self.sets.len()];
         let mut sets: Vec<Vec<SetId>> = vec![Vec::new(); self.lexicon.concepts.len()];
         for (members, set) in &self.sets {
@@ -124,14 +127,19 @@ impl Generator {
         Ok(known)
     }
 
-    fn stems(&mut self, used: &BTreeSet<ConceptId>) {
-        let mut lines = String::new();
+    /// The stems of unknown words, by their first two letters.
+    fn stems(&mut self, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
+        let mut rows: Vec<Vec<Code>> = vec![Vec::new(); LETTERS * LETTERS];
         for (stem, concept) in std::mem::take(&mut self.lexicon.stems) {
-            if used.contains(&concept) {
-                let _ = writeln!(lines, "    ({}, {concept}),", self.names.add(&stem));
+            if !used.contains(&concept) {
+                continue;
+            }
+            let mut letters = stem.bytes().filter_map(letter);
+            if let (Some(first), Some(second)) = (letters.next(), letters.next()) {
+                rows[first * LETTERS + second].push(Code(format!("({}, {concept})", self.names.add(&stem))));
             }
         }
-        self.line(format!("pub(crate) static STEMS: &[(Name, ConceptId)] = &[\n{lines}];"));
+        self.rows("STEMS", "(Name, ConceptId)", rows)
     }
 
     /// The tree of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
@@ -147,7 +155,7 @@ impl Generator {
         self.rows("NODE_CHILDREN", "(u16, u16)", children)
     }
 
-    fn rows<T: Debug>(&mut self, name: &str, kind: &str, rows: Vec<Vec<T>>) -> Result<(), DataError> {
+    pub(super) fn rows<T: Debug>(&mut self, name: &str, kind: &str, rows: Vec<Vec<T>>) -> Result<(), DataError> {
         let mut starts = vec![0];
         for row in &rows {
             starts.push(starts.last().copied().unwrap_or_default() + row.len());

@@ -1,13 +1,13 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
 use super::data::{
-    CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, ROOTS, SET_COUNT, SETS_OF, STEMS,
-    SUFFIXES,
+    ANCHORS, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, ROOTS, SET_COUNT, SETS_OF,
+    STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, Mapping, NO_SET, Name, Pattern, SetId, builtin};
+use crate::tables::{ConceptId, LETTERS, Mapping, NO_SET, Pattern, SetId, builtin, letter};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a position.
@@ -32,23 +32,20 @@ impl<const WORDS: usize> Bits<WORDS> {
         Self([0; WORDS])
     }
 
-    /// Adds a number; `false` if it was there.
-    fn insert(&mut self, number: u16) -> bool {
-        let Some(bits) = self.0.get_mut(usize::from(number / 64)) else { return false };
-        let bit = 1 << (number % 64);
-        let is_new = *bits & bit == 0;
-        *bits |= bit;
-        is_new
+    fn insert(&mut self, number: u16) {
+        if let Some(bits) = self.0.get_mut(usize::from(number / 64)) {
+            *bits |= 1 << (number % 64);
+        }
     }
 
     pub(crate) fn has(&self, number: u16) -> bool {
         self.0.get(usize::from(number / 64)).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
     }
 
-    /// The numbers, in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u16> {
-        self.0.iter().enumerate().flat_map(|(index, bits)| {
-            let mut bits = *bits;
+    /// The numbers that are also in `mask`, in ascending order.
+    fn within(&self, mask: &[u64]) -> impl Iterator<Item = u16> {
+        self.0.iter().zip(mask).enumerate().flat_map(|(index, (bits, mask))| {
+            let mut bits = bits & mask;
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
@@ -117,7 +114,8 @@ impl Hits {
         first.push(hits.len() as u32);
         let (mut concepts, mut present) = (ConceptBits::none(), SetBits::none());
         for hit in &hits {
-            if concepts.insert(hit.concept) {
+            if !concepts.has(hit.concept) {
+                concepts.insert(hit.concept);
                 for set in SETS_OF.of(usize::from(hit.concept)) {
                     present.insert(*set);
                 }
@@ -137,9 +135,9 @@ impl Hits {
         Hits { tokens, hits, first, concepts, present, met }
     }
 
-    /// The sets of which the text contains a concept.
-    pub(crate) fn sets(&self) -> impl Iterator<Item = SetId> {
-        self.present.iter()
+    /// The sets of which the text contains a concept and by which patterns are indexed.
+    pub(crate) fn anchors(&self) -> impl Iterator<Item = SetId> {
+        self.present.within(ANCHORS)
     }
 
     /// Whether the text contains a concept of the set.
@@ -192,20 +190,17 @@ fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hi
 /// The concepts of an unknown word by its ending: "-statin" indicates a medicine.
 fn by_ending(word: &str) -> impl Iterator<Item = ConceptId> {
     let is_candidate = word.len() >= 7 && word.is_ascii();
-    let last = word.as_bytes().last();
-    let endings = SUFFIXES.iter().filter(move |(ending, _)| {
-        let ending = ending.of(NAMES);
-        is_candidate && ending.as_bytes().last() == last && word.ends_with(ending)
-    });
-    endings.map(|(_, concept)| *concept)
+    let last = word.as_bytes().last().and_then(|byte| letter(*byte)).filter(|_| is_candidate);
+    let endings = last.map_or(&[][..], |last| SUFFIXES.of(last)).iter();
+    endings.filter(move |(ending, _)| word.ends_with(ending.of(NAMES))).map(|(_, concept)| *concept)
 }
 
 /// The concepts of an unknown word by its stem: "scarifiait" has the concepts of "scarifier".
 fn by_stem(word: &str) -> impl Iterator<Item = ConceptId> {
-    let beginning = |word: &str| word.as_bytes().get(..2).map(|two| [two[0], two[1]]);
-    let start = beginning(word);
-    let of = move |stem: &Name| beginning(stem.of(NAMES));
-    let first = STEMS.partition_point(|(stem, _)| of(stem) < start);
-    let alike = STEMS[first..].iter().take_while(move |(stem, _)| of(stem) == start);
-    alike.filter(move |(stem, _)| word.starts_with(stem.of(NAMES))).map(|(_, concept)| *concept)
+    let beginning = match word.as_bytes() {
+        [first, second, ..] => letter(*first).zip(letter(*second)),
+        _ => None,
+    };
+    let stems = beginning.map_or(&[][..], |(first, second)| STEMS.of(first * LETTERS + second)).iter();
+    stems.filter(move |(stem, _)| word.starts_with(stem.of(NAMES))).map(|(_, concept)| *concept)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Fired {
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
     let mut chains: Option<Chains<'_>> = None;
-    for index in hits.sets().flat_map(|set| ANCHORED.of(usize::from(set))) {
+    for index in hits.anchors().flat_map(|set| ANCHORED.of(usize::from(set))) {
         let pattern = &PATTERNS[usize::from(*index)];
         if !hits.has_all(pattern) {
             continue;
