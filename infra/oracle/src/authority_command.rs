@@ -158,6 +158,7 @@ fn explain(evaluation: &Evaluation, json: bool, mut output: impl Write) -> io::R
     if json {
         let line = serde_json::json!({
             "authorization": evaluation.authorization(),
+            "response": evaluation.response(),
             "evaluation": evaluation.envelope(),
             "rules": evaluation.deciding_rules(),
             "values": evaluation.values(),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
 use crate::engine::decide::{Decision, Rule, decide};
 use crate::engine::lexicon::word_list;
+use crate::guidance::Guided;
 use crate::quote::{MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
 use crate::text::token::tokens;
@@ -214,6 +215,16 @@ fn values(decision: &Decision, source: &Source) -> Vec<AxisValue> {
 }
 
 impl Evaluation {
+    /// The texts for the reason, if the data has any for what the text states.
+    pub(crate) fn guided(&self) -> Option<Guided> {
+        Guided::find(&self.decision, self.values(), &self.source.text)
+    }
+
+    /// The country whose resources come first.
+    pub(crate) fn country(&self) -> &'static str {
+        self.country
+    }
+
     /// The terminal state.
     #[must_use]
     pub fn state(&self) -> State {

@@ -25,9 +25,11 @@ mod engine;
 mod envelope;
 mod evaluation;
 mod evidence;
+mod guidance;
 mod ontology;
 mod quote;
 mod refusal;
+mod response;
 mod state;
 mod tables;
 mod text;
@@ -44,4 +46,5 @@ pub use evidence::{
 pub use ontology::{Axis, Ontology, Oracle, ontologies};
 pub use quote::{MappingSource, Quote, QuoteError, fingerprint};
 pub use refusal::Refusal;
+pub use response::Response;
 pub use state::{Locked, Operation, Outcome, State};

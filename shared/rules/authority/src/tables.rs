@@ -209,6 +209,34 @@ pub(crate) struct Resource {
     pub(crate) contact: &'static str,
 }
 
+/// The texts for one reason of a domain. They may contain placeholders.
+#[derive(Debug)]
+pub(crate) struct Guidance {
+    pub(crate) domain: u8,
+    pub(crate) reason: &'static str,
+    /// The axis and the value that the text must state; empty if any text with the reason has this guidance.
+    pub(crate) with: (&'static str, &'static str),
+    /// The words for the value; empty for any.
+    pub(crate) quotes: &'static [&'static str],
+    /// The axes that the user prompt asks for.
+    pub(crate) missing: &'static [&'static str],
+    pub(crate) content: &'static str,
+    pub(crate) user_prompt: &'static str,
+    /// The immediate response, by country.
+    pub(crate) display: &'static [(&'static str, &'static str)],
+    pub(crate) forbidden: &'static [&'static str],
+    pub(crate) required: &'static [&'static str],
+    pub(crate) immediate_actions: &'static [&'static str],
+    pub(crate) follow_up_actions: &'static [&'static str],
+    pub(crate) suggested_actions: &'static [&'static str],
+    pub(crate) reformulation: &'static str,
+    pub(crate) escalation_contacts: &'static [&'static str],
+    pub(crate) escalation_targets: &'static [&'static str],
+    pub(crate) triggered_by: &'static str,
+    pub(crate) block_reason: &'static str,
+    pub(crate) rationale: &'static str,
+}
+
 /// A part of a table. The large tables hold places instead of slices: the loader rewrites every pointer of a table when
 /// a process starts, and copies the pages that have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

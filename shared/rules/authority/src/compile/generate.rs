@@ -108,6 +108,7 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.suffixes(files)?;
     generator.negative_constraints(&all)?;
     generator.index(files)?;
+    generator.line(super::guidance::generate(&all)?);
     Ok(generator.out)
 }
 

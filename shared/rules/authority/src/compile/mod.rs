@@ -2,6 +2,7 @@
 //! script; the library's tests compile it too.
 
 mod generate;
+mod guidance;
 mod index;
 mod lexicon;
 mod ontology;

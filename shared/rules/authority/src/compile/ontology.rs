@@ -70,6 +70,8 @@ pub(crate) struct Part {
     pub(crate) mapping: Vec<Mapping>,
     #[serde(default)]
     pub(crate) idiom: Vec<Idiom>,
+    #[serde(default)]
+    pub(crate) guidance: Vec<Guidance>,
 }
 
 fn fail_closed() -> String {
@@ -217,6 +219,51 @@ pub(crate) struct Resource {
     pub(crate) contact: String,
 }
 
+/// The texts for one reason of a domain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Guidance {
+    pub(crate) reason: Text,
+    /// `axis=value`: the guidance is only for texts that state it; empty for all texts with the reason.
+    #[serde(default)]
+    pub(crate) with: String,
+    /// Only for texts that state it with one of these words.
+    #[serde(default)]
+    pub(crate) quotes: Vec<String>,
+    /// The user prompt asks for exactly these axes.
+    #[serde(default)]
+    pub(crate) missing: Vec<String>,
+    #[serde(default)]
+    pub(crate) content: String,
+    #[serde(default)]
+    pub(crate) user_prompt: String,
+    /// The immediate response, by country.
+    #[serde(default)]
+    pub(crate) display: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) forbidden: Vec<String>,
+    #[serde(default)]
+    pub(crate) required: Vec<String>,
+    #[serde(default)]
+    pub(crate) immediate_actions: Vec<String>,
+    #[serde(default)]
+    pub(crate) follow_up_actions: Vec<String>,
+    #[serde(default)]
+    pub(crate) suggested_actions: Vec<String>,
+    #[serde(default)]
+    pub(crate) reformulation: String,
+    #[serde(default)]
+    pub(crate) escalation_contacts: Vec<String>,
+    #[serde(default)]
+    pub(crate) escalation_targets: Vec<String>,
+    #[serde(default)]
+    pub(crate) triggered_by: String,
+    #[serde(default)]
+    pub(crate) block_reason: String,
+    #[serde(default)]
+    pub(crate) rationale: String,
+}
+
 /// All files of the data.
 pub(crate) struct Files {
     pub(crate) domains: Vec<(Source, Ontology)>,
@@ -261,6 +308,12 @@ impl Files {
             let ontology = &self.domains[*domain].1;
             part.mapping.iter().map(move |mapping| (*domain, source, ontology, mapping))
         }))
+    }
+
+    /// The guidance of all files, with its domain number.
+    pub(crate) fn guidance(&self) -> impl Iterator<Item = (usize, &Source, &Guidance)> {
+        let parts = self.parts.iter();
+        parts.flat_map(|(domain, source, part)| part.guidance.iter().map(move |guidance| (*domain, source, guidance)))
     }
 
     /// The idioms of all files, with their domain numbers.
