@@ -53,6 +53,7 @@ pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> Checkou
         currency: Some("cad".to_owned()),
         payment: Some(PaymentId::parse(format!("pi_{id}")).unwrap()),
         created: Some(Timestamp::from_seconds(1_800_000_000)),
+        locale: None,
     }
 }
 

@@ -25,6 +25,7 @@ fn facts(now: Timestamp) -> Facts {
         amount_total: Some(100),
         payment: None,
         created: Some(now),
+        locale: None,
         ..paid_session(ID, "quick", None)
     };
     Facts { session, livemode: Some(false) }

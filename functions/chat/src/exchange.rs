@@ -25,6 +25,8 @@ use serde_json::{Value, json};
 struct Asked {
     id: ExchangeId,
     message: Message,
+    /// A language tag that selects the sources of help of a refusal.
+    locale: Option<String>,
     at: Timestamp,
 }
 
@@ -50,7 +52,8 @@ fn parse(request: &Request, at: Timestamp) -> Result<Asked, Reply> {
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =
         Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
-    Ok(Asked { id, message, at })
+    let locale = fields.get("locale").and_then(Value::as_str).map(str::to_owned);
+    Ok(Asked { id, message, locale, at })
 }
 
 const fn voices(plan: Plan) -> &'static [Voice] {
@@ -78,7 +81,7 @@ pub(crate) async fn ask(
     };
     let account = recollection::ready(ports, who).await?;
     // Checked before the claim, so that a declined message is not counted.
-    let evaluation = evaluate(asked.message.as_str(), None);
+    let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
     if let Some(refusal) = Refusal::of(&evaluation) {
         declined(ports, account, &asked, &evaluation).await?;
         return Ok(Reply::json(422, &json!(refusal)));
@@ -183,8 +186,8 @@ async fn make(
     }
     // The rules for the domain of an earlier question also apply to the messages that follow it.
     let evaluation = match opened.last_asked() {
-        Some(last) => evaluate_followup(&last, asked.message.as_str(), None),
-        None => evaluate(asked.message.as_str(), None),
+        Some(last) => evaluate_followup(&last, asked.message.as_str(), asked.locale.as_deref()),
+        None => evaluate(asked.message.as_str(), asked.locale.as_deref()),
     };
     if Refusal::of(&evaluation).is_some() {
         return Err(NotAnswered::Declined(Box::new(evaluation)));

@@ -260,7 +260,7 @@
   // Sends one message until there is an answer; the id makes it one exchange, however often it is sent.
   const exchange = async (id, text) => {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const got = await call("POST", "/api/chat/exchanges", { id, text });
+      const got = await call("POST", "/api/chat/exchanges", { id, text, locale: navigator.language });
       if (got.status === 202 || got.status === 0 || got.status >= 500) {
         byId("waiting-text").textContent = got.status === 0
           ? "The connection was lost. This page tries again by itself."

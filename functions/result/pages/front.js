@@ -153,7 +153,7 @@
   };
 
   const order = async () => {
-    const body = { tier: selectedTier()?.value ?? "", query: query.value };
+    const body = { tier: selectedTier()?.value ?? "", query: query.value, locale: navigator.language };
     const code = referral.value.trim();
     if (code) body.referral_code = code;
     const response = await fetch("/api/checkout", {

@@ -333,7 +333,7 @@
     const response = await fetch("/api/followup", {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ session_id: sessionId, query }),
+      body: JSON.stringify({ session_id: sessionId, query, locale: navigator.language }),
     });
     const reply = await response.json();
     // Sent, or sent before from another window or by mail: the page shows what has become of it.

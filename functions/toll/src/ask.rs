@@ -1,4 +1,4 @@
-//! Parses the question of a request.
+//! Parses the body of a request.
 
 use domain::{Query, toll::Offer};
 use serde_json::Value;
@@ -6,8 +6,15 @@ use serde_json::Value;
 /// The largest accepted body in bytes. 20,000 characters fit, even with the longest escape for each.
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// The question of a request, or the code and sentence of the error reply.
-pub(crate) fn query(body: &[u8], offer: Offer) -> Result<Query, (&'static str, String)> {
+/// A parsed body.
+pub(crate) struct Asked {
+    pub(crate) query: Query,
+    /// A language tag that selects the sources of help of a refusal.
+    pub(crate) locale: Option<String>,
+}
+
+/// Parses a body, or returns the code and sentence of the error reply.
+pub(crate) fn parse(body: &[u8], offer: Offer) -> Result<Asked, (&'static str, String)> {
     let malformed = |sentence: &str| ("malformed_json", sentence.to_owned());
     let value: Value =
         serde_json::from_slice(body).map_err(|_| malformed("The request body must be a JSON document in UTF-8."))?;
@@ -22,5 +29,10 @@ pub(crate) fn query(body: &[u8], offer: Offer) -> Result<Query, (&'static str, S
         let sentence = format!("query has more than {} characters, the most for {}", offer.longest(), offer.path());
         return Err(("query_invalid", sentence));
     }
-    Ok(query)
+    let locale = match fields.get("locale") {
+        Some(Value::String(locale)) => Some(locale.clone()),
+        None | Some(Value::Null) => None,
+        Some(_) => return Err(("locale_invalid", "locale must be a string".to_owned())),
+    };
+    Ok(Asked { query, locale })
 }

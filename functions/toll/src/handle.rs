@@ -1,7 +1,7 @@
 //! Handles one request: parses the question, and sells the answer or asks for a payment.
 
 use crate::{
-    ask::{self, MAX_BODY_BYTES},
+    ask::{self, Asked, MAX_BODY_BYTES},
     mcp,
     means::Means,
     rejected, reply,
@@ -63,12 +63,12 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     let Some(offer) = Offer::at(request.path()) else {
         return Reply::error(404, "not_found", "There is nothing at this address.");
     };
-    let query = match ask::query(request.body(), offer) {
-        Ok(query) => query,
+    let Asked { query, locale } = match ask::parse(request.body(), offer) {
+        Ok(asked) => asked,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
     };
     // The gate runs before any payment, because a question that must not be answered is not sold.
-    let evaluation = evaluate(query.as_str(), None);
+    let evaluation = evaluate(query.as_str(), locale.as_deref());
     let price = settings.terms.price(offer);
     let means = match Means::of(&request) {
         Ok(Some(means)) => means,

@@ -130,6 +130,7 @@ fn tool() -> Value {
             "properties": {
                 "query": { "type": "string", "minLength": 1, "maxLength": longest, "description": "The question." },
                 "offer": { "enum": Offer::ALL.map(name), "default": name(Offer::Query) },
+                "locale": { "type": "string", "description": "The asker's language tag, such as en-CA." },
             },
             "required": ["query"],
         },
@@ -148,7 +149,8 @@ async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>
         Value::Null => Offer::Query,
         chosen => serde_json::from_value(chosen.clone()).map_err(|_| invalid("there is no such offer"))?,
     };
-    let request = Request::post(offer.path(), json!({ "query": arguments["query"] }).to_string());
+    let request =
+        Request::post(offer.path(), json!({ "query": arguments["query"], "locale": arguments["locale"] }).to_string());
     let request = match &field("_meta")[PAYMENT] {
         Value::Null => request,
         payment => {

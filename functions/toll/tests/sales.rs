@@ -182,6 +182,20 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
 }
 
 #[test]
+fn the_locale_selects_the_sources_of_help() {
+    let world = world();
+    let ask = |locale: Value| {
+        let body = json!({ "query": "I want to kill myself", "locale": locale });
+        send(&world, runtime::http::Request::post("/query", body.to_string())).unwrap()
+    };
+    assert!(ask(json!("en-US")).body().contains("988 Suicide & Crisis Lifeline"));
+    for default in [json!(null), json!("fr"), json!("zh-Hans-CA")] {
+        assert!(ask(default.clone()).body().contains("9-8-8"), "{default}");
+    }
+    assert_eq!((ask(json!(7)).status(), code(&ask(json!(7))).as_str()), (400, "locale_invalid"));
+}
+
+#[test]
 fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
     let world = world();
     let payment = payment_for(&world, Offer::Query, 1);

@@ -39,6 +39,9 @@ pub struct CheckoutSession {
     pub payment: Option<PaymentId>,
     /// When the session was created.
     pub created: Option<Timestamp>,
+    /// Where the customer is, as a language tag: `und-US` by the country of the payment, or else the language of the
+    /// payment page. Selects the sources of help (003).
+    pub locale: Option<String>,
 }
 
 /// The tier and the question of a paid session.
@@ -99,6 +102,7 @@ mod tests {
             currency: Some("cad".into()),
             payment: None,
             created: None,
+            locale: None,
         }
     }
 

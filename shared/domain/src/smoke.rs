@@ -146,6 +146,7 @@ mod tests {
             currency: Some("cad".to_owned()),
             payment: None,
             created: Some(NOW),
+            locale: None,
         };
         Facts { session, livemode: Some(false) }
     }

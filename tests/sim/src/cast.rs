@@ -237,6 +237,7 @@ impl Customer {
             currency: Some("cad".to_owned()),
             payment: self.payment_id(),
             created: None,
+            locale: None,
         }
     }
 

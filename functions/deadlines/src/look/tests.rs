@@ -25,6 +25,7 @@ fn session(number: u32) -> CheckoutSession {
         currency: Some("cad".into()),
         payment: Some(PaymentId::parse(format!("pi_{number}")).unwrap()),
         created: None,
+        locale: None,
     }
 }
 

@@ -24,6 +24,7 @@ fn session() -> CheckoutSession {
         currency: Some("cad".into()),
         payment: Some(PaymentId::parse("pi_1").unwrap()),
         created: None,
+        locale: None,
     }
 }
 

@@ -19,6 +19,7 @@ fn session(number: u32) -> CheckoutSession {
         currency: Some("cad".into()),
         payment: None,
         created: Some(START),
+        locale: None,
     }
 }
 

@@ -17,6 +17,7 @@ fn session(email: Option<&str>) -> CheckoutSession {
         currency: Some("cad".into()),
         payment: None,
         created: None,
+        locale: None,
     }
 }
 

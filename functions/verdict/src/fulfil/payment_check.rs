@@ -28,16 +28,18 @@ pub(super) struct Followed {
 }
 
 impl Bought {
-    fn new(Submission { tier, query }: Submission, email_tag: Option<String>, smoke: bool) -> Self {
-        let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag };
+    fn new(Submission { tier, query }: Submission, buyer: Buyer, smoke: bool) -> Self {
+        let Buyer { email_tag, locale } = buyer;
+        let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag, locale };
         Self { tier, query, purchase, followed: None }
     }
 
     /// The authority gate's evaluation of the question.
     pub(super) fn evaluate(&self) -> authority::Evaluation {
+        let locale = self.purchase.locale.as_deref();
         match &self.followed {
-            Some(followed) => authority::evaluate_followup(&followed.first.query, self.query.as_str(), None),
-            None => authority::evaluate(self.query.as_str(), None),
+            Some(followed) => authority::evaluate_followup(&followed.first.query, self.query.as_str(), locale),
+            None => authority::evaluate(self.query.as_str(), locale),
         }
     }
 
@@ -53,6 +55,13 @@ impl Bought {
             None => Background::Nothing,
         }
     }
+}
+
+/// What Stripe knows of the customer.
+#[derive(Default)]
+struct Buyer {
+    email_tag: Option<String>,
+    locale: Option<String>,
 }
 
 /// The result of the payment check.
@@ -74,7 +83,7 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
     if order.ordered_by == OrderedBy::SmokeTest {
         return Ok(match examined(ports, order).await {
             Ok(()) => smoke::submission().map_or(Checked::Unusable(Unusable::Query), |fixed| {
-                Checked::Bought(Box::new(Bought::new(fixed, None, true)))
+                Checked::Bought(Box::new(Bought::new(fixed, Buyer::default(), true)))
             }),
             Err(reason) => Checked::Refused(reason),
         });
@@ -89,18 +98,19 @@ pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<
         return Ok(Checked::Unpaid(if is_free { NotPaid::Free } else { NotPaid::Unpaid }));
     }
     let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
+    let buyer = Buyer { email_tag, locale: session.locale.clone() };
     if sale.is_followup() {
-        return followup(ports, order, email_tag).await;
+        return followup(ports, order, buyer).await;
     }
     let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
     Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
-        Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, email_tag, false))),
+        Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, buyer, false))),
         Err(unusable) => Checked::Unusable(unusable),
     })
 }
 
 /// Checks a follow-up: the session that includes it is paid, and its text was stored when it was ordered.
-async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) -> Result<Checked, StepError> {
+async fn followup(ports: Ports<'_>, order: &Order, buyer: Buyer) -> Result<Checked, StepError> {
     let Some(submission) = ports.submissions.find(&order.session_id).await? else {
         return Ok(Checked::Lost("the follow-up has no text"));
     };
@@ -118,7 +128,7 @@ async fn followup(ports: Ports<'_>, order: &Order, email_tag: Option<String>) ->
     // The tier is fixed, even if an operator handed in another one: the follow-up is part of the tier that includes it.
     let submission = Submission { tier: Tier::Strategy, ..submission };
     let followed = Some(Followed { first, memory });
-    let bought = Bought { followed, ..Bought::new(submission, email_tag, false) };
+    let bought = Bought { followed, ..Bought::new(submission, buyer, false) };
     Ok(Checked::Bought(Box::new(bought)))
 }
 

@@ -27,6 +27,7 @@ impl Sale {
             query_hash: None,
             verdict_hash: None,
             email_tag: None,
+            locale: None,
             received_at: self.received_at,
             fulfilment: Fulfilment::Erased { at: now, replies, removed_at: None },
             mail: Mail::NotOrdered,

@@ -45,6 +45,12 @@ impl Sale {
         self.email_tag.as_deref()
     }
 
+    /// Where the customer is, as a language tag.
+    #[must_use]
+    pub fn locale(&self) -> Option<&str> {
+        self.locale.as_deref()
+    }
+
     /// When the triggering event reached us.
     #[must_use]
     pub const fn received_at(&self) -> Timestamp {

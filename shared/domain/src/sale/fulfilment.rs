@@ -33,6 +33,8 @@ pub struct Purchase {
     pub query_hash: String,
     /// The keyed hash of the address, if there is one.
     pub email_tag: Option<String>,
+    /// Where the customer is, as a language tag.
+    pub locale: Option<String>,
 }
 
 /// The worker that holds a text back.
@@ -249,6 +251,7 @@ impl Sale {
         self.tier = Some(purchase.tier);
         self.query_hash = Some(purchase.query_hash.clone());
         self.email_tag.clone_from(&purchase.email_tag);
+        self.locale.clone_from(&purchase.locale);
     }
 
     /// Records a verdict. A regenerated one is compared with the first, and a customer who has the first by mail gets a

@@ -234,6 +234,9 @@ pub struct Sale {
     verdict_hash: Option<String>,
     /// The keyed hash of the address.
     email_tag: Option<String>,
+    /// Where the customer is, as a language tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    locale: Option<String>,
     /// When the triggering event reached us.
     received_at: Timestamp,
     /// The verdict.
@@ -367,6 +370,7 @@ impl Sale {
             query_hash: None,
             verdict_hash: None,
             email_tag: None,
+            locale: None,
             received_at,
             fulfilment: Fulfilment::Ordered { at: received_at },
             mail: Mail::NotOrdered,

@@ -149,7 +149,7 @@ fn the_record_survives_storage() {
 }
 
 fn bought() -> Purchase {
-    Purchase { smoke: false, tier: Tier::Quick, query_hash: "q".into(), email_tag: None }
+    Purchase { smoke: false, tier: Tier::Quick, query_hash: "q".into(), email_tag: None, locale: None }
 }
 
 /// A refusal names the current and the requested state, and changes nothing.

@@ -81,7 +81,8 @@ pub async fn order(
         if sale.value.is_erased() {
             return Err(NotOrdered::Erased);
         }
-        let evaluation = evaluated(&entry, text, locale);
+        // The country of the payment says more than the language of a browser.
+        let evaluation = evaluated(&entry, text, sale.value.locale().or(locale));
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
             if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
@@ -125,8 +126,9 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     if store.load(&paid.followup()).await?.is_some() {
         return Ok(None);
     }
-    let (_, entry) = store.load_with_verdict(paid).await?;
-    Ok(Refusal::of(&evaluated(&entry, text, None)))
+    let (sale, entry) = store.load_with_verdict(paid).await?;
+    let locale = sale.as_ref().and_then(|sale| sale.value.locale());
+    Ok(Refusal::of(&evaluated(&entry, text, locale)))
 }
 
 /// Evaluates a follow-up before it is ordered. The cache may no longer have the first verdict; the verdict function,

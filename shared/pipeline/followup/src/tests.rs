@@ -118,6 +118,22 @@ fn what_must_not_be_answered_uses_nothing() {
     go(&world, "And in Halifax?").unwrap().unwrap();
 }
 
+#[test]
+fn the_country_of_the_payment_selects_the_helpers_before_the_language_of_the_browser() {
+    for (locale, is_canadian) in [(Some("und-CA"), true), (None, false)] {
+        let world = world_of(locale.map_or_else(delivered, |locale| delivered().with("locale", locale)));
+        let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
+        let ports = Ports { journal, submissions: &world, orders: &world };
+        let asked = text("I want to kill myself");
+        let refused = run(order(ports, &paid(), &asked, Some("en-US"), OrderedBy::FollowupPage)).unwrap();
+        let Err(NotOrdered::Refused(declined)) = refused else { panic!("{refused:?}") };
+        let by_mail = run(refusal(&world, &paid(), &asked)).unwrap().unwrap().unwrap();
+        let canadian = |refusal: &Refusal| refusal.text().contains("9-8-8");
+        assert_eq!(canadian(&declined), is_canadian);
+        assert!(canadian(&by_mail), "Canada is the default without a country");
+    }
+}
+
 /// A customer who is refunded while the order is written gets no verdict for it.
 #[test]
 fn a_sale_that_changes_meanwhile_is_looked_at_again() {

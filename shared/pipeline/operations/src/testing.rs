@@ -56,6 +56,7 @@ pub(crate) fn world_with(sale: Sale) -> World {
         currency: Some("cad".into()),
         payment: None,
         created: None,
+        locale: None,
     };
     let mut state = world.state();
     state.sessions.insert(paid.id.clone(), paid);

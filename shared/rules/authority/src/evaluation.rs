@@ -189,9 +189,11 @@ fn plain_reading(text: &str) -> Option<(String, Vec<usize>)> {
     String::from_utf8(reading).ok().map(|reading| (reading, marks))
 }
 
-/// The country whose resources come first: the region of the locale, or Canada.
+/// The country whose resources come first: the region of the locale, or Canada. A script may precede the region, as in
+/// `zh-Hans-CA`.
 fn country(locale: Option<&str>) -> &'static str {
-    let region = locale.and_then(|locale| locale.split(['-', '_']).nth(1)).unwrap_or("CA");
+    let region = locale.and_then(|locale| locale.split(['-', '_']).skip(1).find(|part| part.len() == 2));
+    let region = region.unwrap_or("CA");
     RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or("CA")
 }
 

@@ -56,7 +56,16 @@ pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
         currency: object["currency"].as_str().map(str::to_owned),
         payment: payment_objects::payment(object),
         created: object["created"].as_i64().map(Timestamp::from_seconds),
+        locale: locale(object),
     })
+}
+
+/// The customer's place: the country that Stripe collected with the payment, or else the language of the payment page.
+fn locale(object: &Value) -> Option<String> {
+    let country = object["customer_details"]["address"]["country"].as_str();
+    let country = country.filter(|code| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let page = object["locale"].as_str().filter(|tag| tag.contains('-'));
+    country.map(|code| format!("und-{code}")).or_else(|| page.map(str::to_owned))
 }
 
 /// The metadata. Stripe's values are strings; other values are skipped.
@@ -129,6 +138,22 @@ mod tests {
     }
 
     #[test]
+    fn the_country_of_the_payment_precedes_the_language_of_the_page() {
+        let locale = |country: Value, page: Value| {
+            let session = json!({"id": "cs_test_1", "payment_status": "paid", "locale": page,
+                                 "customer_details": {"address": {"country": country}}});
+            parse(&session).unwrap().locale
+        };
+        assert_eq!(locale(json!("US"), json!("fr-CA")).as_deref(), Some("und-US"));
+        for absent in [json!(null), json!(""), json!("USA"), json!("4-"), json!(7)] {
+            assert_eq!(locale(absent.clone(), json!("en-GB")).as_deref(), Some("en-GB"), "{absent}");
+            for no_place in [json!(null), json!("auto"), json!("fr"), json!(7)] {
+                assert_eq!(locale(absent.clone(), no_place), None);
+            }
+        }
+    }
+
+    #[test]
     fn payment_statuses_are_those_of_stripe() {
         let status = |word: Value| parse(&json!({"id": "cs_test_1", "payment_status": word})).map(|s| s.payment_status);
         assert_eq!(status(json!("paid")), Ok(PaymentStatus::Paid));
@@ -152,6 +177,7 @@ mod tests {
                 "currency",
                 "created",
                 "livemode",
+                "locale",
             ] {
                 object[key] = strange.clone();
             }

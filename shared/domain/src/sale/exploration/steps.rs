@@ -74,7 +74,7 @@ fn held_step(
 }
 
 fn bought() -> Purchase {
-    Purchase { smoke: false, tier: Tier::Quick, query_hash: String::new(), email_tag: None }
+    Purchase { smoke: false, tier: Tier::Quick, query_hash: String::new(), email_tag: None, locale: None }
 }
 
 fn charge() -> Charge {
