@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod breaker;
+mod declined;
 mod description;
 mod events;
 mod faults;

@@ -55,12 +55,11 @@ pub(crate) fn failed(refunded_at: Option<Timestamp>) -> Reply {
 /// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
 /// possible disclosure of self-harm gets no word about money.
 pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
-    let sentence = match sale.money() {
-        _ if declined.is_crisis => texts::CRISIS.to_owned(),
+    let sentence = match (declined.sentence(), sale.money()) {
         // A follow-up has no money of its own: its session paid for a verdict that was delivered.
-        _ if sale.is_followup() => texts::DECLINED.to_owned(),
-        Money::Refunded { .. } => format!("{} {}", texts::DECLINED, texts::MONEY_IS_BACK),
-        _ => format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK),
+        (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
+        (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
+        (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
     };
     let mut body = json!({
         "error": sentence,

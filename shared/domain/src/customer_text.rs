@@ -33,12 +33,13 @@ const MAX_RULE: usize = 3;
 
 /// The beginnings of our lines in mails and pages: letters and digits in lower case, one space between words. A text
 /// with such a beginning is never shown without a mark. The templates' tests check that every line is listed.
-const OPENINGS: [&str; 61] = [
+const OPENINGS: [&str; 69] = [
     "42",
     "a note about",
     "a reply for you",
     "a verdict from us",
     "about your access",
+    "about your question",
     "aether 42",
     "alternative",
     "breakdown",
@@ -68,6 +69,7 @@ const OPENINGS: [&str; 61] = [
     "the money goes back",
     "this is our error",
     "this message is confidential",
+    "this needs facts",
     "this would need facts",
     "to get your",
     "turbulence",
@@ -77,12 +79,17 @@ const OPENINGS: [&str; 61] = [
     "we could not give",
     "we have answered",
     "we have ended",
+    "we have refunded",
     "we ll process",
     "we need to know more",
     "we re sorry",
     "we received your",
+    "what you can do instead",
+    "what your question leaves",
+    "who can help",
     "you accepted the",
     "you can answer by",
+    "you can reach them",
     "you have access",
     "your 42",
     "your access",
@@ -92,6 +99,7 @@ const OPENINGS: [&str; 61] = [
     "your link",
     "your payment",
     "your question can be read",
+    "your question leaves",
     "your result",
     "your submission",
     "your verdict",
@@ -123,7 +131,7 @@ const PROSE_OPENINGS: [&str; 20] = [
 ];
 
 /// Longer beginnings of ours that start with one of these.
-const WHOLE_OPENINGS: [&str; 14] = [
+const WHOLE_OPENINGS: [&str; 15] = [
     "42 sisters",
     "alternative path",
     "oracle verdict",
@@ -138,6 +146,7 @@ const WHOLE_OPENINGS: [&str; 14] = [
     "your access to the bridge",
     "your link to sign in",
     "your payment has been refunded",
+    "your payment was returned",
 ];
 
 /// The most words of a heading.

@@ -86,6 +86,22 @@ If anything about this is unclear, just reply to this email.
 oracle@42sisters.ai
 ";
 
+/// The subject of the mail about a declined and refunded question. It names neither the reason nor the question, because
+/// other people may see it on a locked screen.
+pub const DECLINED_SUBJECT: &str = "About your question to 42 Sisters AI";
+
+/// The part of that mail about the money.
+pub const DECLINED_REFUND: &str =
+    "We have refunded your payment in full. You don't have to do anything. The money goes \
+    back to the card or account you paid with. Most banks show it within 5 to 10 business days.
+
+If anything about this is unclear, just reply to this email.";
+
+/// The end of that mail.
+pub const SIGNATURE: &str = "— 42 Sisters AI
+oracle@42sisters.ai
+";
+
 /// The body of the acknowledgement that a sender in the inbox gets (Inbox Watch, canonical autoresponse body).
 pub const ACKNOWLEDGEMENT: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within \
     24 hours. Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
@@ -96,14 +112,25 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
 
-/// A question that the authority gate declines after payment.
+/// A question that the authority gate blocks after payment.
 pub const DECLINED: &str = "A verdict from us could do harm here, so we do not give one. Please ask somebody who can \
                             look at the whole situation.";
 
-/// Added to [`DECLINED`] before the refund is confirmed.
+/// A question that the authority gate declines after payment, because facts are missing.
+pub const DECLINED_INCOMPLETE: &str = "Your question leaves out facts that an answer depends on, so we do not give a \
+                                       verdict.";
+
+/// A question that the authority gate declines after payment, because only an official source can confirm its facts.
+pub const DECLINED_UNVERIFIED: &str = "This needs facts that only an official source can confirm, so we do not give a \
+                                       verdict.";
+
+/// A text that the authority gate declines after payment, because it contains no question.
+pub const DECLINED_UNREADABLE: &str = "We cannot find a question in your text, so we do not give a verdict.";
+
+/// Added to the sentence of a declined question before the refund is confirmed.
 pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 
-/// Added to [`DECLINED`] after the refund is confirmed.
+/// Added to it after the refund is confirmed.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
 
 /// The answer to a follow-up by mail that is ordered.
@@ -206,7 +233,7 @@ If you have questions, just reply to this email.
 
 /// Every text here that a mail contains. No line of a customer's words may begin like a line of these; the mail
 /// renderer's tests check it.
-pub const MAILED: [&str; 25] = [
+pub const MAILED: [&str; 32] = [
     ACKNOWLEDGEMENT,
     FOLLOWUP_ORDERED,
     FOLLOWUP_USED,
@@ -220,6 +247,13 @@ pub const MAILED: [&str; 25] = [
     REFUND_BODY,
     CRISIS,
     DECLINED,
+    DECLINED_INCOMPLETE,
+    DECLINED_UNVERIFIED,
+    DECLINED_UNREADABLE,
+    DECLINED_SUBJECT,
+    DECLINED_REFUND,
+    MONEY_IS_BACK,
+    SIGNATURE,
     CHAT_LINK_SUBJECT,
     CHAT_LINK_BODY,
     BRIDGE_REPLY_SUBJECT,
@@ -239,7 +273,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 14] = [
+    const SHOWN: [&str; 13] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         TEMPORARILY_UNAVAILABLE,
@@ -251,7 +285,6 @@ mod tests {
         HERE_WHEN_READY,
         REGENERATED_NOTICE,
         MONEY_GOES_BACK,
-        MONEY_IS_BACK,
         CHAT_APOLOGY,
         CHAT_OFFER,
     ];

@@ -105,6 +105,7 @@ fn kind(subject: &str) -> Option<Letter> {
         (texts::SILENT_DROP_SUBJECT, Letter::SilentDrop),
         (texts::DIVERGENCE_SUBJECT, Letter::Divergence),
         (texts::REFUND_SUBJECT, Letter::Refund),
+        (texts::DECLINED_SUBJECT, Letter::Refund),
     ];
     kinds.into_iter().find(|(known, _)| *known == subject).map(|(_, letter)| letter)
 }
@@ -280,6 +281,8 @@ impl Checker {
         match kind {
             Letter::Verdict => {}
             Letter::Refund => {
+                let is_right = sale.declined().is_some() == (letter.subject == texts::DECLINED_SUBJECT);
+                Rule::Authority.require(is_right, || "a refund letter for another reason".to_owned())?;
                 let back = customer.payment_id().is_some_and(|payment| {
                     state.refunds_of(&payment).next().is_some() || state.given_back.contains(&payment)
                 });

@@ -2,7 +2,7 @@
 //! lock). No role can release a lock for child safety or self-harm.
 
 use super::{Event, Fulfilment, Purchase, Refused, Sale};
-use crate::{Timestamp, operator::Operator};
+use crate::{Timestamp, operator::Operator, texts};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -138,6 +138,18 @@ pub enum NotApproved {
 }
 
 impl Declined {
+    /// The sentence for the customer, without a word about money.
+    #[must_use]
+    pub fn sentence(&self) -> &'static str {
+        match self.state.as_str() {
+            _ if self.is_crisis => texts::CRISIS,
+            "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING" => texts::DECLINED_INCOMPLETE,
+            "REQUIRES_ORACLE_VERIFICATION" => texts::DECLINED_UNVERIFIED,
+            "UNRESOLVABLE" => texts::DECLINED_UNREADABLE,
+            _ => texts::DECLINED,
+        }
+    }
+
     /// Whether approval is impossible for everyone.
     #[must_use]
     pub fn is_locked(&self) -> bool {

@@ -5,7 +5,9 @@ mod ending;
 
 use crate::{
     circuit::Circuit,
-    render::{Rendered, render, render_divergence, render_refund, render_silent_drop, render_without_echo},
+    render::{
+        Rendered, render, render_declined, render_divergence, render_refund, render_silent_drop, render_without_echo,
+    },
 };
 use audit::{AuditKey, Change, Context, Journal};
 use domain::{
@@ -219,7 +221,7 @@ impl Delivery<'_> {
             // it.
             return self.settle_draft(sale, &draft).await;
         }
-        let Some(rendered) = self.render(entry).await? else { return self.make_again(sale).await };
+        let Some(rendered) = self.render(&sale.value, entry).await? else { return self.make_again(sale).await };
         let Some(address) = self.address(&sale.value).await? else { return self.no_address(sale).await };
         let gate = gate_2(&rendered);
         let record = gate.record(self.now(), self.order.ordered_at);
@@ -244,11 +246,12 @@ impl Delivery<'_> {
     }
 
     /// `None` where the verdict is lost.
-    async fn render(&self, entry: CacheEntry) -> Result<Option<Rendered>, StepError> {
+    async fn render(&self, sale: &Sale, entry: CacheEntry) -> Result<Option<Rendered>, StepError> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
         Ok(match self.order.letter {
             Letter::SilentDrop => Some(render_silent_drop()),
-            Letter::Refund => Some(render_refund()),
+            // The decision of the gate does not change after the refund, so every attempt renders the same bytes.
+            Letter::Refund => Some(sale.declined().map_or_else(render_refund, render_declined)),
             Letter::Divergence => Some(render_divergence(session, site)),
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let rendered = render(session, &cached, site);

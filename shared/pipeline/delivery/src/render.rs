@@ -4,6 +4,7 @@
 use domain::{
     CachedVerdict, Colour, FirstVerdict, SessionId, Tier, Verdict,
     customer_text::{self, prose},
+    sale::Declined,
     texts,
 };
 
@@ -125,6 +126,33 @@ fn first_submission(session: &SessionId, first: &FirstVerdict) -> String {
 #[must_use]
 pub fn render_refund() -> Rendered {
     Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body: texts::REFUND_BODY.to_owned() }
+}
+
+/// Renders the mail about the automatic refund of a question that the authority gate declined: sources of help and
+/// alternatives. A possible disclosure of self-harm gets the resources first and nothing about an order.
+#[must_use]
+pub fn render_declined(declined: &Declined) -> Rendered {
+    let list = |heading: &str, lines: Vec<String>| match lines.as_slice() {
+        [] => String::new(),
+        lines => format!("{heading}\n- {}\n\n", lines.join("\n- ")),
+    };
+    let helpers: Vec<String> =
+        declined.helpers.iter().map(|helper| format!("{}: {}", helper.name, helper.contact)).collect();
+    let (sentence, signature) = (declined.sentence(), texts::SIGNATURE);
+    let body = if declined.is_crisis {
+        let helpers = list("You can reach them now:", helpers);
+        format!("{sentence}\n\n{helpers}{}\n\n{signature}", texts::MONEY_IS_BACK)
+    } else {
+        let advice = match declined.state.as_str() {
+            "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING" => {
+                list("What your question leaves open:", declined.advice.clone())
+            }
+            _ => list("What you can do instead:", declined.advice.clone()),
+        };
+        let helpers = list("Who can help:", helpers);
+        format!("Hi there,\n\n{sentence}\n\n{helpers}{advice}{}\n\n{signature}", texts::DECLINED_REFUND)
+    };
+    Rendered { subject: texts::DECLINED_SUBJECT.to_owned(), body }
 }
 
 /// The customer's own words, quoted so that none of their lines looks like one of ours, or a reference if they contain

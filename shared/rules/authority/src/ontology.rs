@@ -85,6 +85,7 @@ pub fn ontologies() -> Vec<Ontology> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::data::RESOURCES;
     use filter::{Filter, Outcome};
 
     /// The customers' texts in the data pass the content filter. A notice contains one of its domain's required
@@ -105,6 +106,10 @@ mod tests {
             let said = domain.required.iter().any(|phrase| notice.contains(phrase));
             assert!(domain.required.is_empty() || said, "{}: {notice}", domain.name);
             assert!(!domain.forbidden.iter().any(|phrase| notice.contains(phrase)), "{}", domain.name);
+        }
+        for resource in RESOURCES {
+            let line = format!("{}: {}", resource.name, resource.contact);
+            assert_eq!(Filter::embedded().check(&line).outcome, Outcome::Pass, "{line}");
         }
         for axis in AXES {
             assert_eq!(Filter::embedded().check(axis.prompt).outcome, Outcome::Pass, "{}", axis.prompt);

@@ -55,6 +55,9 @@ fn our_lines() -> Vec<String> {
         lines.extend(mail.body.lines().map(str::to_owned));
         lines.push(mail.subject);
     }
+    for (state, is_crisis) in declined_states() {
+        lines.extend(render_declined(&declined(state, is_crisis)).body.lines().map(str::to_owned));
+    }
     lines.push(gates::withheld_line(&session()));
     // Also the mails of the chat, of the Bridge and of the inbox, which other crates compose from these texts.
     lines.extend(texts::MAILED.iter().flat_map(|text| text.lines()).map(str::to_owned));

@@ -189,3 +189,82 @@ fn every_template_passes_the_filter() {
         }
     }
 }
+
+/// The states of a declined question, and whether it may disclose self-harm.
+fn declined_states() -> [(&'static str, bool); 6] {
+    [
+        ("BLOCKED", false),
+        ("BLOCKED", true),
+        ("REQUIRES_SPECIFICATION", false),
+        ("AMBIGUOUS_MAPPING", false),
+        ("REQUIRES_ORACLE_VERIFICATION", false),
+        ("UNRESOLVABLE", false),
+    ]
+}
+
+fn declined(state: &str, is_crisis: bool) -> Declined {
+    Declined {
+        state: state.to_owned(),
+        reason: "high_stakes".to_owned(),
+        domain: "medicine".to_owned(),
+        lock: domain::sale::HumanLock::Never,
+        helpers: vec![domain::sale::Helper {
+            name: "9-8-8: Suicide Crisis Helpline".into(),
+            contact: "call 9-8-8".into(),
+        }],
+        advice: if is_crisis { Vec::new() } else { vec!["Ask a pharmacist.".into()] },
+        is_crisis,
+        at: Timestamp::from_seconds(0),
+        approvals: Vec::new(),
+        approved_at: None,
+    }
+}
+
+#[test]
+fn the_mail_of_a_declined_question_says_who_helps() {
+    let mail = render_declined(&declined("BLOCKED", true));
+    let expected =
+        "I hear that you're going through something really hard. These feelings are serious, and you deserve \
+support right now. Please reach out to one of these. If you're in immediate danger, please call your local emergency \
+number.
+
+You can reach them now:
+- 9-8-8: Suicide Crisis Helpline: call 9-8-8
+
+Your payment was returned.
+
+— 42 Sisters AI
+oracle@42sisters.ai
+";
+    assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("About your question to 42 Sisters AI", expected));
+    let mail = render_declined(&declined("BLOCKED", false));
+    let expected = "Hi there,
+
+A verdict from us could do harm here, so we do not give one. Please ask somebody who can look at the whole situation.
+
+Who can help:
+- 9-8-8: Suicide Crisis Helpline: call 9-8-8
+
+What you can do instead:
+- Ask a pharmacist.
+
+We have refunded your payment in full. You don't have to do anything. The money goes back to the card or account you \
+paid with. Most banks show it within 5 to 10 business days.
+
+If anything about this is unclear, just reply to this email.
+
+— 42 Sisters AI
+oracle@42sisters.ai
+";
+    assert_eq!(mail.body, expected);
+}
+
+/// Gate 2 would never let a mail go out that it quarantines, and this mail is in no operator's list of held verdicts.
+#[test]
+fn the_texts_of_a_declined_question_pass_gate_2() {
+    for (state, is_crisis) in declined_states() {
+        let mail = render_declined(&declined(state, is_crisis));
+        let lines = std::iter::once(mail.subject.as_str()).chain(mail.body.split('\n'));
+        assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{state}");
+    }
+}

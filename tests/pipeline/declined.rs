@@ -1,0 +1,147 @@
+//! A Payment Link's question that the authority gate declines after payment: no verdict, the money back, one mail with
+//! sources of help.
+
+use crate::simulator::{Simulator, body, paid_session};
+use domain::{mail::Mail, money::Money, texts};
+use std::time::Duration;
+use testkit::{Fault, Plan};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+const CRISIS: &str = "I want to kill myself";
+const WARFARIN: &str = "Can I give my son two of my warfarin tablets?";
+
+/// A paid Payment Link session whose question must not be answered, as the verdict function left it.
+fn declined(question: &str, locale: Option<&str>) -> Simulator {
+    let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::simulator::ADDRESS));
+    session.idea = Some(question.to_owned());
+    session.locale = locale.map(str::to_owned);
+    let mut sim = Simulator::with_session(session);
+    sim.model_says(&crate::simulator::quick("GREEN", "Yes."));
+    sim.stripe_delivers();
+    sim.drain();
+    assert!(sim.world.state().prompts.is_empty(), "the model is not asked");
+    sim
+}
+
+/// Runs what is due until the refund and its mail are done.
+fn settle(sim: &mut Simulator) {
+    for _ in 0..3 {
+        sim.deadlines().unwrap();
+        sim.drain();
+        sim.world.advance(Duration::from_secs(25 * 3600));
+    }
+    assert!(matches!(sim.sale().money(), Money::Refunded { .. }));
+    assert_eq!((sim.sale().open_work(), sim.world.state().refunds.len()), (None, 1));
+}
+
+fn mails(sim: &Simulator) -> Vec<(String, String)> {
+    sim.world.state().sent.iter().map(|(_, mail)| (mail.subject.clone(), mail.body.clone())).collect()
+}
+
+/// The only mail.
+fn mail(sim: &Simulator) -> String {
+    let mut mails = mails(sim);
+    assert_eq!(mails.len(), 1, "{mails:?}");
+    let (subject, body) = mails.remove(0);
+    assert_eq!(subject, texts::DECLINED_SUBJECT);
+    body
+}
+
+/// Words that sell something, or speak of an order.
+fn assert_sells_nothing(text: &str) {
+    let text = text.to_lowercase();
+    for word in
+        ["verdict", "$", "tier", "quick take", "strategy", "buy", "order", "order again", "ask again", "follow-up"]
+    {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn a_disclosure_of_self_harm_gets_the_resources_on_the_page_and_by_mail() {
+    let mut sim = declined(CRISIS, None);
+    let page = sim.page().unwrap();
+    let shown = body(&page);
+    assert_eq!((page.status(), &shown["error"], &shown["crisis"]), (422, &texts::CRISIS.into(), &true.into()));
+    settle(&mut sim);
+    let text = mail(&sim);
+    assert!(text.starts_with(texts::CRISIS), "{text}");
+    for resource in shown["resources"].as_array().unwrap() {
+        let line = format!("- {}: {}\n", resource["name"].as_str().unwrap(), resource["contact"].as_str().unwrap());
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    assert!(text.contains("9-8-8") && !text.contains(CRISIS) && text.contains(texts::MONEY_IS_BACK), "{text}");
+    assert_sells_nothing(&text);
+}
+
+#[test]
+fn a_blocked_question_gets_helpers_and_alternatives_and_the_refund() {
+    let mut sim = declined(WARFARIN, None);
+    settle(&mut sim);
+    let text = mail(&sim);
+    let shown = body(&sim.page().unwrap());
+    let lines = |field: &str| shown[field].as_array().unwrap().clone();
+    assert!(!lines("resources").is_empty() && !lines("suggested_actions").is_empty());
+    for resource in lines("resources") {
+        assert!(text.contains(resource["contact"].as_str().unwrap()), "{resource}: {text}");
+    }
+    for action in lines("suggested_actions") {
+        assert!(text.contains(&format!("- {}\n", action.as_str().unwrap())), "{action}: {text}");
+    }
+    assert!(text.contains(texts::DECLINED) && text.contains(texts::DECLINED_REFUND), "{text}");
+    assert!(!text.contains("warfarin tablets"), "the question is not echoed: {text}");
+}
+
+#[test]
+fn a_question_that_leaves_facts_open_gets_them_named() {
+    let mut sim = declined("Can I record this phone call?", None);
+    settle(&mut sim);
+    let text = mail(&sim);
+    assert!(text.contains(texts::DECLINED_INCOMPLETE) && !text.contains(texts::DECLINED), "{text}");
+    assert!(text.contains("What your question leaves open:\n- "), "{text}");
+    let mut sim = declined("?", None);
+    settle(&mut sim);
+    assert!(mail(&sim).contains(texts::DECLINED_UNREADABLE));
+}
+
+#[test]
+fn the_country_of_the_payment_selects_the_resources() {
+    for (locale, listed, missing) in
+        [(None, "9-8-8", "1-800-222-1222"), (Some("und-US"), "988 Suicide & Crisis Lifeline", "Kids Help Phone")]
+    {
+        let mut sim = declined(CRISIS, locale);
+        let shown = body(&sim.page().unwrap()).to_string();
+        settle(&mut sim);
+        let text = mail(&sim);
+        assert!(text.contains(listed) && shown.contains(listed), "{locale:?}: {text}");
+        assert!(!text.contains(missing) && !shown.contains(missing), "{locale:?}: {text}");
+        assert_eq!(sim.sale().locale(), locale);
+    }
+}
+
+/// The mail has the protocol of every mail: with each fault at each of its effects, it is sent once.
+#[test]
+fn whatever_breaks_the_mail_is_sent_once() {
+    let refunded = || {
+        let sim = declined(CRISIS, None);
+        sim.deadlines().unwrap();
+        sim.deadlines().unwrap();
+        assert_eq!(*sim.sale().letter(domain::mail::Letter::Refund), Mail::Ordered);
+        sim
+    };
+    let mut clean = refunded();
+    clean.world.plan(Plan::none());
+    clean.drain();
+    let boundaries = clean.world.passed();
+    assert!(boundaries > 5, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let mut sim = refunded();
+            sim.world.plan(Plan::at(boundary, fault));
+            sim.drain();
+            sim.world.plan(Plan::none());
+            settle(&mut sim);
+            assert!(mail(&sim).starts_with(texts::CRISIS), "{fault:?} at {boundary}");
+        }
+    }
+}
