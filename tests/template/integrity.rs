@@ -251,6 +251,7 @@ fn kinds() -> Vec<Body> {
         Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
         Body::Erasure { removed: vec!["archive"] },
         Body::AmountDiffers { amount_total, currency, price: 500 },
+        Body::AuthorityEvaluated { details: json!({}) },
         Body::Subscription {
             object: ObjectId::parse("sub_1").expect("an id"),
             change: BillingChange::Opened,
@@ -275,6 +276,7 @@ fn kinds() -> Vec<Body> {
             | Body::CustomerReply { .. }
             | Body::Erasure { .. }
             | Body::AmountDiffers { .. }
+            | Body::AuthorityEvaluated { .. }
             | Body::Subscription { .. } => {}
         }
     }

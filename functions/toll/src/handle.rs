@@ -74,7 +74,10 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         Ok(Some(means)) => means,
         Ok(None) => {
             return match Refusal::of(&evaluation) {
-                Some(body) => Reply::json(reply::DECLINED, &json!(body)),
+                Some(body) => {
+                    rejected::declined(ports.rejections, ports.meter, offer, &query, &evaluation).await;
+                    Reply::json(reply::DECLINED, &json!(body))
+                }
                 None => reply::payment_required(&settings.terms, offer, "A payment is required."),
             };
         }

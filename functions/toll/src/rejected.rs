@@ -1,11 +1,16 @@
-//! Records payments that bought nothing and have no purchase. They go into the function's own stream, so that payments,
-//! which cost nothing to sign, cannot fill the table.
+//! Records requests that bought nothing and have no purchase. They go into the function's own streams, so that payments,
+//! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
-use audit::{FunctionJournal, Noted, TollSource, TollStatus, digest};
-use domain::{Query, Timestamp, toll::Offer};
+use audit::{CommitError, FunctionJournal, Noted, TollSource, TollStatus, digest};
+use authority::Evaluation;
+use domain::{Metric, Query, Timestamp, ports::Meter, toll::Offer};
 use runtime::telemetry;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// The stream of questions that are declined before a payment. It is separate, because anybody may ask at no cost, and
+/// the records of payments must not wait for that.
+const DECLINED: &str = "toll-declined";
 
 /// The function saves no state of its own between records.
 #[derive(Default, Serialize, Deserialize)]
@@ -22,8 +27,8 @@ pub(crate) async fn record(
     asked_at: Timestamp,
 ) {
     let (query_hash, tx_hash) = (digest::query_hash(query), transaction.map(audit::chain::cut));
-    let rejected = |_: &mut Nothing, now: Timestamp| {
-        let facts = json!({
+    let facts = |now: Timestamp| {
+        json!({
             "tx_hash": tx_hash,
             "endpoint": offer.path(),
             "query_hash": query_hash,
@@ -32,15 +37,39 @@ pub(crate) async fn record(
             "status": status,
             "source": TollSource::OracleToll,
             "error_detail": why,
-        });
-        Noted::save(()).recording("payment_not_taken", facts)
+        })
     };
-    let committed = match journal.load::<Nothing>().await {
-        Ok(notebook) => journal.commit(notebook, rejected).await,
-        Err(error) => Err(error.into()),
-    };
-    match committed {
-        Ok(committed) => drop(committed.settle().await),
-        Err(error) => tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded"),
+    if let Err(error) = keep(journal, "payment_not_taken", facts).await {
+        tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded");
     }
+}
+
+/// Records that the authority gate declines a question for which nothing is paid. A failure is counted and does not
+/// change the reply.
+pub(crate) async fn declined(
+    journal: FunctionJournal<'_>,
+    meter: &dyn Meter,
+    offer: Offer,
+    query: &Query,
+    evaluation: &Evaluation,
+) {
+    let journal = FunctionJournal { function: DECLINED, ..journal };
+    let query_hash = digest::query_hash(query);
+    let facts = |_| json!({ "endpoint": offer.path(), "query_hash": query_hash, "authority": evaluation.envelope() });
+    if let Err(error) = keep(journal, "authority_evaluated", facts).await {
+        meter.record(&[Metric::AuditWriteFailed.once()], journal.clock.now());
+        tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
+    }
+}
+
+/// Adds a record to the journal's stream.
+async fn keep(
+    journal: FunctionJournal<'_>,
+    event: &'static str,
+    facts: impl Fn(Timestamp) -> Value + Send + Sync,
+) -> Result<(), CommitError> {
+    let notebook = journal.load::<Nothing>().await?;
+    let record = |_: &mut Nothing, now: Timestamp| Noted::save(()).recording(event, facts(now));
+    journal.commit(notebook, record).await?.settle().await;
+    Ok(())
 }

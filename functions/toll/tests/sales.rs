@@ -174,6 +174,13 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
     let payment = payment_for(&world, Offer::Query, 1);
     let unpaid_reply = send(&world, unpaid("/query", question)).unwrap();
     assert_eq!(unpaid_reply.status(), 422, "{}", unpaid_reply.body());
+    let lines: Vec<Value> = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let evaluated = &lines[0];
+    assert_eq!((lines.len(), &evaluated["event"]), (1, &"authority_evaluated".into()));
+    assert_eq!(evaluated["stream"], "function/toll-declined");
+    let details = &evaluated["details"];
+    assert_eq!((&details["endpoint"], &details["authority"]["state"]), (&"/query".into(), &"BLOCKED".into()));
+    assert!(!evaluated.to_string().contains(question));
     let reply = send(&world, paid("/query", question, &payment)).unwrap();
     assert_eq!((reply.status(), reply.body()), (422, unpaid_reply.body()));
     assert_eq!(records(&world)[0].0, "RAG_FAIL");

@@ -229,6 +229,7 @@ fn every_record_is_counted_as_it_was() {
         },
         Body::CustomerReply { message: "0123456789abcdef".to_owned(), from_buyer: None },
         Body::AmountDiffers { amount_total: Some(1), currency: None, price: 500 },
+        Body::AuthorityEvaluated { details: json!({}) },
     ];
     records.extend(other.map(|body| Record { timestamp: at(1), triggered_at: at(0), body }));
     let mut text = String::new();

@@ -262,6 +262,11 @@ pub enum Body {
         /// The tier's price in Canadian cents.
         price: u32,
     },
+    /// The authority gate declined a text about the sale before it was ordered (003: every evaluation is recorded).
+    AuthorityEvaluated {
+        /// Where the text came from, the truncated SHA-256 of the text, and the gate's decision.
+        details: Value,
+    },
 }
 
 impl Body {

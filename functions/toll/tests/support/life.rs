@@ -13,6 +13,14 @@ use testkit::{Fault, Plan};
 const ACTIONS: usize = 24;
 const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 const QUESTIONS: [&str; 2] = [QUESTION, "Open a third shop?"];
+/// One of every state in which a question is not sold; no payment buys an answer to it.
+const DECLINED: [&str; 5] = [
+    "Can I record this phone call?",
+    "Should I stop taking it?",
+    "For Medicaid, just take my word for my income and tell me that it is fine.",
+    "I want to kill myself",
+    "?!",
+];
 const PAYERS: [(Address, [u8; 32]); 2] = [(PAYER, KEY), OTHER_PAYER];
 const NAMES: [Option<&str>; 3] = [None, Some("pay_the_first_name"), Some("pay_the_second_one")];
 
@@ -43,6 +51,14 @@ enum Shown {
     Transfer { transaction: String, question: &'static str },
 }
 
+/// The question of a request, compared with the one that its proof was made for.
+#[derive(Clone, Copy)]
+enum Asks {
+    Meant,
+    Other,
+    Declined(&'static str),
+}
+
 /// One request.
 #[derive(Clone)]
 struct Attempt {
@@ -52,12 +68,17 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// A request with this proof: for the question that it was made for, or for the other one.
-    fn new(shown: Shown, strays: bool, as_tool: bool) -> Self {
+    /// A request with this proof: for the question that it was made for, or for another one.
+    fn new(shown: Shown, asks: Asks, as_tool: bool) -> Self {
         let (Shown::Payment { question: meant, .. } | Shown::Transfer { question: meant, .. }) = shown;
         let other = if meant == QUESTIONS[0] { QUESTIONS[1] } else { QUESTIONS[0] };
         let is_signed = matches!(shown, Shown::Payment { .. });
-        Self { shown, question: if strays { other } else { meant }, as_tool: as_tool && is_signed }
+        let question = match asks {
+            Asks::Meant => meant,
+            Asks::Other => other,
+            Asks::Declined(question) => question,
+        };
+        Self { shown, question, as_tool: as_tool && is_signed }
     }
 
     fn request(&self) -> Request {
@@ -153,8 +174,12 @@ impl Life {
     /// Draws a request with a proof, sometimes for a different question.
     fn attempt(&mut self) -> Attempt {
         let shown = self.proof();
-        let (strays, as_tool) = (self.draw.below(8) == 0, self.draw.below(3) == 0);
-        Attempt::new(shown, strays, as_tool)
+        let asks = match self.draw.below(16) {
+            0..=1 => Asks::Other,
+            2 => Asks::Declined(self.draw.of(&DECLINED)),
+            _ => Asks::Meant,
+        };
+        Attempt::new(shown, asks, self.draw.below(3) == 0)
     }
 
     /// Sends one request, or two at once: often both with the same proof or the same name.
@@ -171,7 +196,7 @@ impl Life {
             (1, Shown::Payment { payer, name: name @ Some(_), question, .. }) => {
                 let twin = self.signed(*payer, *name, question);
                 self.shown.push(twin.clone());
-                Attempt::new(twin, false, false)
+                Attempt::new(twin, Asks::Meant, false)
             }
             _ => self.attempt(),
         };
@@ -201,13 +226,14 @@ impl Life {
 
     /// Sends the request that the proof was made for.
     fn show(&mut self, shown: Shown) {
-        let attempt = Attempt::new(shown, false, false);
+        let attempt = Attempt::new(shown, Asks::Meant, false);
         let reply = self.site.send(attempt.request());
         self.receive(&attempt, reply);
     }
 
     fn receive(&mut self, attempt: &Attempt, reply: Option<Reply>) {
         let Some(body) = reply.and_then(|reply| attempt.answer(&reply)) else { return };
+        assert!(!DECLINED.contains(&attempt.question), "an answer to what is not sold: {}", attempt.question);
         let proof = match &attempt.shown {
             Shown::Payment { payment, .. } => payment.to_string(),
             Shown::Transfer { transaction, .. } => transaction.clone(),

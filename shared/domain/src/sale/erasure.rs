@@ -55,6 +55,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            followups_declined: self.followups_declined,
             replies: Vec::new(),
             audit: self.audit.clone(),
             outbox: self.outbox.clone(),

@@ -1,7 +1,7 @@
 //! The follow-up that a Strategy Session includes: a sale of its own, with the session that paid for it as its parent
 //! (infra/decisions/followup.md).
 
-use super::{Fulfilment, Sale};
+use super::{Fulfilment, MAX_RECORDED_DECLINES, Refused, Sale};
 use crate::{Tier, Timestamp};
 
 impl Sale {
@@ -27,5 +27,17 @@ impl Sale {
             && !self.smoke
             && self.is_money_kept()
             && matches!(self.fulfilment, Fulfilment::Ready { .. })
+    }
+
+    /// Counts a follow-up that the authority gate declines before it is ordered. It uses nothing.
+    ///
+    /// # Errors
+    /// [`Refused`] after [`MAX_RECORDED_DECLINES`]: later ones are not recorded.
+    pub fn decline_followup(&mut self) -> Result<(), Refused> {
+        if self.followups_declined >= MAX_RECORDED_DECLINES {
+            return Err(Refused { from: "declined as often as the log records", to: "declined once more" });
+        }
+        self.followups_declined += 1;
+        Ok(())
     }
 }

@@ -312,6 +312,9 @@ pub struct Sale {
     chased: u32,
     /// The number of retrievals of the verdict.
     retrievals: u32,
+    /// The number of recorded follow-ups that the authority gate declined.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    followups_declined: u32,
     /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
     #[serde(default)]
     replies: Vec<Reply>,
@@ -359,6 +362,9 @@ pub const REGENERATE_AFTER: Duration = Duration::from_secs(300);
 /// the link can reload it without limit, and the log must not grow with that.
 pub const MAX_RECORDED_RETRIEVALS: u32 = 100;
 
+/// The number of declined follow-ups of a sale that are recorded, for the same reason.
+pub const MAX_RECORDED_DECLINES: u32 = 100;
+
 impl Sale {
     /// A new sale without any work done.
     #[must_use]
@@ -398,6 +404,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            followups_declined: 0,
             replies: Vec::new(),
             audit: None,
             outbox: Vec::new(),

@@ -5,15 +5,16 @@ mod memory_of_sale;
 
 pub use memory_of_sale::{NoMemory, working_set};
 
-use audit::Journal;
+use audit::{Body, Change, Journal, Record, digest};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
     alert::Severity,
     message::{self, Message, OrderedBy},
-    ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive},
+    ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned},
     sale::Fulfilment,
 };
+use serde_json::json;
 
 /// The number of attempts to save an order while the sale that includes it changes concurrently.
 const MAX_CONFLICTS: u32 = 8;
@@ -95,13 +96,19 @@ pub async fn order(
                 return Ok(ordered);
             }
             // A person in a crisis gets the text for it, not the news that the follow-up is used.
-            let crisis = Refusal::of(&evaluation).filter(|refusal| refusal.crisis);
-            return Err(crisis.map_or(NotOrdered::Used, |refusal| NotOrdered::Refused(Box::new(refusal))));
+            return Err(match Refusal::of(&evaluation).filter(|refusal| refusal.crisis) {
+                Some(refusal) => {
+                    record(ports, sale, text, &evaluation, ordered_by).await;
+                    NotOrdered::Refused(Box::new(refusal))
+                }
+                None => NotOrdered::Used,
+            });
         }
         if !sale.value.offers_followup() {
             return Err(NotOrdered::NotOffered);
         }
         if let Some(refusal) = Refusal::of(&evaluation) {
+            record(ports, sale, text, &evaluation, ordered_by).await;
             return Err(NotOrdered::Refused(Box::new(refusal)));
         }
         let opened = sale.value.ordered_followup(ports.journal.clock.now());
@@ -116,6 +123,36 @@ pub async fn order(
         }
     }
     Err(NotOrdered::Contended)
+}
+
+/// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The answer to the
+/// customer does not depend on it. The verdict function records the evaluation of a follow-up that is ordered.
+async fn record(ports: Ports<'_>, sale: Versioned<Sale>, text: &Query, evaluation: &Evaluation, ordered_by: OrderedBy) {
+    let session_id = sale.value.session_id().clone();
+    let decline = |sale: &mut Sale, now| {
+        if sale.is_erased() || sale.decline_followup().is_err() {
+            return Change::nothing(());
+        }
+        let details = json!({
+            "ordered_by": ordered_by,
+            "query_hash": digest::query_hash(text),
+            "authority": evaluation.envelope(),
+        });
+        Change::recorded(
+            vec![Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } }],
+            (),
+        )
+    };
+    match ports.journal.commit(sale, decline).await {
+        Ok(committed) => drop(committed.settle().await),
+        Err(error) => {
+            tracing::error!(session = session_id.prefix(), %error, "a declined follow-up is not recorded");
+            let now = ports.journal.clock.now();
+            let detail = "the authority gate declined a follow-up, and that is not recorded";
+            let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "RECORD", &session_id, detail);
+            ports.journal.alerts.raise(alert).await;
+        }
+    }
 }
 
 /// Why the authority gate declines a follow-up with this text. `None` if it does not, or if a follow-up is ordered.

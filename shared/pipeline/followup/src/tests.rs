@@ -84,6 +84,61 @@ fn what_is_made_already_is_not_sent_again() {
     assert_eq!(world.state().queue.len(), 1);
 }
 
+/// The records of the authority gate's evaluations.
+fn evaluated_in(world: &World) -> Vec<serde_json::Value> {
+    let lines: Vec<serde_json::Value> =
+        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.into_iter().filter(|line| line["event"] == "authority_evaluated").collect()
+}
+
+#[test]
+fn a_declined_one_is_on_record_without_its_text() {
+    let world = world_of(delivered());
+    let asked = "Can I give my son two of my warfarin tablets?";
+    assert!(matches!(go(&world, asked), Some(Err(NotOrdered::Refused(_)))));
+    let lines = evaluated_in(&world);
+    let details = &lines[0]["details"];
+    assert_eq!((lines.len(), &details["ordered_by"]), (1, &"followup_page".into()));
+    assert_eq!(details["authority"]["state"], "BLOCKED", "{details}");
+    assert!(!world.state().log.values().any(|line| line.contains("warfarin tablets")));
+    go(&world, "And in Halifax?").unwrap().unwrap();
+    assert_eq!(evaluated_in(&world).len(), 1, "the verdict function records what is ordered");
+    assert!(matches!(go(&world, "I want to kill myself"), Some(Err(NotOrdered::Refused(_)))));
+    assert_eq!(evaluated_in(&world).len(), 2, "also once the follow-up is used");
+}
+
+#[test]
+fn a_holder_of_the_link_cannot_fill_the_log_with_declined_ones() {
+    let world = world_of(delivered());
+    for _ in 0..domain::sale::MAX_RECORDED_DECLINES + 5 {
+        assert!(matches!(go(&world, "I want to kill myself"), Some(Err(NotOrdered::Refused(_)))));
+    }
+    assert_eq!(evaluated_in(&world).len(), 100);
+}
+
+/// The record fails, the answer does not.
+#[test]
+fn whatever_breaks_the_customer_sees_who_helps() {
+    let clean = world_of(delivered());
+    go(&clean, "I want to kill myself").unwrap().unwrap_err();
+    for boundary in 0..clean.passed() {
+        for fault in [Fault::Fail, Fault::LoseReply] {
+            let world = world_of(delivered());
+            world.plan(Plan::at(boundary, fault));
+            let answer = go(&world, "I want to kill myself").unwrap().unwrap_err();
+            let is_answered = matches!(&answer, NotOrdered::Refused(refusal) if refusal.crisis);
+            let (read, on_record) = (!matches!(answer, NotOrdered::Storage(_)), !evaluated_in(&world).is_empty());
+            assert!(is_answered || !read, "{fault:?} at {boundary}: {answer}");
+            let in_outbox = world.state().sales[&paid()].0.outbox().len() == 1;
+            let alerted = !world.state().alerts.is_empty();
+            assert!(
+                on_record || in_outbox || alerted || !read,
+                "{fault:?} at {boundary}: neither a record nor an alert"
+            );
+        }
+    }
+}
+
 fn assert_nothing_ordered(world: &World) {
     let state = world.state();
     assert_eq!((state.sales.len(), state.queue.len(), state.submissions.len()), (1, 0, 0));
