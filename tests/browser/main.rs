@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 
 mod agents;
+mod before_payment;
 mod bridge;
 mod browser;
 mod chat;

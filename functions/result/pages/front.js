@@ -126,15 +126,33 @@
       query.value = "";
       saveDraft();
     }
-    byId("offer").hidden = true;
-    byId("care").hidden = false;
-    byId("care").focus();
+    showStep("care");
   };
-  byId("care-back").addEventListener("click", () => {
-    byId("care").hidden = true;
-    byId("offer").hidden = false;
+  byId("care-back").addEventListener("click", () => backToQuestion());
+
+  // Shows one of the page's steps. Focus goes to the whole step, so that it is read aloud and a second Enter does not
+  // press its first button.
+  const frontTitle = document.title;
+  const showStep = (id) => {
+    for (const step of ["offer", "care", "with-notice"]) byId(step).hidden = step !== id;
+    document.title = id === "offer" ? frontTitle : byId(`${id}-title`).textContent;
+    scrollTo(0, 0);
+    if (id !== "offer") byId(id).focus();
+  };
+  const backToQuestion = () => {
+    showStep("offer");
     query.focus();
-  });
+  };
+
+  // ---- what is sold with a notice: the customer reads it before the payment ----
+
+  const showNotice = (notice, address) => {
+    byId("notice-text").textContent = notice;
+    byId("notice-continue").href = address;
+    setBusy(false);
+    showStep("with-notice");
+  };
+  byId("notice-back").addEventListener("click", () => backToQuestion());
 
   // ---- to the payment page ----
 
@@ -164,7 +182,9 @@
     const reply = await response.json();
     if (response.ok) {
       saveDraft();
-      location.assign(paymentUrl(reply.url));
+      const address = paymentUrl(reply.url);
+      if (typeof reply.notice === "string") return showNotice(reply.notice, address);
+      location.assign(address);
       return;
     }
     setBusy(false);
@@ -204,7 +224,10 @@
     saveDraft();
   });
   // The browser's Back button may bring the page back as it was left: waiting.
-  addEventListener("pageshow", () => setBusy(false));
+  addEventListener("pageshow", () => {
+    setBusy(false);
+    if (!byId("with-notice").hidden) showStep("offer");
+  });
 
   const parameters = new URLSearchParams(location.search);
   const draftTier = restoreDraft();

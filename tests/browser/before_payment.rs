@@ -1,0 +1,133 @@
+//! What the front page does with a question that is not sold, or sold with a notice: nothing is charged before the
+//! customer has seen it.
+
+use crate::browser::Browser;
+use serde_json::json;
+
+/// Asks a question on the front page.
+async fn ask(browser: &Browser, question: &str) {
+    browser.visit("/").await;
+    browser.type_into("#query", question).await;
+    browser.click("#submit").await;
+}
+
+/// Gives the browser a language. Its region selects the country of the resources.
+async fn speak(browser: &Browser, language: &str) {
+    let script = format!("Object.defineProperty(navigator, 'language', {{ get: () => '{language}' }});");
+    browser.before_every_page(&script).await;
+}
+
+/// Checks that the page is accessible in both viewports, and stores screenshots.
+async fn look(browser: &Browser, name: &str) {
+    assert_eq!(browser.problems().await, json!([]), "{name}");
+    browser.look(name).await;
+}
+
+/// The draft that the browser keeps for the way to the payment page and back.
+async fn draft(browser: &Browser) -> String {
+    let draft = browser.run("return JSON.parse(sessionStorage.getItem('oracle.draft') ?? '{}').query ?? ''").await;
+    draft.as_str().unwrap_or_default().to_owned()
+}
+
+/// The visible text of the page in lower case.
+async fn shown(browser: &Browser) -> String {
+    browser.run("return document.body.innerText").await.as_str().unwrap_or_default().to_lowercase()
+}
+
+#[tokio::test]
+async fn a_blocked_question_shows_who_helps_and_keeps_the_question() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
+    let question = "Can I give my son two of my warfarin tablets?";
+    ask(&browser, question).await;
+    browser.see("#care").await;
+    assert!(browser.text("#care-text").await.contains("nothing was charged"));
+    assert!(browser.text("#care-resources").await.contains("1-844-POISON-X"));
+    assert!(!browser.text("#care-actions").await.is_empty());
+    assert!(!browser.sees("#offer").await);
+    assert_eq!(
+        browser.run("return [document.activeElement.id, document.title]").await,
+        json!(["care", "Please talk to somebody"])
+    );
+    look(&browser, "care-blocked").await;
+    browser.click("#care-back").await;
+    assert_eq!(browser.run("return document.getElementById('query').value").await, question);
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_crisis_shows_the_resources_without_a_word_of_a_sale_and_forgets_the_text() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
+    ask(&browser, "I want to kill myself").await;
+    browser.see("#care").await;
+    let resources = browser.text("#care-resources").await;
+    assert!(resources.contains("9-8-8") && resources.contains("911"), "{resources}");
+    assert!(!browser.sees("#care-actions").await);
+    let page = shown(&browser).await;
+    for word in ["verdict", "$", "payment", "charged", "quick take", "strategy", "refund", "buy"] {
+        assert!(!page.contains(word), "{word}: {page}");
+    }
+    assert!(!page.contains("kill"), "the text is not repeated: {page}");
+    assert_eq!(draft(&browser).await, "");
+    look(&browser, "care-crisis").await;
+    browser.visit("/").await;
+    assert_eq!(browser.run("return document.getElementById('query').value").await, "");
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn the_browsers_language_selects_the_country_of_the_resources() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-US").await;
+    ask(&browser, "I want to kill myself").await;
+    let resources = browser.text("#care-resources").await;
+    assert!(resources.contains("988 Suicide & Crisis Lifeline") && !resources.contains("9-8-8"), "{resources}");
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again() {
+    let browser = Browser::open().await;
+    let question = "Can I record this phone call?";
+    ask(&browser, question).await;
+    let missing = browser.text("#query-missing").await;
+    assert!(missing.contains("law should apply?"), "a question in plain words: {missing}");
+    assert!(browser.text("#query-error").await.contains("Nothing was charged"));
+    assert_eq!(
+        browser.run("return [document.activeElement.id, document.getElementById('query').value]").await,
+        json!(["query", question])
+    );
+    assert_eq!(draft(&browser).await, question);
+    look(&browser, "front-missing").await;
+    browser.type_into("#query", " We are both in Ontario, Canada.").await;
+    assert!(!browser.sees("#query-missing").await, "the list is of the earlier text");
+    browser.click("#submit").await;
+    browser.see("#with-notice").await;
+    assert!(browser.text("#notice-text").await.contains("not legal advice"));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_notice_is_shown_before_the_payment_and_costs_one_click() {
+    let browser = Browser::open().await;
+    ask(&browser, "What does 'force majeure' mean?").await;
+    browser.see("#with-notice").await;
+    assert!(browser.text("#notice-text").await.contains("not legal advice"));
+    assert!(browser.address().await.starts_with(&browser.stack.site), "the payment page is not opened yet");
+    look(&browser, "notice").await;
+    browser.click("#notice-back").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "query");
+    browser.click("#submit").await;
+    browser.see("#with-notice").await;
+    // The keyboard reaches the button with one Tab.
+    browser.press("\u{e004}").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "notice-continue");
+    browser.press("\u{e007}").await;
+    browser.arrive(&browser.stack.sandbox).await;
+    browser.see("#pay").await;
+    browser.run("history.back(); return null").await;
+    browser.see("#offer").await;
+    assert!(!browser.sees("#with-notice").await);
+    browser.close().await;
+}
