@@ -17,6 +17,7 @@ mod lost_verdict;
 mod mail_retry;
 mod model_replies;
 mod money;
+mod narrative;
 mod operators;
 mod retry;
 mod sales;

@@ -1,0 +1,91 @@
+//! Narrative answers: the prompt carries the grammar, and a reply that breaks it is regenerated once, then held.
+
+use crate::simulator::{ADDRESS, Simulator, body, paid_session, quick};
+use domain::{
+    ports::{ModelError, ModelReply},
+    sale::Fulfilment,
+};
+
+const QUESTION: &str = "What does 'force majeure' mean?";
+
+type Answer = Result<ModelReply, ModelError>;
+
+fn says(text: &str) -> Answer {
+    let text = quick("GREEN", text);
+    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+}
+
+fn good() -> Answer {
+    says("The term names an event that no one could prevent.")
+}
+
+/// A reply with a phrase that the grammar of the question's domain forbids.
+fn breaking() -> Answer {
+    let evaluation = authority::evaluate(QUESTION, None);
+    assert_eq!(evaluation.state(), authority::State::NarrativeOnly);
+    says(&format!("As counsel would say: {} to sign.", evaluation.forbidden_phrases()[0]))
+}
+
+fn down() -> Answer {
+    Err(ModelError::Unavailable(503))
+}
+
+/// The sale of a narrative question after its order was handled once, and the number of model calls.
+fn sold(answers: impl IntoIterator<Item = Answer>) -> (Simulator, usize) {
+    let mut session = paid_session("cs_test_narrative_sale_1", "quick", Some(ADDRESS));
+    session.idea = Some(QUESTION.to_owned());
+    let mut sim = Simulator::with_session(session);
+    sim.world.state().answers = answers.into_iter().collect();
+    sim.stripe_delivers();
+    sim.step();
+    let calls = sim.world.state().prompts.len();
+    (sim, calls)
+}
+
+fn assert_held(mut sim: Simulator, what: &str) {
+    sim.drain();
+    let page = sim.page().unwrap();
+    assert_eq!((page.status(), &body(&page)["status"]), (202, &"in_review".into()), "{what}");
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::InReview { .. }), "{what}");
+    let state = sim.world.state();
+    assert!(state.cache.is_empty() && state.archive.is_empty() && state.sent.is_empty(), "{what}");
+    assert_eq!(state.quarantine.len(), 1, "{what}: an operator can read it");
+}
+
+#[test]
+fn a_reply_that_breaks_the_grammar_is_made_once_more() {
+    let (mut sim, calls) = sold([breaking(), good()]);
+    assert_eq!(calls, 2);
+    sim.drain();
+    let page = sim.page().unwrap();
+    assert_eq!((page.status(), sim.world.state().sent.len()), (200, 1));
+    let notice = authority::evaluate(QUESTION, None).notice().unwrap();
+    assert_eq!(body(&page)["notice"], notice);
+    assert!(sim.world.state().sent[0].1.body.contains(notice));
+}
+
+#[test]
+fn a_second_one_is_held() {
+    let (sim, calls) = sold([breaking(), breaking(), good()]);
+    assert_eq!(calls, 2);
+    assert_held(sim, "two replies");
+}
+
+/// The attempts of a call are limited, so there may be none left for the regeneration.
+#[test]
+fn one_that_used_all_attempts_is_held_and_never_delivered_unchecked() {
+    let (sim, calls) = sold([down(), down(), breaking(), good()]);
+    assert_eq!(calls, 3);
+    assert_held(sim, "the last attempt");
+}
+
+#[test]
+fn a_regeneration_that_fails_delivers_nothing() {
+    for answers in [vec![breaking(), down(), down()], vec![down(), breaking(), down()]] {
+        let (sim, calls) = sold(answers);
+        assert_eq!(calls, 3);
+        assert_eq!(sim.page().unwrap().status(), 202);
+        let state = sim.world.state();
+        assert!(state.cache.is_empty() && state.sent.is_empty() && state.drafts.is_empty());
+    }
+}
