@@ -2,14 +2,15 @@
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
     stack::Deployed,
 };
 use audit::ChatJournal;
 use clap::Args;
 use domain::{
     EmailAddress, Operator, Secret,
-    chat::{SubscriberId, SubscriberKey},
-    ports::SecretSource,
+    chat::{Account, SubscriberId, SubscriberKey},
+    ports::{SecretSource, Versioned},
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -31,10 +32,13 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
         return Err(CommandError::Usage("an erasure needs --reason".to_owned()));
     }
     let id = customer(&deployed, &arguments.customer)?;
+    let account = wait(found(deployed.chat_journal(), &id))?;
+    let observed = observed(&account);
     if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
-    let begun = wait(begin(deployed.chat_journal(), &id, &operator))?;
+    wait(observed.record(&deployed, &operator, "memory erase"))?;
+    let begun = wait(begin(deployed.chat_journal(), account, &operator))?;
     if arguments.target.json {
         writeln!(output, "{begun}")?;
     } else {
@@ -68,11 +72,31 @@ fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError
     Ok(SubscriberId::of(&key, &address))
 }
 
-async fn begin(journal: ChatJournal<'_>, id: &SubscriberId, operator: &Operator) -> Result<Value, CommandError> {
+/// The account whose memory is to be erased.
+async fn found(journal: ChatJournal<'_>, id: &SubscriberId) -> Result<Versioned<Account>, CommandError> {
     let account = journal.load(id).await.map_err(|error| CommandError::failed("the account cannot be read", error))?;
     if account.version == 0 {
         return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
     }
+    Ok(account)
+}
+
+/// What the erasure is bound to: the account as it is before the command proposes anything.
+fn observed(account: &Versioned<Account>) -> Observed<'static> {
+    let Versioned { value, version } = account;
+    Observed {
+        store: "accounts",
+        rules: &["saved on condition of its version", "an erasure that has begun ends"],
+        items: vec![json!({ "subscriber": value.id(), "version": version, "account": value })],
+    }
+}
+
+async fn begin(
+    journal: ChatJournal<'_>,
+    account: Versioned<Account>,
+    operator: &Operator,
+) -> Result<Value, CommandError> {
+    let id = account.value.id().clone();
     let begun = forgetting::begin(journal, account, Some(operator)).await;
     let (account, began) = begun.map_err(|error| CommandError::failed("the erasure may not have begun", error))?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
@@ -95,14 +119,18 @@ mod tests {
         assert_eq!(named("someone@googlemail.com", &document).unwrap(), id);
         assert!(matches!(named("someone", &document), Err(CommandError::Usage(_))));
         let operator = Operator::parse("dana", Some("asked for by letter")).unwrap();
-        let refused = live(begin(journal, &id, &operator)).unwrap();
+        let refused = live(found(journal, &id)).unwrap();
         assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
 
         let account = Account::new(id.clone());
         live(journal.store.save(&account, 0)).unwrap().unwrap();
-        let begun = live(begin(journal, &id, &operator)).unwrap().unwrap();
+        let account = || live(found(journal, &id)).unwrap().unwrap();
+        let bind = || observed(&account()).bind().unwrap();
+        let before = bind();
+        let begun = live(begin(journal, account(), &operator)).unwrap().unwrap();
         assert_eq!((&begun["began"], &begun["ends_after"]), (&json!(true), &json!("2027-01-15T08:02:00.000Z")));
-        assert_eq!(live(begin(journal, &id, &operator)).unwrap().unwrap()["began"], false);
+        assert_ne!(bind(), before, "the evidence is of the account as it was");
+        assert_eq!(live(begin(journal, account(), &operator)).unwrap().unwrap()["began"], false);
         assert!(world.state().log.values().any(|line| line.contains("asked for by letter")));
         world.advance(Duration::from_secs(120));
         let bridges = audit::BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world };
