@@ -86,6 +86,8 @@ pub(crate) struct Customer {
     pub(crate) question: String,
     /// Whether the authority gate lets the question be sold.
     pub(crate) is_sold: bool,
+    /// Whether the question is one of [`GOVERNED`].
+    pub(crate) is_governed: bool,
     /// The session, once there is one.
     pub(crate) session: Option<SessionId>,
     pub(crate) paid_at: Option<i64>,
@@ -109,8 +111,9 @@ pub(crate) struct Customer {
     pub(crate) follow_up: Option<FollowUp>,
 }
 
-/// Questions of every state of the authority gate that a text of a customer's can end in, locked ones among them.
-pub(crate) const GOVERNED: [&str; 8] = [
+/// Questions of every state of the authority gate that a text of a customer's can end in, locked ones among them. The
+/// last one is a text without a question.
+pub(crate) const GOVERNED: [&str; 9] = [
     "I want to kill myself. Should I tell my sister?",
     "What does 'force majeure' mean?",
     "Can I record this phone call?",
@@ -119,11 +122,31 @@ pub(crate) const GOVERNED: [&str; 8] = [
     "Should I stop taking it?",
     "My stepdad touches me at night. Should I tell my mom?",
     "Should I buy Bitcoin with my savings?",
+    NO_QUESTION,
 ];
 
-/// Every ninth customer asks one of them.
-fn governed(number: usize) -> Option<&'static str> {
-    (number % 9 == 4).then(|| GOVERNED[number / 9 % GOVERNED.len()])
+const NO_QUESTION: &str = "?!";
+
+/// The text of a customer with a governed question. No two customers have the same one.
+pub(crate) fn governed(question: &str, asked: &str, number: usize) -> String {
+    match question {
+        NO_QUESTION => NO_QUESTION.repeat(asked.len() + number),
+        _ => format!("{question} ({asked} about shop number {number}.)"),
+    }
+}
+
+/// Lets one of nine customers ask a governed question, half of them by a Payment Link: the gate sees theirs after the
+/// payment only.
+pub(crate) fn ask_governed(customers: &mut [Customer], random: &mut Random) {
+    for customer in customers {
+        let (asks, by_link) = (random.chance(110), random.chance(500));
+        let Some(question) = random.pick(&GOVERNED).filter(|_| asks) else { continue };
+        customer.question = governed(question, "Asked", customer.number);
+        customer.is_sold = authority::evaluate(&customer.question, None).state().is_sold();
+        customer.by_link = by_link;
+        customer.unusable &= by_link;
+        customer.is_governed = true;
+    }
 }
 
 impl Customer {
@@ -136,10 +159,9 @@ impl Customer {
         };
         let by_link = random.chance(200);
         let blocked = random.chance(60);
-        let question = match governed(number) {
-            Some(question) => format!("{question} (Asked about shop number {number}.)"),
-            None if blocked => format!("Is the {HELD_TERM} a sound basis for shop number {number}?"),
-            None => format!("Should I open shop number {number} next spring?"),
+        let question = match blocked {
+            true => format!("Is the {HELD_TERM} a sound basis for shop number {number}?"),
+            false => format!("Should I open shop number {number} next spring?"),
         };
         Self {
             number,
@@ -150,6 +172,7 @@ impl Customer {
             unusable: by_link && random.chance(350),
             has_address: !random.chance(60),
             is_sold: authority::evaluate(&question, None).state().is_sold(),
+            is_governed: false,
             question,
             session: None,
             paid_at: None,
@@ -177,6 +200,7 @@ impl Customer {
             has_address: true,
             question: format!("Should I open shop number {number} next spring?"),
             is_sold: true,
+            is_governed: false,
             session: None,
             paid_at: None,
             mishap: None,
@@ -407,4 +431,31 @@ fn verdict(tier: Tier, summary: &str) -> String {
         });
     }
     verdict.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use authority::State;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_governed_questions_end_in_every_state_that_has_a_rule() {
+        let states = |asked, number| {
+            GOVERNED.map(|question| authority::evaluate(&governed(question, asked, number), None).state())
+        };
+        let all = [
+            State::NarrativeOnly,
+            State::RequiresSpecification,
+            State::AmbiguousMapping,
+            State::RequiresOracleVerification,
+            State::Blocked,
+            State::Unresolvable,
+        ];
+        for number in 0..8 {
+            for asked in ["Asked", "Asked again"] {
+                assert_eq!(BTreeSet::from(states(asked, number)), BTreeSet::from(all), "{asked} {number}");
+            }
+        }
+    }
 }

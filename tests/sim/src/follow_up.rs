@@ -2,7 +2,7 @@
 //! [`Customer`] for it, who neither comes nor pays.
 
 use crate::{
-    cast::{Answer, Customer, GOVERNED, HELD_TERM, Payment},
+    cast::{Answer, Customer, GOVERNED, HELD_TERM, Payment, governed},
     random::Random,
 };
 use domain::Tier;
@@ -89,10 +89,7 @@ pub(crate) fn draw(customers: &[Customer], random: &mut Random) -> Vec<Customer>
         };
         let first = match random.below(100) {
             0..=7 => format!("Does the {HELD_TERM} say so of shop number {} too?", buyer.number),
-            8..=19 => {
-                let governed = random.pick(&GOVERNED).unwrap_or_default();
-                format!("{governed} (Asked again about shop number {}.)", buyer.number)
-            }
+            8..=19 => governed(random.pick(&GOVERNED).unwrap_or_default(), "Asked again", buyer.number),
             _ => format!("And if shop number {} opens in autumn instead?", buyer.number),
         };
         let answer = Answer::draw(random);

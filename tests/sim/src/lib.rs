@@ -66,6 +66,7 @@ pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report 
     for customer in customers.iter_mut().filter(|customer| customer.afterwards != Afterwards::Stays) {
         customer.payment_events_lost = lost.chance(150);
     }
+    cast::ask_governed(&mut customers, &mut Random::new(seed, 6));
     customers.extend(follow_up::draw(&customers, &mut Random::new(seed, 3)));
     let world = World::at(start());
     let deployment = deploy(&world, defect);

@@ -110,6 +110,14 @@ impl<'h> Simulator<'h> {
                 *self.tally.ends.entry(end).or_default() += 1;
             }
         }
+        for customer in self.customers.iter().filter(|it| it.is_governed && it.follow_up.is_none()) {
+            let state = authority::evaluate(&customer.question, None).state().as_str();
+            match customer.by_link {
+                false => self.tally.count_governed(state, "on the site"),
+                true if customer.paid_at.is_some() => self.tally.count_governed(state, "by a Payment Link"),
+                true => {}
+            }
+        }
         self.tally.sales = self.customers.len() as u64;
         Outlook { result, tally: self.tally, trace: self.trace.unwrap_or_default() }
     }

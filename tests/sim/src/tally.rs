@@ -18,6 +18,8 @@ pub struct Tally {
     pub faults: BTreeMap<&'static str, u64>,
     /// Follow-ups and messages in the inbox, by what happened.
     pub follow_ups: BTreeMap<&'static str, u64>,
+    /// Governed questions by their state at the authority gate, on the site and by a paid Payment Link.
+    pub governed: BTreeMap<(&'static str, &'static str), u64>,
     /// Invocations, by what started them.
     pub invocations: BTreeMap<&'static str, u64>,
 }
@@ -31,6 +33,10 @@ impl Tally {
         *self.follow_ups.entry(what).or_default() += 1;
     }
 
+    pub(crate) fn count_governed(&mut self, state: &'static str, way: &'static str) {
+        *self.governed.entry((state, way)).or_default() += 1;
+    }
+
     /// Adds what another run did.
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
@@ -39,6 +45,7 @@ impl Tally {
         sum(&mut self.boundaries, &other.boundaries);
         sum(&mut self.faults, &other.faults);
         sum(&mut self.follow_ups, &other.follow_ups);
+        sum(&mut self.governed, &other.governed);
         sum(&mut self.invocations, &other.invocations);
     }
 }
@@ -55,6 +62,10 @@ impl std::fmt::Display for Tally {
         writeln!(f, "\nends:")?;
         for (end, number) in &self.ends {
             writeln!(f, "  {number:>9} {end:?}")?;
+        }
+        writeln!(f, "\ngoverned questions:")?;
+        for ((state, way), number) in &self.governed {
+            writeln!(f, "  {number:>9} {state} {way}")?;
         }
         for (title, numbers) in [
             ("faults", &self.faults),

@@ -23,6 +23,10 @@ fn no_promise_is_broken_in_a_thousand_worlds() {
     println!("{tally}");
     assert!(tally.sales > 4000 && tally.faults.values().sum::<u64>() > 10_000, "{tally}");
     assert!(tally.faults.len() >= 17, "every kind of fault struck: {tally}");
+    for way in ["on the site", "by a Payment Link"] {
+        let states = tally.governed.iter().filter(|((_, of), times)| *of == way && **times > 5).count();
+        assert_eq!(states, 6, "questions of every state {way}: {tally}");
+    }
     for what in ["ordered on the page", "ordered by a reply"] {
         assert!(tally.follow_ups.get(what).is_some_and(|times| *times > 100), "{what}: {tally}");
     }
