@@ -452,3 +452,26 @@ fn an_ordinary_sense_reaches_over_a_line_break_and_not_over_a_paragraph() {
         assert_ne!(check(caught).outcome, Outcome::Pass, "{caught}");
     }
 }
+
+/// What the folds for disguises must leave alone.
+#[test]
+fn what_only_looks_like_a_disguise_passes() {
+    for passes in [
+        "Sales fell to 10.4 million.",
+        "It costs €0,042 per unit.",
+        "The invoice says 1.097,4 and 240.0.",
+        "10(-4) is -40.",
+        "Economists of MMT disagree.",
+        "The arts a town pays for.",
+        "Run it with -gamma 1.5 and --gamma=2.",
+        "sorted(key=lambda c: c.name)",
+        "When 'hls' off and 'ai' on, it works.",
+        "The zone is C.0.D.E.8.B.D.0.1.0.0.2.ip6.arpa.",
+        "The tail is \\(\\alpha\\), as usual.",
+        "ΑA,ΒB,ΨC,ΔD,ΕE,ΦF,ΓG,ΗH,ΙI,ΞJ,ΚK,ΛL,ΜM,ΝN,ΟO,ΠP,ΡR,ΣS,ΤT",
+        "Buy ten four-packs of water.",
+        "Press <C-L>x to go on.",
+    ] {
+        assert_eq!(check(passes).hits, vec![], "{passes}");
+    }
+}

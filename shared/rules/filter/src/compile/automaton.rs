@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::compile::list::ListError;
-use crate::engine::lists::{Class, Matching, Pattern, Symbols, Term, kind};
+use crate::engine::lists::{Class, Direction, Matching, Pattern, Symbols, Term, kind};
 use crate::engine::nfa::ends_before;
 use crate::engine::tables::COMPLETE;
 
@@ -35,7 +35,9 @@ fn step(positions: &[Position], class: &Class, terms: &[Term], patterns: &[Patte
         for (number, pattern) in patterns.iter().enumerate() {
             // The first symbol alone finds a term that begins with a symbol.
             let symbolic = terms[pattern.term as usize].matching.is_symbolic();
-            if !symbolic && class.reads_as(pattern.elements[0].symbol) {
+            // A letter upside down stops the sieve, so that the exact matcher looks.
+            let upside_down = pattern.direction == Direction::UpsideDown;
+            if !symbolic && !upside_down && pattern.reads(0, class) {
                 next.push((number as u16, 1));
             }
         }
@@ -43,16 +45,16 @@ fn step(positions: &[Position], class: &Class, terms: &[Term], patterns: &[Patte
     for &(number, found) in positions.iter().filter(|position| **position != EDGE) {
         let pattern = &patterns[number as usize];
         let found_at = found as usize;
-        if let Some(element) = pattern.elements.get(found_at) {
-            if class.reads_as(element.symbol) {
+        if found_at < pattern.elements.len() {
+            if pattern.reads(found_at, class) {
                 next.push((number, found + 1));
             }
-            if class.is(kind::SEPARATOR) {
+            if class.is(kind::SEPARATOR) && pattern.may_be_apart(found_at) {
                 next.push((number, found));
             }
         }
-        let is_word = terms[pattern.term as usize].matching == Matching::Word;
-        if is_word && class.reads_as(pattern.elements[found_at - 1].symbol) {
+        let repeats = terms[pattern.term as usize].matching == Matching::Word && !pattern.is_turned();
+        if repeats && class.reads_as(pattern.elements[found_at - 1].symbol) {
             next.push((number, found));
         }
     }

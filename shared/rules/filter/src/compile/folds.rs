@@ -150,6 +150,9 @@ fn class_of(letters: &str, c: char, private: &Private) -> Class {
     if matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}') {
         kinds |= kind::GREEK;
     }
+    if private.turned.contains(&c) {
+        kinds |= kind::TURNED;
+    }
     let symbols = readings(letters, private) | special_of(c, private);
     Class { symbols, primary, kind: kinds }
 }

@@ -1,6 +1,6 @@
 //! Reads the private tables of characters that look alike (`data/lookalikes.toml`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 
@@ -34,6 +34,7 @@ struct Run {
 #[serde(deny_unknown_fields)]
 struct Lookalikes {
     in_order: Vec<InOrder>,
+    turned: Vec<InOrder>,
     any_of: Vec<Pairs>,
     letters: Vec<Pairs>,
     symbols: Vec<Pairs>,
@@ -49,6 +50,7 @@ pub(crate) struct Private {
     pub(crate) symbols: HashMap<char, char>,
     pub(crate) leet: HashMap<char, String>,
     pub(crate) punctuation: HashMap<char, char>,
+    pub(crate) turned: HashSet<char>,
     pub(crate) special: HashMap<char, u8>,
 }
 
@@ -66,7 +68,7 @@ impl Private {
     pub(crate) fn parse(text: &str, special: HashMap<char, u8>) -> Result<Self, String> {
         let raw: Lookalikes = toml::from_str(text).map_err(|e| format!("lookalikes: {e}"))?;
         let mut letters = HashMap::new();
-        for list in &raw.in_order {
+        for list in raw.in_order.iter().chain(&raw.turned) {
             if list.from.chars().count() != list.to.chars().count() {
                 return Err(format!("lookalikes: {:?} and {:?} differ in length", list.from, list.to));
             }
@@ -92,6 +94,7 @@ impl Private {
             symbols: chars(&raw.symbols)?,
             leet: texts(&raw.leet)?,
             punctuation: chars(&raw.punctuation)?,
+            turned: raw.turned.iter().flat_map(|list| list.from.chars()).collect(),
             special,
         })
     }

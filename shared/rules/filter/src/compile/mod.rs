@@ -7,7 +7,7 @@ pub(crate) mod lookalikes;
 pub(crate) mod validate;
 
 use crate::compile::list::{BlockList, ListError, ListedTerm};
-use crate::engine::lists::{Element, FIRST_SPECIAL, Lists, Matching, Pattern, ascii_symbol};
+use crate::engine::lists::{Direction, Element, FIRST_SPECIAL, Lists, Matching, Pattern, ascii_symbol};
 use crate::engine::nfa::Nfa;
 use crate::engine::tables::Tables;
 
@@ -21,6 +21,12 @@ pub(crate) enum CompileError {
     #[error("entities: line {0} is not a name and a code point")]
     Entities(usize),
 }
+
+/// The most words of 64 positions that the exact matcher keeps track of.
+const MOST_WORDS: usize = u128::BITS as usize;
+
+/// The fewest letters of a term that is also looked for backwards.
+const SHORTEST_TURNED: usize = 4;
 
 /// Compiles the three data files. `hash` identifies the bytes of the block list.
 pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: &str) -> Result<Tables, CompileError> {
@@ -45,8 +51,8 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
         entities: parse_entities(entities)?,
     };
     let words = Nfa::new(&lists).words;
-    if words > 64 {
-        return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: 64 }.into());
+    if words > MOST_WORDS {
+        return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: MOST_WORDS }.into());
     }
     Ok(Tables::new(lists, folds.pages, folds.folds, sieve.transitions))
 }
@@ -73,7 +79,7 @@ fn spellings(listed: &ListedTerm, term: u16, special: &[char]) -> Result<Vec<Pat
         if elements.len() > 40 {
             return Err(ListError::TooLarge { what: format!("{} letters for {text:?}", elements.len()), limit: 40 });
         }
-        patterns.push(Pattern { term, elements, disguise: false, plural: false });
+        patterns.push(Pattern { term, elements, disguise: false, plural: false, direction: Direction::Forwards });
     }
     if listed.plural {
         let mut plural = patterns[0].clone();
@@ -88,7 +94,46 @@ fn spellings(listed: &ListedTerm, term: u16, special: &[char]) -> Result<Vec<Pat
             patterns.push(pattern);
         }
     }
+    let turned = turned(&patterns[0], listed.term.matching);
+    patterns.extend(turned.unwrap_or_default());
     Ok(patterns)
+}
+
+/// The spelling read from its end, and the same upside down, where capitals ("M" as "W") and small letters ("n" as "u")
+/// are shown as others.
+/// `None` for short terms and numbers, which are other words and numbers then ("TMM" and "MMT", "0.042" and "240.0").
+fn turned(pattern: &Pattern, matching: Matching) -> Option<Vec<Pattern>> {
+    let letters = pattern.elements.iter().filter(|element| element.symbol < 26).count();
+    let digits = pattern.elements.iter().filter(|element| element.is_digit()).count();
+    if matching != Matching::Word || letters < SHORTEST_TURNED || digits * 2 > letters {
+        return None;
+    }
+    let mut gap = String::new();
+    let mut elements = Vec::new();
+    for element in pattern.elements.iter().rev() {
+        elements.push(Element { gap: std::mem::replace(&mut gap, element.gap.clone()), ..element.clone() });
+    }
+    let backwards = Pattern { elements, direction: Direction::Backwards, ..pattern.clone() };
+    let mut patterns = vec![backwards];
+    for (letters, shown) in [("mw", "wm"), ("nubqdpmw", "unqbpdwm")] {
+        let upside_down = with_letters(&patterns[0], letters, shown)?;
+        if patterns.iter().all(|known| known.elements != upside_down.elements) {
+            patterns.push(upside_down);
+        }
+    }
+    Some(patterns)
+}
+
+/// The same spelling with letters that are shown as others.
+fn with_letters(pattern: &Pattern, letters: &str, shown: &str) -> Option<Pattern> {
+    let mut pattern = Pattern { direction: Direction::UpsideDown, ..pattern.clone() };
+    for element in &mut pattern.elements {
+        let at = letters.find(element.written.to_ascii_lowercase());
+        if let Some(letter) = at.and_then(|at| shown[at..].chars().next()) {
+            (element.written, element.symbol) = (letter, ascii_symbol(letter)?);
+        }
+    }
+    Some(pattern)
 }
 
 /// The letters, digits and symbols of a term, each with the separators before it.
@@ -131,7 +176,7 @@ fn in_pairs(pattern: &Pattern, pairs: &[(char, [char; 2])]) -> Option<Pattern> {
         }
     }
     let longer = elements.len() > pattern.elements.len();
-    longer.then_some(Pattern { term: pattern.term, elements, disguise: true, plural: pattern.plural })
+    longer.then_some(Pattern { elements, disguise: true, ..pattern.clone() })
 }
 
 fn parse_entities(text: &str) -> Result<Vec<(String, char)>, CompileError> {

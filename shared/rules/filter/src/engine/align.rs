@@ -10,7 +10,7 @@ use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
 /// The most separators between two letters of one term.
-const WIDEST_GAP: usize = 10;
+const WIDEST_GAP: usize = 12;
 
 /// The most units that one occurrence may cover.
 pub(crate) const LONGEST: usize = 200;
@@ -178,7 +178,7 @@ impl<'t> Aligner<'t> {
             while remaining != 0 {
                 let k = remaining.trailing_zeros() as usize;
                 remaining &= remaining - 1;
-                if k > 0 && class.reads_as(pattern.elements[k - 1].symbol) {
+                if k > 0 && pattern.reads(k - 1, class) {
                     now |= 1 << (k - 1);
                     moved = true;
                 }

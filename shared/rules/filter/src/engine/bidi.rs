@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Shows the following text from right to left, up to [`POP`] or the end of the paragraph.
+/// Shows the following text from right to left, up to [`POP`] or the end of the paragraph. A line break ends no paragraph
+/// of HTML.
 pub(crate) const OVERRIDE: char = '\u{202e}';
 const POP: char = '\u{202c}';
 
@@ -14,7 +15,9 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     let mut at = 0;
     while let Some(found) = text[at..].find(OVERRIDE) {
         let start = at + found + OVERRIDE.len_utf8();
-        let end = text[start..].find([POP, OVERRIDE, '\n']).map_or(text.len(), |length| start + length);
+        let rest = &text[start..];
+        let length = rest.find([POP, OVERRIDE]).unwrap_or(rest.len());
+        let end = start + rest[..length].find("\n\n").unwrap_or(length);
         shown.push_str(&text[at..start]);
         shown.extend(text[start..end].chars().rev());
         if start < end {
@@ -26,11 +29,11 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     (!turned.is_empty()).then_some((shown, turned))
 }
 
-/// Whether the text has escapes and either contains [`OVERRIDE`] or may decode to it. May return true without cause.
+/// Whether the text has escapes or markup and either contains [`OVERRIDE`] or may decode to it. May return true without cause.
 /// Returns false wrongly only when the number of the escape is itself written with escapes.
 pub(crate) fn may_turn_after_decoding(text: &str) -> bool {
     const SIGNS: [&str; 5] = ["202e", "8238", "80ae", "80%ae", "80=ae"];
-    let has_escapes = text.bytes().any(|byte| matches!(byte, b'&' | b'%' | b'=' | b'\\'));
+    let has_escapes = text.bytes().any(|byte| matches!(byte, b'&' | b'%' | b'=' | b'\\' | b'<'));
     let is_written = || {
         let lower = text.to_ascii_lowercase();
         SIGNS.iter().any(|sign| lower.contains(sign))
@@ -55,8 +58,8 @@ mod tests {
 
     #[test]
     fn turned_bytes_keep_their_place() {
-        let (shown, turned) = as_shown("Ask \u{202e}SUÖN\u{202c} now, \u{202e}ba\nc").unwrap();
-        assert_eq!(shown, "Ask \u{202e}NÖUS\u{202c} now, \u{202e}ab\nc");
+        let (shown, turned) = as_shown("Ask \u{202e}SUÖN\u{202c} now, \u{202e}ba\n\nc").unwrap();
+        assert_eq!(shown, "Ask \u{202e}NÖUS\u{202c} now, \u{202e}ab\n\nc");
         assert_eq!(turned, [7..12, 24..26]);
         assert_eq!((in_source(8..10, &turned), in_source(0..3, &turned)), (Some(7..12), None));
         assert_eq!(in_source(2..25, &turned), Some(2..26));

@@ -66,8 +66,15 @@ fn is_glued_before(before: &str) -> bool {
         (Some(':'), Some(':')) | (Some('\\' | '$'), _) => true,
         (Some('@'), Some(c)) => c.is_alphanumeric(),
         (Some('%'), before) => before.is_none_or(|c| !c.is_ascii_digit()),
-        _ => false,
+        _ => is_option(before),
     }
+}
+
+/// Whether what follows is an option of a command: "-gamma", "--gamma".
+fn is_option(before: &str) -> bool {
+    let dashes = before.len() - before.trim_end_matches('-').len();
+    let is_start = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '[' | '(');
+    (1..=2).contains(&dashes) && before[..before.len() - dashes].chars().next_back().is_none_or(is_start)
 }
 
 /// Whether the occurrence is part of a path, as in "drivers/gamma/set" or "/srv/www/gamma".

@@ -3,10 +3,13 @@
 
 use crate::engine::lists::{Class, ascii_symbol};
 use crate::engine::tables::Tables;
-use crate::engine::view::{CONTINUES, DECODED, Unit, View};
+use crate::engine::view::{COMMAND, CONTINUES, DECODED, Unit, View};
 
 /// The most units of an entity or of a number in an escape.
 const LONGEST_ENTITY: usize = 36;
+
+/// The longest name of a command of LaTeX that is looked up.
+const LONGEST_COMMAND: usize = 16;
 
 /// Whether an escape may begin at `at`, which is one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
 /// full-width form. May return true without cause, but never false wrongly.
@@ -44,6 +47,8 @@ fn shown(tables: &Tables, unit: &Unit) -> u8 {
 /// The result of decoding a sequence of units.
 enum Piece {
     Character(char),
+    /// A command of LaTeX, which spells a character as ordinarily as the character itself does.
+    Command(char),
     /// Text that a reader does not see.
     Nothing,
 }
@@ -74,6 +79,7 @@ pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
         let (start, end) = (view.units[at].start, view.units[at + length - 1].end);
         match piece {
             Piece::Character(ch) => out.push(tables, ch, start, end, DECODED),
+            Piece::Command(ch) => out.push(tables, ch, start, end, COMMAND),
             Piece::Nothing => out.hide(),
         }
         at += length;
@@ -101,12 +107,16 @@ pub(crate) fn decode_text(tables: &Tables, text: &str) -> Option<String> {
             continue;
         };
         changed = true;
-        if let Piece::Character(ch) = piece {
+        if let Piece::Character(ch) | Piece::Command(ch) = piece {
             decoded.push(ch);
         }
         at += length;
     }
     changed.then_some(decoded)
+}
+
+fn is_greek(c: char) -> bool {
+    matches!(c, '\u{370}'..='\u{3ff}')
 }
 
 /// Whether an escape may begin with this character.
@@ -173,10 +183,14 @@ impl Decoder<'_> {
                 _ => return None,
             }
         }
+        let character = self.named(&name).or_else(|| self.named(&name.to_ascii_lowercase()))?;
+        Some((character, name.len() + 2))
+    }
+
+    /// The character that HTML gives this name.
+    fn named(&self, name: &str) -> Option<char> {
         let entities = &self.tables.lists.entities;
-        let find = |name: &str| entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok();
-        let index = find(&name).or_else(|| find(&name.to_ascii_lowercase()))?;
-        Some((entities[index].1, name.len() + 2))
+        entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok().map(|index| entities[index].1)
     }
 
     fn byte_escape(&self, at: usize, sign: u8) -> Option<u8> {
@@ -229,6 +243,12 @@ impl Decoder<'_> {
     }
 
     fn backslash(&self, at: usize) -> Option<(Piece, usize)> {
+        if let Some((ch, length)) = self.css(at) {
+            return Some((Piece::Character(ch), length));
+        }
+        if let Some((ch, length)) = self.command(at) {
+            return Some((Piece::Command(ch), length));
+        }
         let (ch, length) = match self.at(at + 1) {
             b'u' | b'U' if self.at(at + 2) == b'{' => {
                 let (code, digits) = self.digits(at + 3, 16, 6);
@@ -250,11 +270,45 @@ impl Decoder<'_> {
             },
             b'n' | b'r' => ('\n', 2),
             b't' => ('\t', 2),
-            b @ (b'/' | b'"' | b'\'' | b'\\') => (b as char, 2),
+            // Markdown and LaTeX escape punctuation.
+            b if b.is_ascii_punctuation() => (b as char, 2),
             b'\n' => return Some((Piece::Nothing, 2)),
             _ => return None,
         };
         Some((Piece::Character(ch), length))
+    }
+
+    /// An escape of CSS: two to six hexadecimal digits, and one space that ends them. Three octal digits are an escape
+    /// of C.
+    fn css(&self, at: usize) -> Option<(char, usize)> {
+        let (code, digits) = self.digits(at + 1, 16, 6);
+        let is_octal =
+            digits < 6 && matches!(self.at(at + 1), b'0'..=b'3') && matches!(self.digits(at + 1, 8, 3), (_, 3));
+        let is_shown = code > 0x20 && code != 0x7f;
+        if digits < 2 || is_octal || !is_shown {
+            return None;
+        }
+        // After six digits the space is not needed, and most writers leave it out.
+        let space = usize::from(digits < 6 && self.at(at + 1 + digits) == b' ');
+        Some((char::from_u32(code)?, 1 + digits + space))
+    }
+
+    /// A command of LaTeX that writes a Greek letter or a listed symbol, with the space that ends it.
+    fn command(&self, at: usize) -> Option<(char, usize)> {
+        let mut name = [0; LONGEST_COMMAND];
+        let mut length = 0;
+        while length < LONGEST_COMMAND && self.at(at + 1 + length).is_ascii_alphabetic() {
+            name[length] = self.at(at + 1 + length);
+            length += 1;
+        }
+        let name = std::str::from_utf8(&name[..length]).ok().filter(|name| name.len() > 1)?;
+        let ch = match name {
+            "oslash" => '⊘',
+            "boxdot" => '⊡',
+            name => self.named(name).filter(|ch| !ch.is_alphabetic() || is_greek(*ch))?,
+        };
+        let space = usize::from(self.at(at + 1 + name.len()) == b' ');
+        Some((ch, 1 + name.len() + space))
     }
 
     fn utf16(&self, at: usize) -> Option<(char, usize)> {
@@ -301,7 +355,9 @@ impl Decoder<'_> {
                 (0..block.len()).all(|i| self.at(at + name + i).to_ascii_lowercase() == block[i])
                     && !self.at(at + name + block.len()).is_ascii_alphanumeric()
             });
-        Some((if is_break { Piece::Character('\n') } else { Piece::Nothing }, end + 1 - at))
+        // HTML takes a line break after one of these for white space.
+        let wrap = usize::from(is_break && self.at(end + 1) == b'\n');
+        Some((if is_break { Piece::Character('\n') } else { Piece::Nothing }, end + 1 + wrap - at))
     }
 
     /// The target of a Markdown link or image: `](…)`.

@@ -26,6 +26,16 @@ pub(crate) struct Gap {
     pub(crate) mixed: bool,
     /// A single apostrophe.
     pub(crate) apostrophe: bool,
+    pub(crate) brackets: usize,
+    /// The width without what a reader reads over: brackets, marks of emphasis, and a line break with its hyphen and the
+    /// marks of a quoted mail.
+    pub(crate) core: usize,
+    /// The first sign of the core.
+    core_sign: Option<char>,
+    /// The core has a second, different sign.
+    pub(crate) core_mixed: bool,
+    /// It has an underscore, which joins what stands on both sides, also of a line break.
+    pub(crate) joined: bool,
 }
 
 impl Gap {
@@ -36,11 +46,30 @@ impl Gap {
         self.line_breaks += usize::from(unit.ch == '\n');
         self.stop |= matches!(unit.ch, '.' | '!' | '?' | ';' | ':');
         self.comma |= unit.ch == ',';
+        self.joined |= unit.ch == '_';
+        let is_bracket = matches!(unit.ch, '(' | ')' | '[' | ']' | '{' | '}');
+        self.brackets += usize::from(is_bracket);
+        self.note_core(unit.ch, is_space);
         if matches!(unit.ch, '*' | '`' | '~') {
             self.emphasis += 1;
         } else if !is_space {
             self.mixed |= self.sign.is_some_and(|sign| sign != unit.ch && sign.is_ascii());
             self.sign = self.sign.or(Some(unit.ch));
+        }
+    }
+
+    fn note_core(&mut self, ch: char, is_space: bool) {
+        if ch == '\n' && self.core_sign == Some('-') && self.core == 1 {
+            (self.core, self.core_sign) = (0, None);
+        }
+        let in_wrap = self.line_breaks > 0 && (is_space || ch == '>');
+        if in_wrap || matches!(ch, '*' | '`' | '~' | '_' | '(' | ')' | '[' | ']' | '{' | '}') {
+            return;
+        }
+        self.core += 1;
+        if !is_space {
+            self.core_mixed |= self.core_sign.is_some_and(|sign| sign != ch && sign.is_ascii());
+            self.core_sign = self.core_sign.or(Some(ch));
         }
     }
 
@@ -62,6 +91,7 @@ impl Gap {
         };
         let written = || units.iter().map(|unit| unit.ch);
         written().eq(element.gap.chars())
+            || (self.line_breaks == 1 && self.is_wrapped(element, units))
             || written().filter(|c| !matches!(c, '*' | '`' | '~')).eq(element.gap.chars())
             || (written().all(is_quiet)
                 && !(self.stop && self.spaces > 0 && term.matching == Matching::Word)
@@ -71,10 +101,21 @@ impl Gap {
     }
 }
 
+impl Gap {
+    /// Whether it is the term's own gap with a line break beside it, and the marks of a quoted mail.
+    fn is_wrapped(&self, element: &Element, units: &[Unit]) -> bool {
+        let is_wrap = |c: char| c.is_whitespace() || c == '>';
+        let mut written = units.iter().map(|unit| unit.ch).filter(|c| !is_wrap(*c));
+        element.gap.chars().filter(|c| !is_wrap(*c)).eq(written.by_ref())
+    }
+}
+
 /// The features of an occurrence.
 #[derive(Default)]
 pub(crate) struct Features {
     pub(crate) folded: bool,
+    /// A letter is upside down.
+    pub(crate) upside_down: bool,
     pub(crate) decoded: bool,
     pub(crate) hidden: bool,
     pub(crate) leet: usize,
@@ -169,7 +210,8 @@ impl Features {
 
     fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
         let class = unit.class_in(tables);
-        if is_same_letter(unit.ch, element.written) {
+        self.upside_down |= class.is(kind::TURNED);
+        if is_same_letter(unit.ch, element.written) || (unit.ch == ',' && element.written == '.') {
             // The letter count of a symbol is not used.
             self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
             self.note_case(unit.ch);
@@ -200,15 +242,16 @@ impl Features {
 
     /// Whether white space replaces one of the term's own marks, which leaves ordinary words ("oracle log").
     pub(crate) fn is_spaced(&self) -> bool {
-        self.gaps.iter().any(|gap| gap.own && gap.spaces > 0)
+        self.gaps.iter().any(|gap| gap.own && gap.spaces > 0 && !gap.joined)
     }
 
-    /// Whether the gaps inside words are alike: the same sign, and about the same width.
+    /// Whether the gaps inside words are alike: the same sign, and about the same width, apart from what a reader reads
+    /// over.
     pub(crate) fn gaps_are_alike(&self) -> bool {
         let inner = || self.gaps.iter().filter(|gap| !gap.own);
-        let widths = inner().map(|gap| gap.width);
+        let widths = inner().map(|gap| gap.core);
         let (least, most) = (widths.clone().min().unwrap_or(0), widths.max().unwrap_or(0));
-        most == least || (most <= least + 3 && inner().all(|gap| !gap.mixed))
+        most == least || (most <= least + 3 && inner().all(|gap| !gap.core_mixed))
     }
 }
 

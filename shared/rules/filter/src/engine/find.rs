@@ -12,7 +12,7 @@ use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
 use crate::engine::known::Known;
 use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
-use crate::engine::view::{AFTER_HIDDEN, DECODED, View};
+use crate::engine::view::{AFTER_HIDDEN, COMMAND, DECODED, View};
 use crate::engine::writing::Writing;
 
 /// Rounds of decoding.
@@ -202,7 +202,7 @@ fn is_untouched(view: &View, alignment: &Alignment) -> bool {
     let end = alignment.last + 6;
     let units = &view.units[alignment.first.saturating_sub(2)..end.min(view.units.len())];
     (end <= view.units.len() || !view.hides_at_end())
-        && units.iter().all(|unit| unit.flags & (DECODED | AFTER_HIDDEN) == 0)
+        && units.iter().all(|unit| unit.flags & (DECODED | AFTER_HIDDEN | COMMAND) == 0)
 }
 
 /// Examines everything in every view, and also the text as shown when parts of it are reversed.

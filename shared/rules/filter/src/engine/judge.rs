@@ -54,6 +54,12 @@ pub(crate) fn judge(
     if term.matching == Matching::Letter && is_among_characters(text, span(view, alignment)) {
         return Judgement::NotTheTerm("a character among characters");
     }
+    if term.matching == Matching::Letter && is_formula(text, span(view, alignment)) {
+        return Judgement::NotTheTerm("a formula of one letter");
+    }
+    if writing == Writing::Squashed && is_among_nibbles(text, span(view, alignment)) {
+        return Judgement::NotTheTerm("a row of hexadecimal digits");
+    }
     if features.decoded {
         return Judgement::Blocked { writing, decoded: true };
     }
@@ -68,6 +74,9 @@ pub(crate) fn judge(
         let shape = Shape { spaced: features.is_spaced(), ..Shape::of(case(plain, &context)) };
         if let Some(rule) = context.ordinary_sense(term, shape) {
             return Judgement::Ordinary(rule);
+        }
+        if term.matching.is_symbolic() && is_in_alphabet(text, (start, end)) {
+            return Judgement::NotTheTerm("a letter of an alphabet");
         }
         if term.matching == Matching::Number && is_signed(&text[..start]) {
             return Judgement::NotTheTerm("a number with a sign before it");
@@ -97,7 +106,7 @@ fn case(plain: Plain, context: &Context<'_>) -> Case {
 pub(crate) fn is_plainly_ordinary(tables: &Tables, text: &str, end: usize, pattern: u16) -> bool {
     let pattern = &tables.lists.patterns[pattern as usize];
     let term = tables.term_of(pattern);
-    if term.matching != Matching::Word || (term.allow.is_empty() && term.category != 2) {
+    if pattern.is_turned() || term.matching != Matching::Word || (term.allow.is_empty() && term.category != 2) {
         return false;
     }
     let bytes = text.as_bytes();
@@ -147,6 +156,37 @@ fn is_among_characters(text: &str, (start, end): (usize, usize)) -> bool {
     let is_sign =
         |c: Option<char>| c.is_some_and(|c| matches!(c, '\u{a1}'..='\u{bf}') && c != '\u{ad}' && !c.is_alphabetic());
     is_sign(before.chars().next_back()) && is_sign(after.chars().next())
+}
+
+/// Whether a letter is a command of LaTeX and the whole formula: "\(\alpha\)", "$\alpha$".
+fn is_formula(text: &str, (start, end): (usize, usize)) -> bool {
+    let (before, after) = (&text[..start], &text[end..]);
+    text[start..end].starts_with('\\')
+        && ((before.ends_with("\\(") && after.starts_with("\\)")) || (before.ends_with('$') && after.starts_with('$')))
+}
+
+/// Whether the occurrence is in a row of hexadecimal digits with points between them: a reversed address,
+/// "C.0.D.E.8.B.D".
+fn is_among_nibbles(text: &str, (start, end): (usize, usize)) -> bool {
+    const FEWEST: usize = 4;
+    let is_nibble = |pair: &[u8]| matches!(pair, [digit, b'.'] | [b'.', digit] if digit.is_ascii_hexdigit());
+    let bytes = text.as_bytes();
+    let before = bytes[..start].rchunks_exact(2).take_while(|pair| is_nibble(pair)).take(FEWEST).count();
+    let after = bytes[end..].chunks_exact(2).take_while(|pair| is_nibble(pair)).take(FEWEST).count();
+    bytes[start..end].iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'.') && before + after >= FEWEST
+}
+
+/// Whether a Greek letter is in a list of most letters of its alphabet: a table of keys or of characters.
+fn is_in_alphabet(text: &str, (start, end): (usize, usize)) -> bool {
+    const REACH: usize = 160;
+    const FEWEST: u32 = 16;
+    if !text[start..end].chars().all(|c| matches!(c, '\u{391}'..='\u{3c9}')) {
+        return false;
+    }
+    let before = text[floor(text, start.saturating_sub(REACH))..start].rsplit('\n').next().unwrap_or_default();
+    let after = text[end..floor(text, (end + REACH).min(text.len()))].split('\n').next().unwrap_or_default();
+    let letters = before.chars().chain(after.chars()).filter(|c| matches!(c, '\u{391}'..='\u{3a9}'));
+    letters.fold(0_u32, |seen, c| seen | 1 << (c as u32 - 0x391)).count_ones() >= FEWEST
 }
 
 /// Whether a number is signed: "-0.042" is a change by that amount, not the constant.

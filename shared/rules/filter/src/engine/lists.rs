@@ -27,6 +27,8 @@ pub(crate) mod kind {
     pub(crate) const IGNORABLE: u8 = 16;
     /// A Greek letter.
     pub(crate) const GREEK: u8 = 32;
+    /// A letter upside down.
+    pub(crate) const TURNED: u8 = 64;
 }
 
 /// The symbol of an ASCII letter, digit or numeric sign.
@@ -78,7 +80,7 @@ impl Class {
         const I_AND_L: Symbols = (1 << 8) | (1 << 11);
         let letters = self.symbols & LETTERS;
         let one_reading = letters == I_AND_L || letters.count_ones() <= 1;
-        self.is_special() || !one_reading || (letters != 0 && self.is(kind::SEPARATOR))
+        self.is_special() || self.is(kind::TURNED) || !one_reading || (letters != 0 && self.is(kind::SEPARATOR))
     }
 
     /// Whether a word may begin after, or end before, a character of this class.
@@ -162,6 +164,33 @@ pub(crate) struct Pattern {
     pub(crate) disguise: bool,
     /// The added plural "s".
     pub(crate) plural: bool,
+    pub(crate) direction: Direction,
+}
+
+/// The order and the shape of a pattern's letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Direction {
+    Forwards,
+    Backwards,
+    /// Backwards, with letters that are shown as others upside down.
+    UpsideDown,
+}
+
+impl Pattern {
+    /// Whether separators may precede the element with this index. A word backwards is recognised only in one piece.
+    pub(crate) fn may_be_apart(&self, index: usize) -> bool {
+        !self.is_turned() || self.elements.get(index).is_some_and(|element| !element.gap.is_empty())
+    }
+
+    pub(crate) fn is_turned(&self) -> bool {
+        self.direction != Direction::Forwards
+    }
+
+    /// Whether a character of this class can be the element with this index. Backwards, no digit or sign is a letter.
+    pub(crate) fn reads(&self, index: usize, class: &Class) -> bool {
+        let symbol = self.elements[index].symbol;
+        class.reads_as(symbol) && (!self.is_turned() || symbol >= 26 || class.primary < 26)
+    }
 }
 
 /// The small parts of [`Tables`].

@@ -3,7 +3,8 @@
 
 use crate::engine::lists::{Class, Lists, Matching, Pattern, kind};
 
-/// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 64 words.
+/// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 128 words, the
+/// bits of a `u128`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nfa {
     pub(crate) words: usize,
@@ -11,7 +12,7 @@ pub(crate) struct Nfa {
     letters: Vec<u64>,
     masks: Vec<Masks>,
     /// Per class, the words in which a pattern begins with it, one bit each.
-    starts: Vec<u64>,
+    starts: Vec<u128>,
     /// The pattern that ends at each bit's position.
     pattern_of: Vec<u16>,
     /// The patterns that begin with a listed symbol, by class. They have no positions.
@@ -23,7 +24,7 @@ pub(crate) struct Nfa {
 struct Masks {
     /// The first position of each pattern.
     first: u64,
-    /// All positions but the last of each pattern: separators may follow.
+    /// Positions that separators may follow: all but the last of each pattern, if it is not turned.
     inner: u64,
     /// Positions that stay reached when a letter repeats.
     repeating: u64,
@@ -34,14 +35,14 @@ struct Masks {
 pub(crate) struct State {
     reached: Vec<u64>,
     /// The words of `reached` that are not zero, one bit each.
-    active: u64,
+    active: u128,
     /// Those of them in which a pattern is complete.
-    done: u64,
+    done: u128,
     after_edge: bool,
 }
 
 /// The positions of the bits that are set.
-fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+fn bits(mut mask: u128) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
         mask &= mask - 1;
@@ -51,18 +52,21 @@ fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 
 impl Nfa {
     pub(crate) fn new(lists: &Lists) -> Nfa {
-        let mut places = Vec::new();
+        // Patterns that begin with the same symbol share words, so that a character starts few words.
+        let mut order: Vec<usize> = (0..lists.patterns.len()).collect();
+        order.sort_by_key(|number| lists.patterns[*number].elements[0].symbol);
+        let mut places = vec![None; lists.patterns.len()];
         let mut next = 0;
-        for pattern in &lists.patterns {
+        for number in order {
+            let pattern = &lists.patterns[number];
             let length = pattern.elements.len();
             if lists.terms[pattern.term as usize].matching.is_symbolic() {
-                places.push(None);
                 continue;
             }
             if next % 64 + length > 64 {
                 next = next.next_multiple_of(64);
             }
-            places.push(Some(next));
+            places[number] = Some(next);
             next += length;
         }
         let words = next.div_ceil(64);
@@ -83,25 +87,25 @@ impl Nfa {
                 }
                 continue;
             };
-            let repeats = lists.terms[pattern.term as usize].matching == Matching::Word;
-            for (offset, element) in pattern.elements.iter().enumerate() {
+            let repeats = lists.terms[pattern.term as usize].matching == Matching::Word && !pattern.is_turned();
+            for offset in 0..pattern.elements.len() {
                 let (word, bit) = ((place + offset) / 64, 1 << ((place + offset) % 64));
                 for (class, properties) in lists.classes.iter().enumerate() {
-                    if properties.reads_as(element.symbol) {
+                    if pattern.reads(offset, properties) {
                         nfa.letters[class * words + word] |= bit;
                     }
                 }
                 if offset == 0 {
                     nfa.masks[word].first |= bit;
                     for (class, properties) in lists.classes.iter().enumerate() {
-                        nfa.starts[class] |= if properties.reads_as(element.symbol) { 1 << (word % 64) } else { 0 };
+                        nfa.starts[class] |= if pattern.reads(0, properties) { 1 << word } else { 0 };
                     }
                 }
                 nfa.masks[word].repeating |= if repeats { bit } else { 0 };
                 if offset + 1 == pattern.elements.len() {
                     nfa.masks[word].last |= bit;
                     nfa.pattern_of[place + offset] = number as u16;
-                } else {
+                } else if pattern.may_be_apart(offset + 1) {
                     nfa.masks[word].inner |= bit;
                 }
             }
@@ -121,7 +125,7 @@ impl Nfa {
     /// Calls `each` with every complete pattern.
     pub(crate) fn complete(&self, state: &State, mut each: impl FnMut(u16)) {
         for word in bits(state.done) {
-            for bit in bits(state.reached[word] & self.masks[word].last) {
+            for bit in bits((state.reached[word] & self.masks[word].last).into()) {
                 each(self.pattern_of[word * 64 + bit]);
             }
         }
@@ -131,8 +135,9 @@ impl Nfa {
     pub(crate) fn step(&self, state: &mut State, number: u8, class: &Class) {
         let letters = &self.letters[number as usize * self.words..][..self.words];
         let starts = if state.after_edge { u64::MAX } else { 0 };
+        let begins = if state.after_edge { self.starts[number as usize] } else { 0 };
         let stays = if class.is(kind::SEPARATOR) { u64::MAX } else { 0 };
-        let touched = state.active | (self.starts[number as usize] & starts);
+        let touched = state.active | begins;
         (state.active, state.done) = (0, 0);
         for word in bits(touched) {
             let (Some(reached), Some(letter), Some(masks)) =
@@ -143,8 +148,8 @@ impl Nfa {
             let moved = ((*reached << 1) & !masks.first) | (masks.first & starts) | (*reached & masks.repeating);
             let now = (moved & letter) | (*reached & masks.inner & stays);
             *reached = now;
-            state.active |= u64::from(now != 0) << word;
-            state.done |= u64::from(now & masks.last != 0) << word;
+            state.active |= u128::from(now != 0) << word;
+            state.done |= u128::from(now & masks.last != 0) << word;
         }
         state.after_edge = class.is_edge();
     }

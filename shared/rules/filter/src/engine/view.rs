@@ -11,6 +11,8 @@ pub(crate) const DECODED: u8 = 1;
 pub(crate) const AFTER_HIDDEN: u8 = 2;
 /// A further letter of a character that stands for several.
 pub(crate) const CONTINUES: u8 = 4;
+/// The unit was written as a command of LaTeX.
+pub(crate) const COMMAND: u8 = 8;
 
 /// One position of a view.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 
 use crate::engine::align::Role;
 use crate::engine::features::{Features, Gap};
-use crate::engine::lists::{Matching, Pattern, Term};
+use crate::engine::lists::{Direction, Matching, Pattern, Term};
 use crate::engine::view::Unit;
 
 /// How an occurrence is written.
@@ -17,7 +17,7 @@ pub(crate) enum Writing {
     Squashed,
     /// With digits or signs for letters, or repeated letters. This and the following variants are never replaced.
     Leet,
-    /// Backwards, but shown the right way round.
+    /// Backwards, also where it is shown the right way round, or upside down.
     Turned,
 }
 
@@ -28,7 +28,7 @@ impl Writing {
             Writing::Folded => "in look-alike, invisible or oddly cased characters",
             Writing::Squashed => "with its letters apart or its words together",
             Writing::Leet => "with digits or signs for letters, or letters repeated",
-            Writing::Turned => "backwards, after a control character that turns it around",
+            Writing::Turned => "backwards or upside down",
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn writing(
     }
     // "addr_spec (email" is not a form of SPEC_EMAIL, nor "{AI} on" of AION.
     let bracketed = |gap: &Gap| gap.spaces > 0 && matches!(gap.sign, Some('(' | ')' | '{' | '}' | '[' | ']'));
-    if !uniform && !strong && features.gaps.iter().any(bracketed) {
+    if !uniform && !strong && features.gaps.iter().any(bracketed) && !written.has_whole_brackets() {
         return Err("a bracket between its pieces");
     }
     // "tt.mm" is a date's form.
@@ -122,6 +122,9 @@ pub(crate) fn writing(
     }
     if features.repeats > 0 && features.elements == 2 && features.repeats < 2 && !strong {
         return Err("one letter of two, repeated");
+    }
+    if pattern.is_turned() {
+        return turned(pattern, features, uniform, strong);
     }
     if features.leet > 0 || features.repeats > 0 {
         return Ok(Writing::Leet);
@@ -172,6 +175,19 @@ fn leet(
     if numbered && gapped == 0 && !strong { Err("a word with a number") } else { Ok(()) }
 }
 
+/// Judges the letters of a term from the last to the first. A reader finds a short word backwards only when nothing
+/// else is changed.
+fn turned(pattern: &Pattern, features: &Features, uniform: bool, strong: bool) -> Result<Writing, &'static str> {
+    if pattern.direction == Direction::UpsideDown && !features.upside_down {
+        return Err("letters that stand upright");
+    }
+    let apart = features.gaps.iter().any(|gap| gap.width > 0 && !gap.own && gap.spaces == gap.width) && !uniform;
+    if features.elements < 6 && !strong && (apart || features.leet > 0 || features.repeats > 0) {
+        return Err("a short word backwards, with more changed");
+    }
+    Ok(Writing::Turned)
+}
+
 fn is_title(features: &Features) -> bool {
     // Only counts of the letters' cases are known: at most one capital per word, and fewer capitals than small letters.
     let words = 1 + features.own_gaps;
@@ -194,13 +210,14 @@ fn plausible_swap(features: &Features) -> bool {
 /// Judges a term in pieces longer than single letters: "no us", "mani fold", "gam-ma".
 fn split(term: &Term, features: &Features, written: &Written<'_>) -> Result<(), &'static str> {
     for gap in features.gaps.iter().filter(|gap| gap.width > 0 && !(gap.own && gap.usual)) {
-        if gap.spaces > 0 && (gap.stop || gap.comma) {
+        let quotes = gap.line_breaks == 0 && matches!(gap.sign, Some('\'' | '"' | '’' | '”'));
+        if gap.spaces > 0 && (gap.stop || gap.comma || quotes) {
             return Err("a mark of punctuation between its pieces");
         }
         if gap.line_breaks > 1 {
             return Err("a blank line between its pieces");
         }
-        if gap.width > 4 + gap.emphasis || (gap.mixed && gap.spaces > 0) {
+        if gap.core > 4 || (gap.core_mixed && gap.spaces > 0) {
             return Err("too much between its pieces");
         }
     }
@@ -230,9 +247,17 @@ impl Written<'_> {
         self.units.windows(3).any(|three| is_digit(&three[0]) && three[1].ch == '.' && is_digit(&three[2]))
     }
 
-    /// Whether "**" precedes a minus sign.
+    /// Whether it contains a bracket and the one that closes it, with letters between the two.
+    fn has_whole_brackets(&self) -> bool {
+        let place = |bracket: &[char]| self.units.iter().position(|unit| bracket.contains(&unit.ch));
+        let (open, close) = (place(&['(', '[', '{']), place(&[')', ']', '}']));
+        let inside = open.zip(close).and_then(|(open, close)| self.units.get(open..close));
+        inside.is_some_and(|inside| inside.iter().any(|unit| unit.ch.is_alphanumeric()))
+    }
+
+    /// Whether "**" or a bracket precedes a minus sign.
     fn is_power(&self) -> bool {
-        self.units.windows(2).any(|pair| pair[0].ch == '*' && !pair[1].ch.is_alphanumeric() && pair[1].ch != '*')
+        self.units.windows(2).any(|pair| matches!(pair[0].ch, '*' | '(' | '[' | '{') && matches!(pair[1].ch, '-' | '−'))
     }
 
     /// Whether its pieces read as these words, which are in lower case, each in an ordinary case.
@@ -260,13 +285,19 @@ fn is_cased(word: &str) -> bool {
 fn two_letters(features: &Features, strong: bool) -> Result<(), &'static str> {
     let gap = features.gaps.first().copied().unwrap_or_default();
     let spaces_only = gap.spaces == gap.width;
-    if matches!(gap.sign, Some('$' | '\\' | '(' | '=')) {
+    if gap.core == 0 && gap.brackets == 2 {
+        return Ok(());
+    }
+    let bracket = gap.line_breaks == 0 && matches!(gap.sign, Some('<' | '>'));
+    if bracket || matches!(gap.sign, Some('$' | '\\' | '(' | '=')) {
         return Err("a sign of code between two letters");
     }
     let apart = if spaces_only { gap.width > 2 } else { gap.spaces > 0 || gap.mixed };
     // "L-" at the end of a line, and "X" on the next.
     let hyphenated = gap.sign == Some('-') && gap.width == 2 && gap.line_breaks == 1 && features.lower == 0;
-    if !hyphenated && ((features.lower > 0 && spaces_only && !strong) || apart) {
+    // The same in a quoted mail: "L", and "> X" on the next line.
+    let quoted = gap.sign == Some('>') && gap.core == 0 && gap.line_breaks == 1 && features.lower == 0;
+    if !hyphenated && !quoted && ((features.lower > 0 && spaces_only && !strong) || apart) {
         Err("two single letters")
     } else {
         Ok(())
@@ -287,9 +318,11 @@ fn number(
         && term.text.ends_with('%');
     let wrapped = gapped == 1
         && features.gaps.iter().all(|gap| gap.width == 0 || (gap.line_breaks == 1 && !gap.stop && !gap.comma));
-    // Marks of emphasis are not shown: "0.04**2**" reads as the number. Before a sign they mean a power ("10**-4").
-    let emphasised = gapped == 1 && features.gaps.iter().all(|gap| gap.width == gap.emphasis) && !written.is_power();
-    if gapped > 0 && !uniform && !before_percent && !wrapped && !emphasised && !features.hidden {
+    // Marks of emphasis are not shown, and brackets are read over: "0.04**2**", "(9)(7).(4)%". Before a minus sign they
+    // mean a power or a product ("10**-4", "10(-4)").
+    let dressed = features.gaps.iter().all(|gap| gap.core == 0 && gap.sign != Some('-')) && !written.is_power();
+    let dressed = dressed && features.gaps.iter().map(|gap| gap.line_breaks).sum::<usize>() <= 1;
+    if gapped > 0 && !uniform && !before_percent && !wrapped && !dressed && !features.hidden {
         return Err("digits that stand apart");
     }
     if features.leet * 2 > digits {

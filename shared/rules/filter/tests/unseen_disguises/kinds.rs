@@ -72,10 +72,16 @@ pub(crate) static TUNED: &[Kind] = &[
     kind("full-width", |w, _| w.map(full_width)),
     kind("circled", |w, _| w.map(circled)),
     kind("superscript", |w, _| w.map(|l| SUPERSCRIPT.look_up(l))),
-    kind("leetspeak", |w, s| w.is_words().then_some(w)?.map(|l| LEET.look_up(l).filter(|_| s % 2 == 0 || l != 'l'))),
+    kind("leetspeak", |w, s| {
+        let written = w.is_words().then_some(w)?.map(|l| LEET.look_up(l).filter(|_| s % 2 == 0 || l != 'l'))?;
+        // With fewer letters left, a reader sees a number.
+        let shown = written.to_string();
+        let left = shown.chars().filter(|l| l.is_alphabetic()).count();
+        (left * 3 >= written.term.chars().filter(|l| l.is_alphabetic()).count()).then_some(written)
+    }),
     kind("accents", |w, _| w.map(|l| ACCENTED.look_up(l))),
     kind("stroke through", |w, _| after_each(w, |l| l != ' ', "\u{0336}")),
-    kind("upside down", |w, _| w.map(|l| UPSIDE_DOWN.look_up_any_case(l))?.reverse()),
+    kind("upside down", |w, _| w.is_readable_turned().then_some(w)?.map(|l| UPSIDE_DOWN.look_up_any_case(l))?.turn()),
     kind("number words", |w, s| in_words(&w, s)),
     kind("decimal comma", |w, _| {
         let is_decimal = w.term.contains("0.") || w.term.contains("7.4");
@@ -100,10 +106,11 @@ pub(crate) static TUNED: &[Kind] = &[
     kind("percent encoding", |w, _| {
         w.escape(|l| Some(l.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()))
     }),
-    kind("reversed", |w, _| w.reverse()),
+    kind("reversed", |w, _| w.turn()),
     kind("letter stretched", |w, s| {
-        let stretched = w.term.chars().filter(|l| l.is_alphabetic()).nth((s % 3) as usize)?;
-        w.is_words().then_some(w)?.map(|l| (l == stretched).then(|| format!("{l}{l}{l}")))
+        let stretched = w.term.chars().filter(char::is_ascii_alphabetic).nth((s % 3) as usize)?;
+        // A Greek letter among others is a word of Greek.
+        (w.is_words() && w.term.is_ascii()).then_some(w)?.map(|l| (l == stretched).then(|| format!("{l}{l}{l}")))
     }),
 ];
 
@@ -162,7 +169,7 @@ pub(crate) static COUNTED: &[Kind] = &[
         let turned = w.reverse()?;
         Some(turned.surround(mark("\u{202E}"), Some(mark("\u{202C}"))))
     }),
-    kind("heart for a letter", |w, _| {
+    kind("ring for a letter", |w, _| {
         w.is_words().then_some(w)?.map(|l| (l.eq_ignore_ascii_case(&'o')).then(|| "⭕".into()))
     }),
 ];

@@ -1,6 +1,9 @@
 //! Disguises whose author had not seen the engine: every term of the list, in sentences, under one kind of disguise and
 //! under two. Half of the kinds are only ever counted, so that the share that they are caught at is one of disguises
 //! that the filter was not written for.
+//!
+//! `UNSEEN_EVERY=1` tries every term with every pair instead of every third; `UNSEEN_MISSED=1` prints what was missed.
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::expect_used, reason = "a test that reports figures")]
 
 mod alphabets;
 mod kinds;
@@ -84,7 +87,7 @@ impl Tally {
         100.0 - 100.0 * self.missed.len() as f64 / self.tried as f64
     }
 
-    fn report(&self, name: &str) {
+    fn assert_caught(&self, name: &str, least: f64) {
         println!("{name}: {:.3} % of {} caught, {} missed", self.caught(), self.tried, self.missed.len());
         if std::env::var("UNSEEN_MISSED").is_ok() {
             let most = |counts: &BTreeMap<String, usize>| {
@@ -96,6 +99,13 @@ impl Tally {
             println!("  kinds: {:?}\n  terms: {:?}", most(&self.by_kind), most(&self.by_term));
             self.missed.iter().for_each(|missed| println!("  {missed}"));
         }
+        let some = &self.missed[..self.missed.len().min(50)];
+        assert!(
+            self.caught() >= least,
+            "{name}: {:.3} % caught, {least} % expected:\n{}",
+            self.caught(),
+            some.join("\n")
+        );
     }
 }
 
@@ -156,16 +166,16 @@ fn every_term_is_caught_undisguised() {
 #[test]
 fn one_disguise() {
     let (tuned, counted) = (singles(TUNED), singles(COUNTED));
-    tuned.report("tuned kinds");
-    counted.report("counted kinds");
+    tuned.assert_caught("tuned kinds", 99.5);
+    counted.assert_caught("counted kinds", 99.5);
 }
 
 #[test]
 fn two_disguises() {
     let every = std::env::var("UNSEEN_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(3);
-    pairs(TUNED, TUNED, every).report("tuned pairs");
-    pairs(COUNTED, COUNTED, every).report("counted pairs");
+    pairs(TUNED, TUNED, every).assert_caught("tuned pairs", 96.5);
+    pairs(COUNTED, COUNTED, every).assert_caught("counted pairs", 99.5);
     let mut mixed = pairs(TUNED, COUNTED, every);
     mixed.add(pairs(COUNTED, TUNED, every));
-    mixed.report("mixed pairs");
+    mixed.assert_caught("mixed pairs", 99.0);
 }

@@ -100,5 +100,5 @@ pub(crate) fn roman(writing: &Writing) -> Option<Writing> {
     };
     let written = writing.term.replacen(number, numeral, 1);
     let pieces = written.chars().map(|letter| Piece::new(letter, Role::Letter)).collect();
-    Some(Writing { term: writing.term, pieces })
+    Some(Writing { term: writing.term, pieces, turned: false })
 }

@@ -34,6 +34,8 @@ impl Piece {
 pub(crate) struct Writing {
     pub(crate) term: &'static str,
     pub(crate) pieces: Vec<Piece>,
+    /// Written from its end. A reader recognises that in one piece only, so that nothing may be put into it afterwards.
+    pub(crate) turned: bool,
 }
 
 impl fmt::Display for Writing {
@@ -45,7 +47,7 @@ impl fmt::Display for Writing {
 impl Writing {
     pub(crate) fn plain(term: &'static str) -> Self {
         let piece = |letter: char| Piece::new(letter, if letter == ' ' { Role::Mark } else { Role::Letter });
-        Self { term, pieces: term.chars().map(piece).collect() }
+        Self { term, pieces: term.chars().map(piece).collect(), turned: false }
     }
 
     /// Only letters, spaces and underscores: marks between them do not change what is read.
@@ -86,7 +88,7 @@ impl Writing {
     /// Puts a piece after every letter but the last.
     pub(crate) fn between(self, mut mark: impl FnMut() -> Piece) -> Option<Self> {
         let letters = self.letters();
-        if letters < 2 {
+        if letters < 2 || self.turned {
             return None;
         }
         let mut seen = 0;
@@ -114,13 +116,13 @@ impl Writing {
     /// One break, at a place between two letters.
     pub(crate) fn break_once(self, place: u64, mark: Piece) -> Option<Self> {
         let letters = self.letters();
-        (letters >= 2).then(|| self.after_letter((place % (letters as u64 - 1)) as usize, mark))
+        (letters >= 2 && !self.turned).then(|| self.after_letter((place % (letters as u64 - 1)) as usize, mark))
     }
 
     /// A pair of marks around some of the letters, not all.
     pub(crate) fn around_some(self, place: u64, (open, close): (&str, &str), role: Role) -> Option<Self> {
         let letters = self.letters() as u64;
-        if letters < 2 {
+        if letters < 2 || self.turned {
             return None;
         }
         let first = place % letters;
@@ -136,7 +138,7 @@ impl Writing {
 
     /// A pair of marks around every letter.
     pub(crate) fn around_each(self, (open, close): (&str, &str), role: Role) -> Option<Self> {
-        if self.letters() < 2 {
+        if self.letters() < 2 || self.turned {
             return None;
         }
         let mut pieces = Vec::new();
@@ -155,6 +157,16 @@ impl Writing {
         self
     }
 
+    /// Whether a reader recognises it from its end: in one piece, of four letters or more, and not mostly digits. A number
+    /// is then another number.
+    pub(crate) fn is_readable_turned(&self) -> bool {
+        let letters = self.term.chars().filter(|letter| letter.is_alphabetic()).count();
+        let digits = self.term.chars().filter(char::is_ascii_digit).count();
+        let is_whole = self.pieces.iter().all(|piece| piece.is_letter() || piece.text == " ");
+        letters >= 4 && digits * 2 <= letters && is_whole
+    }
+
+    /// The pieces from the last to the first.
     pub(crate) fn reverse(mut self) -> Option<Self> {
         // Markup that has an opening and a closing part does not survive being turned.
         if self.letters() < 3 || self.pieces.iter().any(|piece| piece.role == Role::Markup) {
@@ -162,5 +174,11 @@ impl Writing {
         }
         self.pieces.reverse();
         Some(self)
+    }
+
+    /// The same, marked as written from its end.
+    pub(crate) fn turn(self) -> Option<Self> {
+        let turned = self.is_readable_turned().then_some(self)?.reverse()?;
+        Some(Self { turned: true, ..turned })
     }
 }
