@@ -28,7 +28,10 @@ pub(super) fn anvil(bench: &Bench) -> Result<(), Error> {
 pub(super) fn filter(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "filter", "--example", "bench"];
     run(bench, "filter", cargo().args(example))?;
-    let texts = corpus::texts(&bench.supervisor, &repository()?)?;
-    let texts: Vec<&str> = texts.iter().filter_map(|path| path.to_str()).collect();
-    run(bench, "filter", cargo().args(example).arg("--").args(&texts))
+    for packages in [corpus::MEASURED, corpus::UNSEEN] {
+        let texts = corpus::texts(&bench.supervisor, &repository()?, packages)?;
+        let texts: Vec<&str> = texts.iter().filter_map(|path| path.to_str()).collect();
+        run(bench, "filter", cargo().args(example).arg("--").args(&texts))?;
+    }
+    Ok(())
 }
