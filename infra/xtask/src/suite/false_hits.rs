@@ -25,7 +25,7 @@ const TARGETS: [(&str, Limit); 3] = [
     ("false quarantines", Limit::AtMost(1.0)),
 ];
 
-/// The limits on texts that no rule was written for: 3 hits per million words in total.
+/// The limits on texts that were first counted before any rule was written for them: 3 hits per million words in total.
 const UNSEEN_TARGETS: [(&str, Limit); 3] = [
     ("words of ordinary text", Limit::AtLeast(3_000_000.0)),
     ("false replacements", Limit::AtMost(1.33)),
