@@ -38,11 +38,10 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     compile::validate::validate(&list, &tables)?;
     #[allow(clippy::disallowed_methods, reason = "how Cargo tells a build script where to write")]
     let directory = env::var("OUT_DIR")?;
-    let write = |name: &str, bytes: Vec<u8>| fs::write(Path::new(&directory).join(name), bytes);
-    let little_endian = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    write("lists.json", serde_json::to_vec(&tables.lists)?)?;
-    write("pages.bin", little_endian(&tables.pages))?;
-    write("folds.bin", little_endian(&tables.folds))?;
-    write("transitions.bin", little_endian(&tables.transitions))?;
+    let write = |name: &str, bytes: &[u8]| fs::write(Path::new(&directory).join(name), bytes);
+    write("lists.json", &serde_json::to_vec(&tables.lists)?)?;
+    write("pages.bin", tables.pages.0.as_flattened())?;
+    write("folds.bin", tables.folds.0.as_flattened())?;
+    write("transitions.bin", tables.transitions.0.as_flattened())?;
     Ok(())
 }

@@ -30,7 +30,7 @@ pub use watch::Watchlist;
 
 use engine::lists::Lists;
 pub use engine::reading::Reading;
-use engine::tables::Tables;
+use engine::tables::{Numbers, Tables};
 
 /// A compiled block list. Immutable, and stateless per call (invariant 7).
 #[derive(Debug)]
@@ -51,9 +51,9 @@ impl Filter {
             Filter {
                 tables: Tables::new(
                     lists,
-                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
-                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
-                    numbers(include_bytes!(concat!(env!("OUT_DIR"), "/transitions.bin"))),
+                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
+                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
+                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/transitions.bin"))),
                 ),
             }
         })
@@ -91,8 +91,4 @@ impl Filter {
     pub fn explain(&self, text: &str) -> Explanation {
         engine::explain::explain(&self.tables, text)
     }
-}
-
-fn numbers(bytes: &[u8]) -> Vec<u16> {
-    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }

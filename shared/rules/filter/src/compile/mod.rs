@@ -54,7 +54,7 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
     if words > MOST_WORDS {
         return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: MOST_WORDS }.into());
     }
-    Ok(Tables::new(lists, folds.pages, folds.folds, sieve.transitions))
+    Ok(Tables::new(lists, folds.pages.into(), folds.folds.into(), sieve.transitions.into()))
 }
 
 /// The non-ASCII characters of all terms, in the order of their first occurrence.

@@ -140,7 +140,7 @@ pub(crate) struct Term {
 }
 
 /// One letter of a pattern.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) symbol: u8,
     /// The character as the term writes it.
@@ -159,12 +159,46 @@ impl Element {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pattern {
     pub(crate) term: u16,
+    #[serde(with = "packed")]
     pub(crate) elements: Vec<Element>,
     /// A spelling with `rn` for `m` or `vv` for `w`: a disguise in itself.
     pub(crate) disguise: bool,
     /// The added plural "s".
     pub(crate) plural: bool,
     pub(crate) direction: Direction,
+}
+
+/// Elements as three lists: a list of structures takes much longer to read at a cold start.
+mod packed {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Element;
+
+    /// All letters as the term writes them, their symbols, and the gaps that are not empty, by the element's index.
+    #[derive(Serialize, Deserialize)]
+    struct Packed(String, Vec<u8>, Vec<(usize, String)>);
+
+    pub(super) fn serialize<S: Serializer>(elements: &[Element], serializer: S) -> Result<S::Ok, S::Error> {
+        let gaps = elements.iter().map(|element| element.gap.clone()).enumerate();
+        Packed(
+            elements.iter().map(|element| element.written).collect(),
+            elements.iter().map(|element| element.symbol).collect(),
+            gaps.filter(|(_, gap)| !gap.is_empty()).collect(),
+        )
+        .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Element>, D::Error> {
+        let Packed(written, symbols, gaps) = Packed::deserialize(deserializer)?;
+        let element = |(written, symbol)| Element { symbol, written, gap: String::new() };
+        let mut elements: Vec<Element> = written.chars().zip(symbols).map(element).collect();
+        for (index, gap) in gaps {
+            if let Some(element) = elements.get_mut(index) {
+                element.gap = gap;
+            }
+        }
+        Ok(elements)
+    }
 }
 
 /// The order and the shape of a pattern's letters.

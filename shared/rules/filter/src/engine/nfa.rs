@@ -1,7 +1,7 @@
 //! The exact matcher: a bit-parallel automaton over all positions of all patterns. It follows every reading of every
 //! character, which the sieve does not, and runs on texts that the sieve does not pass.
 
-use crate::engine::lists::{Class, Lists, Matching, Pattern, kind};
+use crate::engine::lists::{Class, Lists, Matching, Pattern, Symbols, kind};
 
 /// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 128 words, the
 /// bits of a `u128`.
@@ -78,29 +78,23 @@ impl Nfa {
             pattern_of: vec![0; words * 64],
             symbolic: vec![Vec::new(); lists.classes.len()],
         };
+        let readers = readers(&lists.classes);
         for ((number, pattern), place) in lists.patterns.iter().enumerate().zip(places) {
             let Some(place) = place else {
-                for (patterns, class) in nfa.symbolic.iter_mut().zip(&lists.classes) {
-                    if class.reads_as(pattern.elements[0].symbol) {
-                        patterns.push(number as u16);
-                    }
+                for class in &readers[pattern.elements[0].symbol as usize] {
+                    nfa.symbolic[*class].push(number as u16);
                 }
                 continue;
             };
             let repeats = lists.terms[pattern.term as usize].matching == Matching::Word && !pattern.is_turned();
-            for offset in 0..pattern.elements.len() {
+            for (offset, element) in pattern.elements.iter().enumerate() {
                 let (word, bit) = ((place + offset) / 64, 1 << ((place + offset) % 64));
-                for (class, properties) in lists.classes.iter().enumerate() {
-                    if pattern.reads(offset, properties) {
-                        nfa.letters[class * words + word] |= bit;
-                    }
+                let readers = &readers[element.symbol as usize];
+                for class in readers.iter().filter(|class| pattern.reads(offset, &lists.classes[**class])) {
+                    nfa.letters[class * words + word] |= bit;
+                    nfa.starts[*class] |= if offset == 0 { 1 << word } else { 0 };
                 }
-                if offset == 0 {
-                    nfa.masks[word].first |= bit;
-                    for (class, properties) in lists.classes.iter().enumerate() {
-                        nfa.starts[class] |= if pattern.reads(0, properties) { 1 << word } else { 0 };
-                    }
-                }
+                nfa.masks[word].first |= if offset == 0 { bit } else { 0 };
                 nfa.masks[word].repeating |= if repeats { bit } else { 0 };
                 if offset + 1 == pattern.elements.len() {
                     nfa.masks[word].last |= bit;
@@ -153,6 +147,12 @@ impl Nfa {
         }
         state.after_edge = class.is_edge();
     }
+}
+
+/// Per symbol, the classes that can be read as it.
+fn readers(classes: &[Class]) -> Vec<Vec<usize>> {
+    let reads = |symbol| move |(number, class): (usize, &Class)| class.reads_as(symbol).then_some(number);
+    (0..Symbols::BITS as u8).map(|symbol| classes.iter().enumerate().filter_map(reads(symbol)).collect()).collect()
 }
 
 /// Whether a class after the last letter of a complete pattern ends it.

@@ -3,7 +3,7 @@
 
 use crate::engine::bidi;
 use crate::engine::decode::may_be_escape;
-use crate::engine::tables::{COMPLETE, Tables};
+use crate::engine::tables::{COMPLETE, NumberSlice, Tables};
 
 /// A sign that is also a letter ("$" in "$5" and in "nou$") is followed as a letter for at most this many bytes.
 const LONGEST_FORK: usize = 48;
@@ -43,7 +43,7 @@ pub(crate) fn sieve(tables: &Tables, fields: &[&str]) -> Held {
 fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut Vec<(usize, u16)>) -> Option<u16> {
     let shift = tables.lists.shift;
     let ascii = &tables.ascii;
-    let transitions = &tables.transitions[..];
+    let transitions = tables.transitions.as_slice();
     let mut at = 0;
     loop {
         let skipped = uneventful(transitions, ascii, shift, state, &bytes[at..]);
@@ -51,7 +51,7 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
         let Some(&byte) = bytes.get(at) else { break };
         if byte < 128 {
             let column = ascii[byte as usize];
-            let next = *transitions.get(((state as usize) << shift) | (column & 0xff) as usize)?;
+            let next = transitions.get(((state as usize) << shift) | (column & 0xff) as usize)?;
             if (next & COMPLETE) | (column & (Tables::SIGN | Tables::ESCAPE)) != 0 {
                 if column & Tables::ESCAPE != 0 && may_be_escape(bytes, at) {
                     return None;
@@ -85,7 +85,7 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
                 return None;
             }
             let column = *tables.lists.column_of.get(*class as usize)?;
-            let next = *transitions.get(((state as usize) << shift) | column as usize)?;
+            let next = transitions.get(((state as usize) << shift) | column as usize)?;
             if next & COMPLETE != 0 {
                 note(places, base + at, state)?;
             }
@@ -99,13 +99,13 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
 /// Skips ASCII characters where no exact check can begin and no term can end. Returns the state after them and their
 /// number. A separate function, so that all its data stays in registers.
 #[inline(never)]
-fn uneventful(transitions: &[u16], ascii: &[u16; 128], shift: u32, from: u16, bytes: &[u8]) -> (u16, usize) {
+fn uneventful(transitions: NumberSlice<'_>, ascii: &[u16; 128], shift: u32, from: u16, bytes: &[u8]) -> (u16, usize) {
     let mut state = from;
     for (at, &byte) in bytes.iter().enumerate() {
         let Some(&column) = ascii.get(byte as usize) else {
             return (state, at);
         };
-        let Some(&next) = transitions.get(((state as usize) << shift) | (column & 0xff) as usize) else {
+        let Some(next) = transitions.get(((state as usize) << shift) | (column & 0xff) as usize) else {
             return (state, at);
         };
         if (next & COMPLETE) | (column & (Tables::SIGN | Tables::ESCAPE)) != 0 {
@@ -138,7 +138,7 @@ fn fork_is_alive(tables: &Tables, mut state: u16, bytes: &[u8], at: usize) -> bo
         if next & COMPLETE != 0 {
             return true;
         }
-        state = *next;
+        state = next;
         if state <= NOTHING {
             return false;
         }

@@ -1,23 +1,60 @@
 //! The compiled tables that the engine reads: lists, folds and automaton. Plain data; the build script writes it,
 //! [`Tables::embedded`](super) reads it.
 
+use std::borrow::Cow;
+
 use crate::engine::lists::{Class, ESCAPES, Lists, Pattern, Term, kind};
 use crate::engine::nfa::Nfa;
 
 /// A transition with this bit set ends a complete pattern at an edge.
 pub(crate) const COMPLETE: u16 = 0x8000;
 
+/// Numbers of 16 bits as little-endian bytes. The embedded ones are read in place: copying them would slow every cold
+/// start.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers(pub(crate) Cow<'static, [[u8; 2]]>);
+
+impl Numbers {
+    pub(crate) fn embedded(bytes: &'static [u8]) -> Numbers {
+        Numbers(Cow::Borrowed(bytes.as_chunks().0))
+    }
+
+    pub(crate) fn as_slice(&self) -> NumberSlice<'_> {
+        NumberSlice(&self.0)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<u16> {
+        self.as_slice().get(index)
+    }
+}
+
+impl From<Vec<u16>> for Numbers {
+    fn from(numbers: Vec<u16>) -> Numbers {
+        Numbers(numbers.into_iter().map(u16::to_le_bytes).collect())
+    }
+}
+
+/// Borrowed [`Numbers`], for loops: reading one does not ask who owns them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NumberSlice<'n>(&'n [[u8; 2]]);
+
+impl NumberSlice<'_> {
+    pub(crate) fn get(self, index: usize) -> Option<u16> {
+        self.0.get(index).map(|bytes| u16::from_le_bytes(*bytes))
+    }
+}
+
 /// All tables of the engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     pub(crate) lists: Lists,
     /// Index into `folds`, in blocks of 256 code points.
-    pub(crate) pages: Vec<u16>,
+    pub(crate) pages: Numbers,
     /// Class or expansion per code point.
-    pub(crate) folds: Vec<u16>,
+    pub(crate) folds: Numbers,
     /// `transitions[(state << shift) | column]` is the next state, with or without [`COMPLETE`]. In state 0 the
     /// automaton has just seen an edge and nothing else; in state 1 it has seen nothing.
-    pub(crate) transitions: Vec<u16>,
+    pub(crate) transitions: Numbers,
     /// Column per ASCII character, with the marks [`Tables::SIGN`] and [`Tables::ESCAPE`].
     pub(crate) ascii: [u16; 128],
     /// For a sign that can be read as a letter, the column of that letter.
@@ -34,7 +71,7 @@ impl Tables {
     pub(crate) const ESCAPE: u16 = 0x200;
 
     /// Builds the tables from their parts and derives the rest.
-    pub(crate) fn new(lists: Lists, pages: Vec<u16>, folds: Vec<u16>, transitions: Vec<u16>) -> Tables {
+    pub(crate) fn new(lists: Lists, pages: Numbers, folds: Numbers, transitions: Numbers) -> Tables {
         let nfa = Nfa::new(&lists);
         let none = [0; 128];
         let (ascii_classes, sign_columns) = ([Class::NONE; 128], none);
@@ -55,8 +92,8 @@ impl Tables {
     /// Class id, or 256 + index of an expansion.
     pub(crate) fn fold(&self, c: char) -> u16 {
         let code = c as usize;
-        let page = self.pages.get(code >> 8).copied().unwrap_or(0);
-        self.folds.get(((page as usize) << 8) | (code & 255)).copied().unwrap_or(0)
+        let page = self.pages.get(code >> 8).unwrap_or(0);
+        self.folds.get(((page as usize) << 8) | (code & 255)).unwrap_or(0)
     }
 
     pub(crate) fn class(&self, id: u8) -> &Class {
