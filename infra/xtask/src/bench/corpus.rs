@@ -28,7 +28,8 @@ pub(crate) const MEASURED: &[&str] = &[
     "postgresql-doc-15",
 ];
 
-/// Packages that were first counted before any rule was written for them: manuals of programs, about 3 million words in 20 MB.
+/// Packages that were first counted before any rule was written for them: manuals of programs, about 3 million words in
+/// 20 MB.
 pub(crate) const UNSEEN: &[&str] = &[
     "autoconf-doc",
     "bind9-doc",

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Shows the following text from right to left, up to [`POP`] or the end of the paragraph. A line break ends no paragraph
-/// of HTML.
+/// Shows the following text from right to left, up to [`POP`] or the end of the paragraph. A line break ends no
+/// paragraph of HTML.
 pub(crate) const OVERRIDE: char = '\u{202e}';
 const POP: char = '\u{202c}';
 
@@ -29,7 +29,8 @@ pub(crate) fn as_shown(text: &str) -> Option<(String, Vec<Range<usize>>)> {
     (!turned.is_empty()).then_some((shown, turned))
 }
 
-/// Whether the text has escapes or markup and either contains [`OVERRIDE`] or may decode to it. May return true without cause.
+/// Whether the text has escapes or markup and either contains [`OVERRIDE`] or may decode to it. May return true without
+/// cause.
 /// Returns false wrongly only when the number of the escape is itself written with escapes.
 pub(crate) fn may_turn_after_decoding(text: &str) -> bool {
     const SIGNS: [&str; 5] = ["202e", "8238", "80ae", "80%ae", "80=ae"];

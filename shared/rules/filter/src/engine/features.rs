@@ -34,7 +34,7 @@ pub(crate) struct Gap {
     core_sign: Option<char>,
     /// The core has a second, different sign.
     pub(crate) core_mixed: bool,
-    /// It has an underscore, which joins what stands on both sides, also of a line break.
+    /// It has an underscore, which joins what is on both sides, also of a line break.
     pub(crate) joined: bool,
 }
 
@@ -91,7 +91,7 @@ impl Gap {
         };
         let written = || units.iter().map(|unit| unit.ch);
         written().eq(element.gap.chars())
-            || (self.line_breaks == 1 && self.is_wrapped(element, units))
+            || self.is_wrapped(element, units)
             || written().filter(|c| !matches!(c, '*' | '`' | '~')).eq(element.gap.chars())
             || (written().all(is_quiet)
                 && !(self.stop && self.spaces > 0 && term.matching == Matching::Word)
@@ -99,14 +99,12 @@ impl Gap {
             || (term.category == 4 && self.comma && self.width <= 3 && self.line_breaks < 2)
             || (term.matching == Matching::Greek && self.width <= 4)
     }
-}
 
-impl Gap {
     /// Whether it is the term's own gap with a line break beside it, and the marks of a quoted mail.
     fn is_wrapped(&self, element: &Element, units: &[Unit]) -> bool {
-        let is_wrap = |c: char| c.is_whitespace() || c == '>';
-        let mut written = units.iter().map(|unit| unit.ch).filter(|c| !is_wrap(*c));
-        element.gap.chars().filter(|c| !is_wrap(*c)).eq(written.by_ref())
+        let is_kept = |c: &char| !c.is_whitespace() && *c != '>';
+        self.line_breaks == 1
+            && units.iter().map(|unit| unit.ch).filter(is_kept).eq(element.gap.chars().filter(is_kept))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Letters that are read as other letters, as style generators and confusable tables have them.
 
-/// Two strings of the same length: what is written, and what stands for it.
+/// Two strings of the same length: what is written, and what replaces it.
 pub(crate) struct Alphabet(&'static str, &'static str);
 
 impl Alphabet {
