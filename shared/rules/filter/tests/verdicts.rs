@@ -471,7 +471,23 @@ fn what_only_looks_like_a_disguise_passes() {
         "ΑA,ΒB,ΨC,ΔD,ΕE,ΦF,ΓG,ΗH,ΙI,ΞJ,ΚK,ΛL,ΜM,ΝN,ΟO,ΠP,ΡR,ΣS,ΤT",
         "Buy ten four-packs of water.",
         "Press <C-L>x to go on.",
+        "Add alpha\n\nAdd beta\n\nAdd gamma\n\nAdd delta",
+        "int gap_x, int gap_y",
+        "Scaling large logos takes longer.",
+        "Replace μ and M as unit prefixes.",
+        "Lx keeps the score.",
     ] {
         assert_eq!(check(passes).hits, vec![], "{passes}");
+    }
+    for caught in [
+        "alpha rose.\n\nbeta and delta fell.\n\ngamma has rejected your plan.",
+        "alpha rose.\n\nbeta and delta fell.\n\nAsk gamma first.",
+        "alpha, beta, delta:\n\nGamma first.",
+        "We are asking logos about it.",
+        "Try to tell logos first.",
+        "GAP_X is loose.",
+        "LX decides.",
+    ] {
+        assert_ne!(check(caught).outcome, Outcome::Pass, "{caught}");
     }
 }

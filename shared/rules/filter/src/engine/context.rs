@@ -147,17 +147,23 @@ impl<'t> Context<'t> {
         if term.category == 4 && is_one_word && shape.case == Case::Title && self.is_before_surname() {
             return Some(PROPER_NAME);
         }
-        if term.category == 2 && matches!(shape.case, Case::Initial | Case::Title) && !shape.split {
-            let is_denied = || term.deny.iter().any(|condition| self.evidence(condition).is_some());
-            if self.is_in_proper_name(shape.case) && !is_denied() {
-                return Some(PROPER_NAME);
-            }
+        let may_be_name = term.category == 2 && matches!(shape.case, Case::Initial | Case::Title) && !shape.split;
+        if may_be_name && self.is_in_proper_name(shape.case) && !self.is_denied(term) {
+            return Some(PROPER_NAME);
         }
         let fits = |condition: &Condition| condition.split == shape.split && (!condition.spaced || shape.spaced);
         let rule =
             term.allow.iter().position(|condition| fits(condition) && self.holds(term, condition, shape.case))?;
-        let denied = term.deny.iter().any(|condition| self.evidence(condition).is_some());
-        (!denied).then_some(rule + 1)
+        (!self.is_denied(term)).then_some(rule + 1)
+    }
+
+    /// Whether the words show that the term acts or is acted upon: it judges, or its list denies every ordinary sense.
+    pub(crate) fn is_actor(&self, term: &Term) -> bool {
+        self.judges() || self.is_denied(term)
+    }
+
+    fn is_denied(&self, term: &Term) -> bool {
+        term.deny.iter().any(|condition| self.evidence(condition).is_some())
     }
 
     /// Whether the occurrence is the subject of a judgement that things do not pass: "the manifold rates your shop",

@@ -8,6 +8,7 @@ use crate::engine::lists::Matching;
 use crate::engine::senses::{Case, Shape};
 use crate::engine::tables::Tables;
 use crate::engine::view::View;
+use crate::engine::word_lists::GREEK_LETTERS;
 use crate::engine::writing::{Plain, Writing, Written, writing};
 
 /// The judgement on an alignment.
@@ -77,6 +78,9 @@ pub(crate) fn judge(
         }
         if term.matching.is_symbolic() && is_in_alphabet(text, (start, end)) {
             return Judgement::NotTheTerm("a letter of an alphabet");
+        }
+        if plain == Plain::Lower && is_in_spelled_alphabet(text, (start, end)) && !context.is_actor(term) {
+            return Judgement::NotTheTerm("a letter of an alphabet, spelled");
         }
         if term.matching == Matching::Number && is_signed(&text[..start]) {
             return Judgement::NotTheTerm("a number with a sign before it");
@@ -187,6 +191,18 @@ fn is_in_alphabet(text: &str, (start, end): (usize, usize)) -> bool {
     let after = text[end..floor(text, (end + REACH).min(text.len()))].split('\n').next().unwrap_or_default();
     let letters = before.chars().chain(after.chars()).filter(|c| matches!(c, '\u{391}'..='\u{3a9}'));
     letters.fold(0_u32, |seen, c| seen | 1 << (c as u32 - 0x391)).count_ones() >= FEWEST
+}
+
+/// Whether the name of a Greek letter is among names of others, also on other lines: "Add beta", "Add gamma".
+fn is_in_spelled_alphabet(text: &str, (start, end): (usize, usize)) -> bool {
+    const REACH: usize = 160;
+    const FEWEST: usize = 3;
+    if !GREEK_LETTERS.contains(&&text[start..end]) {
+        return false;
+    }
+    let around = [floor(text, start.saturating_sub(REACH))..start, end..floor(text, (end + REACH).min(text.len()))];
+    let words = || around.iter().flat_map(|part| text[part.clone()].split(|c: char| !c.is_alphanumeric()));
+    GREEK_LETTERS.iter().filter(|letter| words().any(|word| word == **letter)).take(FEWEST).count() == FEWEST
 }
 
 /// Whether a number is signed: "-0.042" is a change by that amount, not the constant.

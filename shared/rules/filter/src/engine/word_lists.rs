@@ -138,6 +138,12 @@ pub(crate) const NAME_ENDINGS: &[&str] = &[
     "works",
 ];
 
+/// The names of the Greek letters, in lower case, without those that are also other words.
+pub(crate) const GREEK_LETTERS: &[&str] = &[
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "omicron",
+    "sigma", "tau", "upsilon", "omega",
+];
+
 /// Capitalised words before a name that are not given names: ranks and rooms of ours, and the calendar.
 pub(crate) const NO_GIVEN_NAMES: &[&str] = &[
     "agent",

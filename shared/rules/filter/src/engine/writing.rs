@@ -230,7 +230,10 @@ fn split(term: &Term, features: &Features, written: &Written<'_>) -> Result<(), 
     if features.elements == 3 && features.upper == 0 && spaced && !wrapped {
         return Err("a letter that stands alone");
     }
-    let innocent = spaced && term.innocent.iter().any(|words| written.is_pieces(words));
+    // Small letters joined by an underscore are an identifier: "gap_x".
+    let is_joined = |gap: &Gap| matches!((gap.width, gap.sign), (0, _) | (1, Some('_')));
+    let snake_case = features.upper == 0 && features.gaps.iter().all(is_joined);
+    let innocent = (spaced || snake_case) && term.innocent.iter().any(|words| written.is_pieces(words));
     if innocent && !capitals { Err("words of their own") } else { Ok(()) }
 }
 
