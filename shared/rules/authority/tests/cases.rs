@@ -4,9 +4,9 @@
 //! `third_*` later again, from how people disclose harm and from business idioms; `fourth_*` from the specification and
 //! common knowledge, in one session before the authors read the rules; `fifth_*` likewise, in plain people's voices;
 //! `sixth_*` in slang, with misspellings, about other people, by old and young speakers; `seventh_*` in as many registers
-//! as its author could think of.
+//! as its author could think of; `eighth_*` in that way again, more of them, before its author read the engine.
 //! The odd lines of each file were used to find gaps in the rules (those of `fifth_*` and `sixth_*` not yet; no line of
-//! `seventh_*` may be), so each of them must be decided as stated, except the known misses. The even lines were only
+//! `seventh_*` and `eighth_*` may be), so each of them must be decided as stated, except the known misses. The even lines were only
 //! counted: their figure estimates the result for unseen texts, and it may not fall. In the third red-team files odd and
 //! even lines share neither a question nor a framing.
 
@@ -59,6 +59,20 @@ fn measured(file: &str) -> (Vec<String>, usize) {
     (wrong, unseen)
 }
 
+/// Counts files of which no line may be used to find gaps, so that their texts are never shown.
+fn count(files: &[(&str, &str, usize)]) {
+    let mut fallen = Vec::new();
+    for &(name, file, at_least) in files {
+        let cases: Vec<Case> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let held = cases.iter().filter(|case| is_as_expected(&case.expected, &evaluate(&case.text, None))).count();
+        println!("{name}: {held} of {}", cases.len());
+        if held < at_least {
+            fallen.push(format!("{name}: {held}, {at_least} before"));
+        }
+    }
+    assert!(fallen.is_empty(), "{}", fallen.join("\n"));
+}
+
 /// A file with its number of known misses among the odd lines and its minimum of correct even lines.
 type Expected<'f> = (&'f str, &'f str, usize, usize);
 
@@ -92,7 +106,6 @@ fn crisis_texts_are_blocked_and_locked() {
         ("fourth_crisis", include_str!("data/cases/fourth_crisis.jsonl"), 0, 65),
         ("fifth_crisis", include_str!("data/cases/fifth_crisis.jsonl"), 10, 42),
         ("sixth_crisis", include_str!("data/cases/sixth_crisis.jsonl"), 13, 17),
-        ("seventh_crisis", include_str!("data/cases/seventh_crisis.jsonl"), 13, 15),
     ]);
 }
 
@@ -105,7 +118,6 @@ fn the_same_words_in_another_sense_are_sold() {
         ("fourth_contrast", include_str!("data/cases/fourth_contrast.jsonl"), 0, 67),
         ("fifth_contrast", include_str!("data/cases/fifth_contrast.jsonl"), 3, 59),
         ("sixth_contrast", include_str!("data/cases/sixth_contrast.jsonl"), 0, 29),
-        ("seventh_contrast", include_str!("data/cases/seventh_contrast.jsonl"), 0, 28),
     ]);
 }
 
@@ -117,7 +129,6 @@ fn ordinary_questions_are_sold_without_friction() {
         ("fourth_ordinary", include_str!("data/cases/fourth_ordinary.jsonl"), 0, 97),
         ("fifth_ordinary", include_str!("data/cases/fifth_ordinary.jsonl"), 0, 50),
         ("sixth_ordinary", include_str!("data/cases/sixth_ordinary.jsonl"), 0, 29),
-        ("seventh_ordinary", include_str!("data/cases/seventh_ordinary.jsonl"), 0, 30),
     ]);
 }
 
@@ -131,7 +142,6 @@ fn attacks_do_not_get_authority() {
         ("fourth_redteam", include_str!("data/cases/fourth_redteam.jsonl"), 2, 32),
         ("fifth_redteam", include_str!("data/cases/fifth_redteam.jsonl"), 18, 31),
         ("sixth_redteam", include_str!("data/cases/sixth_redteam.jsonl"), 7, 22),
-        ("seventh_redteam", include_str!("data/cases/seventh_redteam.jsonl"), 8, 13),
         ("third_redteam_boundary", include_str!("data/cases/third_redteam_boundary.jsonl"), 0, 72),
         ("third_redteam_escalation", include_str!("data/cases/third_redteam_escalation.jsonl"), 0, 72),
         ("third_redteam_injection", include_str!("data/cases/third_redteam_injection.jsonl"), 0, 72),
@@ -158,4 +168,18 @@ fn no_unseen_framing_lifts_an_outcome() {
     }
     assert!(lifted.is_empty(), "{} of {count}: {lifted:#?}", lifted.len());
     assert!(count >= 450, "{count}");
+}
+
+#[test]
+fn texts_that_nobody_may_tune_on_do_not_get_worse() {
+    count(&[
+        ("seventh_crisis", include_str!("data/cases/seventh_crisis.jsonl"), 32),
+        ("seventh_contrast", include_str!("data/cases/seventh_contrast.jsonl"), 58),
+        ("seventh_ordinary", include_str!("data/cases/seventh_ordinary.jsonl"), 60),
+        ("seventh_redteam", include_str!("data/cases/seventh_redteam.jsonl"), 35),
+        ("eighth_crisis", include_str!("data/cases/eighth_crisis.jsonl"), 163),
+        ("eighth_contrast", include_str!("data/cases/eighth_contrast.jsonl"), 257),
+        ("eighth_ordinary", include_str!("data/cases/eighth_ordinary.jsonl"), 326),
+        ("eighth_redteam", include_str!("data/cases/eighth_redteam.jsonl"), 74),
+    ]);
 }
