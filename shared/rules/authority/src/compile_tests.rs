@@ -113,3 +113,63 @@ fn a_part_extends_its_domain_and_its_faults_are_named_with_its_own_file() {
         assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
     }
 }
+
+#[test]
+fn a_fault_of_a_weighing_or_of_a_sign_is_named() {
+    let axis = "[[axis]]\nkey = \"request\"\ntype = \"enum\"\nvalues = [\"advice\"]\n";
+    let place = "[[axis]]\nkey = \"place\"\ntype = \"text\"\n";
+    let treatment = "[[treatment]]\nrequest = \"advice\"\nstate = \"BLOCKED\"\nreason = \"advice\"\n";
+    let weighing =
+        "[[weighing]]\nid = \"w\"\nsets = \"request=advice\"\nwindow = 9\ntotal = 3\ncore = 1\nfamilies = 2\n";
+    let heavy = "[[sign]]\nid = \"s\"\nof = \"w\"\nfamily = \"a\"\nweight = 2\nany = [\"x\"]\n";
+    let light = "[[sign]]\nid = \"t\"\nof = \"w\"\nfamily = \"b\"\nweight = 1\nany = [\"y\"]\nbeside = true\n";
+    let with_part = |part: &str| {
+        let source = |name: &str, text: String| Source { name: name.to_owned(), text };
+        let domain = source("general.toml", format!("{HEAD}{axis}{place}{treatment}"));
+        let part = source("signs.toml", format!("part_of = \"general\"\n{part}"));
+        generate(vec![domain, part]).map_err(|error| error.to_string())
+    };
+    let tables = with_part(&format!("{weighing}{heavy}{light}")).unwrap();
+    assert!(tables.contains("Weighing { window: 9, total: 3, core: 1, families: 2,"), "{tables}");
+    for (part, expected) in [
+        (format!("{weighing}{heavy}"), "signs.toml:3: w: all of its signs together do not reach the total"),
+        (
+            format!("{}{heavy}{light}", weighing.replace("total = 3", "total = 4")),
+            "signs.toml:3: w: all of its signs together do not reach the total",
+        ),
+        (
+            format!("{}{heavy}{light}", weighing.replace("core = 1", "core = 3")),
+            "signs.toml:3: w: its signs without beside do not reach the core",
+        ),
+        (
+            format!("{}{heavy}{light}", weighing.replace("window = 9", "window = 0")),
+            "signs.toml:3: w: window, total, core and families must not be 0",
+        ),
+        (
+            format!("{}{heavy}{light}", weighing.replace("request=advice", "place=x")),
+            "signs.toml:3: w: a weighing sets a request, not \"place=x\"",
+        ),
+        (
+            format!("{}{heavy}{light}", weighing.replace("advice", "other")),
+            "signs.toml:3: w: request has no value \"other\"",
+        ),
+        (
+            format!("{weighing}against = [\"z\"]\n{heavy}{light}"),
+            "signs.toml:3: w: against and against_weight need each other",
+        ),
+        (format!("{weighing}{weighing}{heavy}{light}"), "signs.toml:10: w: the weighing is defined twice"),
+        (format!("{weighing}{heavy}{heavy}{light}"), "signs.toml:16: s: the sign is defined twice"),
+        (
+            format!("{weighing}{heavy}{}", light.replace("\"w\"", "\"v\"")),
+            "signs.toml:16: t: this domain has no weighing \"v\"",
+        ),
+        (format!("{weighing}{heavy}{}", light.replace("= 1", "= 0")), "signs.toml:16: t: a sign needs a weight"),
+        (
+            format!("{weighing}{heavy}{}", light.replace("\"y\"", "\"@none\"")),
+            "signs.toml:20: t: there is no concept @none",
+        ),
+    ] {
+        let problem = with_part(&part).unwrap_err();
+        assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
+    }
+}

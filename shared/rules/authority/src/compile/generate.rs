@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::tables::{ConceptId, LETTERS, NO_SET, NO_TREATMENT, SetId, letter};
 
 /// The range of the idioms' patterns, by domain and value.
-type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
+pub(super) type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
 
 const OPERATORS: [(&str, &str); 7] = [
     ("eq", "Eq"),
@@ -44,6 +44,20 @@ pub(super) struct Generator {
     conditions: Vec<SetId>,
     pub(super) names: Names,
     pub(super) out: String,
+}
+
+/// The mappings as Rust source.
+#[derive(Default)]
+pub(super) struct MappingRows {
+    lines: String,
+    pub(super) count: u16,
+}
+
+impl MappingRows {
+    pub(super) fn add(&mut self, row: &str) {
+        let _ = writeln!(self.lines, "    {row},");
+        self.count += 1;
+    }
 }
 
 /// Rust source.
@@ -237,7 +251,7 @@ impl Generator {
     }
 
     fn mappings(&mut self, files: &Files) -> Result<(), DataError> {
-        let (mut lines, mut count) = (String::new(), 0_u16);
+        let mut rows = MappingRows::default();
         let mut ids = BTreeMap::new();
         let idioms = self.idioms(files)?;
         for (domain, source, ontology, mapping) in files.mappings() {
@@ -245,22 +259,9 @@ impl Generator {
             if ids.insert((domain, id.clone()), ()).is_some() {
                 return Err(source.error(offset, id, "the mapping is defined twice"));
             }
-            let Some((key, value)) = mapping.sets.split_once('=') else {
-                return Err(source.error(offset, id, "sets must be axis=value"));
-            };
-            let axis = self.axis_named(source, domain, offset, id, key)?;
-            let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
-            if let Some(axis) = definition {
-                if axis.oracle_only {
-                    return Err(source.error(offset, id, format!("only an oracle may set {key}")));
-                }
-                let known = axis.values.is_empty() || axis.values.iter().any(|known| known == value);
-                if value != "#" && !known {
-                    return Err(source.error(offset, id, format!("{key} has no value {value:?}")));
-                }
-            }
-            self.add_patterns(source, id, count, false, &mapping.any)?;
-            let exceptions = self.add_patterns(source, id, count, true, &mapping.except)?;
+            let (axis, key, value) = self.sets(source, domain, ontology, &mapping.id, &mapping.sets)?;
+            self.add_patterns(source, id, rows.count, false, &mapping.any)?;
+            let exceptions = self.add_patterns(source, id, rows.count, true, &mapping.except)?;
             let idioms = idioms.get(&(domain, mapping.sets.as_str())).copied().unwrap_or_default();
             let mut with = Vec::new();
             for group in &mapping.with {
@@ -271,13 +272,9 @@ impl Generator {
             let first = self.conditions.len();
             let with: Vec<SetId> = with.into_iter().map(|group| self.set(group)).collect();
             self.conditions.extend(with);
-            let treatment = match key {
-                "request" => treatment(&files.domains, domain, value).unwrap_or(NO_TREATMENT),
-                _ => NO_TREATMENT,
-            };
-            let _ = writeln!(
-                lines,
-                "    Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {} }},",
+            let treatment = Self::treatment(files, domain, key, value);
+            let row = format!(
+                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {}, sign: None }}",
                 self.names.add(id),
                 self.names.add(&source.name),
                 source.line(offset),
@@ -285,12 +282,48 @@ impl Generator {
                 self.conditions.len() - first,
                 mapping.negatable
             );
-            count += 1;
+            rows.add(&row);
         }
-        self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{lines}];"));
+        self.weighings(files, &idioms, &mut rows)?;
+        self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{}];", rows.lines));
         let conditions = std::mem::take(&mut self.conditions);
         self.line(format!("pub(crate) static CONDITIONS: &[SetId] = &{conditions:?};"));
         Ok(())
+    }
+
+    /// The axis, its key and the value that a mapping or a weighing sets.
+    pub(super) fn sets<'s>(
+        &self,
+        source: &Source,
+        domain: usize,
+        ontology: &Ontology,
+        id: &Text,
+        sets: &'s str,
+    ) -> Result<(u16, &'s str, &'s str), DataError> {
+        let (id, offset) = (id.get_ref(), id.span().start);
+        let Some((key, value)) = sets.split_once('=') else {
+            return Err(source.error(offset, id, "sets must be axis=value"));
+        };
+        let axis = self.axis_named(source, domain, offset, id, key)?;
+        let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
+        if let Some(axis) = definition {
+            if axis.oracle_only {
+                return Err(source.error(offset, id, format!("only an oracle may set {key}")));
+            }
+            let known = axis.values.is_empty() || axis.values.iter().any(|known| known == value);
+            if value != "#" && !known {
+                return Err(source.error(offset, id, format!("{key} has no value {value:?}")));
+            }
+        }
+        Ok((axis, key, value))
+    }
+
+    /// The number of the treatment of the request that a mapping or a weighing sets.
+    pub(super) fn treatment(files: &Files, domain: usize, key: &str, value: &str) -> u8 {
+        match key {
+            "request" => treatment(&files.domains, domain, value).unwrap_or(NO_TREATMENT),
+            _ => NO_TREATMENT,
+        }
     }
 
     /// The number of a set of concepts. Assigns one to a new set.
@@ -301,8 +334,11 @@ impl Generator {
 
     /// Adds the patterns of the idioms and returns their ranges by domain and value.
     fn idioms<'f>(&mut self, files: &'f Files) -> Result<IdiomRanges<'f>, DataError> {
-        let values: BTreeSet<(usize, &str)> =
-            files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str())).collect();
+        let mappings = files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str()));
+        let weighings = files.parts().flat_map(|(domain, _, _, part)| {
+            part.weighing.iter().map(move |weighing| (domain, weighing.sets.as_str()))
+        });
+        let values: BTreeSet<(usize, &str)> = mappings.chain(weighings).collect();
         for (domain, source, idiom) in files.idioms() {
             for value in &idiom.of {
                 if !values.contains(&(domain, value.get_ref().as_str())) {
@@ -325,7 +361,7 @@ impl Generator {
     }
 
     /// The alternatives of several conditions as one set.
-    fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<SetId, DataError> {
+    pub(super) fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<SetId, DataError> {
         let mut all = Vec::new();
         for group in groups {
             all.extend(self.condition(source, id, group)?);
@@ -340,7 +376,7 @@ impl Generator {
             .map_err(|problem| source.error(group.span().start, id, problem))
     }
 
-    fn add_patterns(
+    pub(super) fn add_patterns(
         &mut self,
         source: &Source,
         id: &str,

@@ -7,6 +7,7 @@ mod index;
 mod lexicon;
 mod ontology;
 mod resolve;
+mod weighings;
 
 pub(crate) use generate::generate;
 

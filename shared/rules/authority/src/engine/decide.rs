@@ -62,6 +62,9 @@ impl Deciding {
     /// The rationale.
     pub(crate) fn why(&self) -> &'static str {
         match self.rule {
+            Rule::Mapping(number) if MAPPINGS[usize::from(number)].sign.is_some() => {
+                "a sign, weighed with others near it"
+            }
             Rule::Mapping(_) => "found in the text",
             Rule::Treatment(number) => TREATMENTS[usize::from(number)].reason,
             Rule::HighStakes(number) => HIGH_STAKES[usize::from(number)].rationale,

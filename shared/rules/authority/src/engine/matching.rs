@@ -2,7 +2,8 @@
 
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{ConceptBits, Hit, Hits};
-use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
+use super::signs::weigh;
+use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId, Sign};
 
 /// The maximum number of matches examined for one pattern.
 const MOST_MATCHES: usize = 32;
@@ -24,12 +25,17 @@ pub(crate) struct Fired {
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
     let mut chains: Option<Chains<'_>> = None;
+    let mut signs: Vec<(u16, Sign)> = Vec::new();
     for index in hits.anchors().flat_map(|set| ANCHORED.of(usize::from(set))) {
         let pattern = &PATTERNS[usize::from(*index)];
         if !hits.has_all(pattern) {
             continue;
         }
         let mapping = &MAPPINGS[usize::from(pattern.mapping)];
+        if let Some(sign) = mapping.sign {
+            signs.push((*index, sign));
+            continue;
+        }
         if !hits.meets(mapping) {
             continue;
         }
@@ -51,12 +57,44 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             }
         }
     }
+    weigh(hits, &mut chains, &signs, &mut fired);
     fired.sort_by_key(|one| (one.mapping, one.start, one.end));
     fired
 }
 
+/// The matches of the patterns of one weighing's signs.
+pub(crate) struct SignMatches<'c, 'h> {
+    chains: &'c Chains<'h>,
+    /// The matches of the exceptions, which all signs of a weighing share; `None` until a sign is found.
+    exceptions: Option<Vec<Match>>,
+}
+
+impl<'c, 'h> SignMatches<'c, 'h> {
+    pub(crate) fn of(chains: &'c Chains<'h>) -> Self {
+        Self { chains, exceptions: None }
+    }
+
+    /// Appends the matches of a pattern; an exception or a negation cancels a match.
+    pub(crate) fn add(&mut self, index: u16, sign: Sign, found: &mut Vec<(Fired, Sign)>) {
+        let pattern = &PATTERNS[usize::from(index)];
+        let mapping = &MAPPINGS[usize::from(pattern.mapping)];
+        for one in matches(self.chains, pattern) {
+            let chains = self.chains;
+            let exceptions = self.exceptions.get_or_insert_with(|| {
+                let patterns = exceptions(mapping).filter(|exception| chains.hits.has_all(exception));
+                patterns.flat_map(|exception| matches(chains, exception)).collect()
+            });
+            let is_excepted = exceptions.iter().any(|exception| exception.covers(&one));
+            let is_cancelled = is_excepted || (mapping.negatable && is_negated(chains.hits, one.start));
+            if !is_cancelled {
+                found.push((Fired { mapping: pattern.mapping, start: one.start, end: one.end }, sign));
+            }
+        }
+    }
+}
+
 /// The hits of each concept of a text.
-struct Chains<'h> {
+pub(crate) struct Chains<'h> {
     hits: &'h Hits,
     ranks: [u16; ConceptBits::LENGTH],
     /// Per concept of the text, in the order of their numbers, its first hit.
@@ -68,7 +106,7 @@ struct Chains<'h> {
 const END: u32 = u32::MAX;
 
 impl<'h> Chains<'h> {
-    fn of(hits: &'h Hits) -> Self {
+    pub(crate) fn of(hits: &'h Hits) -> Self {
         let ranks = hits.concepts.ranks();
         let mut heads = vec![END; hits.hits.len()];
         let mut next = vec![END; hits.hits.len()];
@@ -138,11 +176,19 @@ impl<'h> Candidates<'h> {
 }
 
 /// A match of a pattern, in tokens.
-struct Match {
+pub(crate) struct Match {
     start: usize,
     end: usize,
     /// The most specific element.
     anchor: (usize, usize),
+}
+
+impl Match {
+    /// Whether this match of an exception covers the most specific element of a match, or its last one.
+    fn covers(&self, one: &Match) -> bool {
+        let anchor = self.start < one.anchor.1 && one.anchor.0 < self.end;
+        anchor || (self.start < one.end && one.end <= self.end)
+    }
 }
 
 /// The matches of a pattern.
@@ -241,29 +287,36 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     if mapping.apart_from == NO_SET || !hits.has(mapping.apart_from) {
         return true;
     }
-    // Other sentences do not count: a business sentence before the question must not weaken the outcome.
+    let (from, until) = around(hits, one.start, one.end, APART);
+    !contains(mapping.apart_from, hits.starting(from, until))
+}
+
+/// The tokens of a match and of the words around it, up to a number of words and without other sentences: a business
+/// sentence before the question must not weaken the outcome.
+pub(crate) fn around(hits: &Hits, start: usize, end: usize, words: usize) -> (usize, usize) {
     let goes_on =
         |left: usize, right: usize| hits.tokens[right].position.saturating_sub(hits.tokens[left].position) <= 1;
-    let (mut from, mut until) = (one.start, one.end - 1);
-    while from > 0 && one.start - from < APART && goes_on(from - 1, from) {
+    let (mut from, mut until) = (start, end - 1);
+    while from > 0 && start - from < words && goes_on(from - 1, from) {
         from -= 1;
     }
-    while until + 1 < hits.tokens.len() && until + 1 - one.end < APART && goes_on(until, until + 1) {
+    while until + 1 < hits.tokens.len() && until + 1 - end < words && goes_on(until, until + 1) {
         until += 1;
     }
-    !contains(mapping.apart_from, hits.starting(from, until + 1))
+    (from, until + 1)
 }
 
 /// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
 /// count: a harmless idiom beside a question does not make the question harmless.
 fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
+    let covers = |exception: &Match| exception.covers(one);
+    exceptions(mapping).any(|exception| chains.hits.has_all(exception) && matches(chains, exception).iter().any(covers))
+}
+
+/// The patterns of the exceptions of a mapping and of the idioms of its value.
+fn exceptions(mapping: &Mapping) -> impl Iterator<Item = &'static Pattern> {
     let patterns = |(from, until): (u16, u16)| &PATTERNS[usize::from(from)..usize::from(until)];
-    let mut exceptions = patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms));
-    let covers = |other: &Match| {
-        let anchor = other.start < one.anchor.1 && one.anchor.0 < other.end;
-        anchor || (other.start < one.end && one.end <= other.end)
-    };
-    exceptions.any(|exception| chains.hits.has_all(exception) && matches(chains, exception).iter().any(covers))
+    patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms))
 }
 
 /// Whether one of the three preceding words is a negation.
@@ -272,7 +325,7 @@ fn is_negated(hits: &Hits, start: usize) -> bool {
 }
 
 /// Whether one of the hits is of the set.
-fn contains(set: SetId, hits: &[Hit]) -> bool {
+pub(crate) fn contains(set: SetId, hits: &[Hit]) -> bool {
     let concepts = SETS.of(usize::from(set));
     hits.iter().any(|hit| concepts.binary_search(&hit.concept).is_ok())
 }

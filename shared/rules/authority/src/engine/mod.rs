@@ -6,6 +6,7 @@ pub(crate) mod hits;
 pub(crate) mod lexicon;
 pub(crate) mod matching;
 pub(crate) mod quantity;
+pub(crate) mod signs;
 pub(crate) mod trust;
 
 /// The tables that the build script generates from `data/`.
@@ -14,7 +15,7 @@ pub(crate) mod data {
     use crate::state::State;
     use crate::tables::{
         Axis, ConceptId, Conditional, Domain, Element, Guidance, HighStakes, Mapping, Name, Operator, Oracle, Part,
-        Pattern, Resource, Rows, SetId, Treatment,
+        Pattern, Resource, Rows, SetId, Treatment, Weighing,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
