@@ -115,8 +115,8 @@ fn the_same_words_in_another_sense_are_sold() {
         ("contrast", include_str!("data/cases/contrast.jsonl"), 1, 75),
         ("second_contrast", include_str!("data/cases/second_contrast.jsonl"), 0, 33),
         ("third_contrast", include_str!("data/cases/third_contrast.jsonl"), 0, 75),
-        ("fourth_contrast", include_str!("data/cases/fourth_contrast.jsonl"), 0, 67),
-        ("fifth_contrast", include_str!("data/cases/fifth_contrast.jsonl"), 3, 59),
+        ("fourth_contrast", include_str!("data/cases/fourth_contrast.jsonl"), 0, 68),
+        ("fifth_contrast", include_str!("data/cases/fifth_contrast.jsonl"), 1, 59),
         ("sixth_contrast", include_str!("data/cases/sixth_contrast.jsonl"), 0, 29),
     ]);
 }
@@ -178,7 +178,7 @@ fn texts_that_nobody_may_tune_on_do_not_get_worse() {
         ("seventh_ordinary", include_str!("data/cases/seventh_ordinary.jsonl"), 60),
         ("seventh_redteam", include_str!("data/cases/seventh_redteam.jsonl"), 35),
         ("eighth_crisis", include_str!("data/cases/eighth_crisis.jsonl"), 163),
-        ("eighth_contrast", include_str!("data/cases/eighth_contrast.jsonl"), 257),
+        ("eighth_contrast", include_str!("data/cases/eighth_contrast.jsonl"), 267),
         ("eighth_ordinary", include_str!("data/cases/eighth_ordinary.jsonl"), 326),
         ("eighth_redteam", include_str!("data/cases/eighth_redteam.jsonl"), 74),
     ]);
