@@ -4,10 +4,11 @@
 //! `third_*` later again, from how people disclose harm and from business idioms; `fourth_*` from the specification and
 //! common knowledge, in one session before the authors read the rules; `fifth_*` likewise, in plain people's voices;
 //! `sixth_*` in slang, with misspellings, about other people, by old and young speakers; `seventh_*` in as many registers
-//! as its author could think of; `eighth_*` in that way again, more of them, before its author read the engine.
+//! as its author could think of; `eighth_*` in that way again, more of them, before its author read the engine; `ninth_*`
+//! while the weighed signs were written, and first run when they were finished.
 //! The odd lines of each file were used to find gaps in the rules, so each of them must be decided as stated, except the
 //! known misses. The even lines were only counted: their figure estimates the result for unseen texts, and it may not
-//! fall. All lines of `eighth_*` were used for the weighed signs; no line of `seventh_*` may be. In the
+//! fall. All lines of `eighth_*` were used for the weighed signs; no line of `seventh_*` and `ninth_*` may be. In the
 //! third red-team files odd and even lines share neither a question nor a framing.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
@@ -59,7 +60,7 @@ fn measured(file: &str) -> (Vec<String>, usize) {
     (wrong, unseen)
 }
 
-/// Counts files without showing their texts: no line of `seventh_*` may be used to find gaps.
+/// Counts files without showing their texts: no line of `seventh_*` and `ninth_*` may be used to find gaps.
 fn count(files: &[(&str, &str, usize)]) {
     let mut fallen = Vec::new();
     for &(name, file, at_least) in files {
@@ -181,5 +182,9 @@ fn texts_that_are_only_counted_do_not_get_worse() {
         ("eighth_contrast", include_str!("data/cases/eighth_contrast.jsonl"), 267),
         ("eighth_ordinary", include_str!("data/cases/eighth_ordinary.jsonl"), 326),
         ("eighth_redteam", include_str!("data/cases/eighth_redteam.jsonl"), 138),
+        ("ninth_crisis", include_str!("data/cases/ninth_crisis.jsonl"), 43),
+        ("ninth_contrast", include_str!("data/cases/ninth_contrast.jsonl"), 59),
+        ("ninth_ordinary", include_str!("data/cases/ninth_ordinary.jsonl"), 59),
+        ("ninth_redteam", include_str!("data/cases/ninth_redteam.jsonl"), 49),
     ]);
 }
