@@ -436,13 +436,16 @@ impl<'h> Simulator<'h> {
             let is_given_up = self.whereabouts(customer.number) == Whereabouts::GivenUp;
             let knows = !given_back || is_given_up || !is_kept();
             Rule::Money.require(knows, || "Stripe gave the money back, and the sale does not know".to_owned())?;
-            let settled = !redriven || !is_given_up || customer.mishap.is_some();
+            // An order of an unpaid session is forged, and is not put back.
+            let is_put_back = redriven && customer.paid_at.is_some();
+            let settled = !is_put_back || !is_given_up || customer.mishap.is_some();
             Rule::NotGivenUp.require(settled, || "in a dead-letter queue again after the cause was gone".to_owned())?;
         }
         Ok(())
     }
 
-    /// An operator puts the dead letters back once the faults are over, all but what cannot be read.
+    /// An operator puts the dead letters back once the faults are over, all but what cannot be read and orders of unpaid
+    /// sessions.
     fn redrive(&mut self) {
         let now = self.now().max(self.began + self.faults.over());
         for queue in 0..self.queues.len() {
