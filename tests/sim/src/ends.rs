@@ -128,9 +128,10 @@ impl Case<'_> {
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
         self.told(what)?;
         let work = self.sale.open_work().map(|open| open.work);
-        // A record or an alert that could not be written yet comes first; so does a reply that nobody has read, whose row
-        // names the other work too.
-        let listed = [Some(list), Some(Work::InFlight), Some(Work::Reply)].contains(&work);
+        // A record or an alert that could not be written yet comes first. So do money that is taken and a reply that
+        // nobody has read, whose rows name the other work too.
+        let first = [Work::InFlight, Work::Reply, Work::Dispute, Work::RefundFailed];
+        let listed = work.is_some_and(|work| work == list || first.contains(&work));
         Rule::HumanTold.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))?;
         Ok(end)
     }

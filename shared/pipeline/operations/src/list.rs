@@ -185,21 +185,15 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     }
     match work {
         Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
-        Work::RefundFailed => return "the refund came back: issue it again, or give it back by hand".to_owned(),
-        Work::Dispute => return dispute(sale),
+        Work::RefundFailed => {
+            return with_letters("the refund came back: issue it again, or give it back by hand".to_owned(), sale);
+        }
+        Work::Dispute => return with_letters(dispute(sale), sale),
         Work::Finding => return finding(sale),
         _ => {}
     }
     if matches!(work, Work::DeadLetter | Work::UnknownMail) {
-        let letters = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
-            Mail::Dead { progress, .. } => {
-                let last = progress.failures.last().map_or("?", String::as_str);
-                Some(format!("{} mail, last error {last}", letter.as_str()))
-            }
-            Mail::Unknown { .. } => Some(format!("{} mail may have gone", letter.as_str())),
-            _ => None,
-        });
-        return letters.collect::<Vec<_>>().join("; ");
+        return letters(sale).join("; ");
     }
     match sale.fulfilment() {
         Fulfilment::InReview { gate, .. } => format!("held at gate {gate}"),
@@ -214,6 +208,24 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         Fulfilment::Ready { archived: false, .. } => "not archived".to_owned(),
         Fulfilment::Ready { .. } => format!("mail {}", mail_state(sale.mail())),
     }
+}
+
+/// The letters about which a human has to decide.
+fn letters(sale: &Sale) -> Vec<String> {
+    let letters = Letter::ALL.into_iter().filter_map(|letter| match sale.letter(letter) {
+        Mail::Dead { progress, .. } => {
+            let last = progress.failures.last().map_or("?", String::as_str);
+            Some(format!("{} mail, last error {last}", letter.as_str()))
+        }
+        Mail::Unknown { .. } => Some(format!("{} mail may have gone", letter.as_str())),
+        _ => None,
+    });
+    letters.collect()
+}
+
+/// Work about money precedes the letters on the lists, so its row names them.
+fn with_letters(detail: String, sale: &Sale) -> String {
+    std::iter::once(detail).chain(letters(sale)).collect::<Vec<_>>().join("; ")
 }
 
 /// The finding of a newer block list in a delivered verdict.
@@ -280,6 +292,9 @@ mod tests {
             sale().with("money", Money::RefundAuthorised { authorisation, at: at(-5) }).with("fulfilment", failed),
             sale().with("fulfilment", Fulfilment::Ordered { at: at(-1300) }).with("waiting_since", at(-1300)),
             sale().with("fulfilment", Fulfilment::Ordered { at: at(-60) }),
+            sale()
+                .with("money", Money::RefundFailed { at: at(-2), refund: None })
+                .with("mail", Mail::Unknown { at: at(-10) }),
         ]);
         let rows = run(everything(ports(&world), at(0))).unwrap().unwrap();
         let summary: Vec<_> = rows.iter().map(|row| (row.work, row.overdue, row.detail.as_str())).collect();
@@ -292,11 +307,16 @@ mod tests {
                 (Work::Failed, false, "QUOTA"),
                 (Work::DeadLetter, false, "verdict mail, last error 503"),
                 (Work::UnknownMail, false, "verdict mail may have gone"),
+                (
+                    Work::RefundFailed,
+                    false,
+                    "the refund came back: issue it again, or give it back by hand; verdict mail may have gone"
+                ),
                 (Work::Unusable, false, "the customer was not asked: mail dead"),
             ]
         );
         let works: Vec<_> = run(undecided(ports(&world), at(0))).unwrap().unwrap();
-        assert_eq!(works.len(), 4);
+        assert_eq!(works.len(), 5);
     }
 
     #[test]
