@@ -41,7 +41,7 @@ async fn a_blocked_question_shows_who_helps_and_keeps_the_question() {
     let question = "Can I give my son two of my warfarin tablets?";
     ask(&browser, question).await;
     browser.see("#care").await;
-    assert!(browser.text("#care-text").await.contains("nothing was charged"));
+    assert!(browser.text("#care-text").await.contains("Nothing was charged"));
     assert!(browser.text("#care-resources").await.contains("1-844-POISON-X"));
     assert!(!browser.text("#care-actions").await.is_empty());
     assert!(!browser.sees("#offer").await);

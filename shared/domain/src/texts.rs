@@ -113,8 +113,8 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
                       please call your local emergency number.";
 
 /// A question that the authority gate blocks after payment.
-pub const DECLINED: &str = "A verdict from us could do harm here, so we do not give one. Please ask somebody who can \
-                            look at the whole situation.";
+pub const DECLINED: &str = "We do not give a verdict on this question, because it could do harm. Please ask a person \
+                            who knows your whole situation.";
 
 /// A question that the authority gate declines after payment, because facts are missing.
 pub const DECLINED_INCOMPLETE: &str = "Your question leaves out facts that an answer depends on, so we do not give a \

@@ -128,8 +128,8 @@ impl Case<'_> {
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
         self.told(what)?;
         let work = self.sale.open_work().map(|open| open.work);
-        // A record or an alert that could not be written yet comes first. So do money that is taken and a reply that
-        // nobody has read, whose rows name the other work too.
+        // Unpublished records and alerts precede this work on the list. So do disputes, bounced refunds and unread
+        // replies; their rows also name a mail that is undecided.
         let first = [Work::InFlight, Work::Reply, Work::Dispute, Work::RefundFailed];
         let listed = work.is_some_and(|work| work == list || first.contains(&work));
         Rule::HumanTold.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))?;

@@ -4,8 +4,8 @@ use crate::{Contact, Evaluation, State};
 use domain::texts;
 use serde::Serialize;
 
-const BLOCKED: &str = "A verdict from us could do harm here, so we do not give one, and nothing was charged. Please ask \
-                       somebody who can look at the whole situation.";
+const BLOCKED: &str = "We do not give a verdict on this question, because it could do harm. Nothing was charged. Please \
+                       ask a person who knows your whole situation.";
 const SPECIFICATION: &str =
     "We need to know more before we can answer. Nothing was charged. Please add to your question:";
 const AMBIGUOUS: &str = "Your question can be read in more than one way. Nothing was charged. Please make clear:";

@@ -240,7 +240,7 @@ oracle@42sisters.ai
     let mail = render_declined(&declined("BLOCKED", false));
     let expected = "Hi there,
 
-A verdict from us could do harm here, so we do not give one. Please ask somebody who can look at the whole situation.
+We do not give a verdict on this question, because it could do harm. Please ask a person who knows your whole situation.
 
 Who can help:
 - 9-8-8: Suicide Crisis Helpline: call 9-8-8

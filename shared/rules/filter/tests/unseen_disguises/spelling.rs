@@ -2,8 +2,9 @@
 
 use crate::writing::{Piece, Role, Writing};
 
-pub(crate) fn named_entity(letter: char) -> Option<String> {
-    let name = match letter {
+/// The name of a Greek letter or operator, which HTML and LaTeX share.
+fn shared_name(letter: char) -> Option<&'static str> {
+    Some(match letter {
         'Φ' => "Phi",
         'Ψ' => "Psi",
         'ζ' => "zeta",
@@ -23,6 +24,12 @@ pub(crate) fn named_entity(letter: char) -> Option<String> {
         'μ' => "mu",
         '⊕' => "oplus",
         '⊖' => "ominus",
+        _ => return None,
+    })
+}
+
+pub(crate) fn named_entity(letter: char) -> Option<String> {
+    let name = match letter {
         '⊘' => "osol",
         '⊡' => "sdotb",
         '_' => "lowbar",
@@ -31,37 +38,18 @@ pub(crate) fn named_entity(letter: char) -> Option<String> {
         '#' => "num",
         '-' => "hyphen",
         '=' => "equals",
-        _ => return None,
+        _ => shared_name(letter)?,
     };
     Some(format!("&{name};"))
 }
 
 pub(crate) fn latex(letter: char) -> Option<String> {
     let name = match letter {
-        'Φ' => "Phi",
-        'Ψ' => "Psi",
-        'ζ' => "zeta",
-        'χ' => "chi",
-        'Δ' => "Delta",
-        'Γ' => "Gamma",
-        'Ω' => "Omega",
-        'Λ' => "Lambda",
-        'Σ' => "Sigma",
-        'ρ' => "rho",
-        'Ξ' => "Xi",
-        'α' => "alpha",
-        'γ' => "gamma",
-        'ε' => "epsilon",
-        'ι' => "iota",
-        'κ' => "kappa",
-        'μ' => "mu",
-        '⊕' => "oplus",
-        '⊖' => "ominus",
         '⊘' => "oslash",
         '⊡' => "boxdot",
         '↗' => "nearrow",
         '%' | '_' | '#' => return Some(format!("\\{letter}")),
-        _ => return None,
+        _ => shared_name(letter)?,
     };
     Some(format!("\\{name} "))
 }
