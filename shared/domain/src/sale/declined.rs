@@ -143,11 +143,17 @@ impl Declined {
     pub fn sentence(&self) -> &'static str {
         match self.state.as_str() {
             _ if self.is_crisis => texts::CRISIS,
-            "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING" => texts::DECLINED_INCOMPLETE,
+            _ if self.is_incomplete() => texts::DECLINED_INCOMPLETE,
             "REQUIRES_ORACLE_VERIFICATION" => texts::DECLINED_UNVERIFIED,
             "UNRESOLVABLE" => texts::DECLINED_UNREADABLE,
             _ => texts::DECLINED,
         }
+    }
+
+    /// Whether the question leaves out facts, which the advice names.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        matches!(self.state.as_str(), "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING")
     }
 
     /// Whether approval is impossible for everyone.
@@ -177,6 +183,13 @@ impl Sale {
             (Fulfilment::Failed { .. }, Some(declined)) => Some(declined),
             _ => None,
         }
+    }
+
+    /// The authority gate's decision for the customer; `None` if people approved the question and its verdict failed later
+    /// for another reason.
+    #[must_use]
+    pub fn declined_to_customer(&self) -> Option<&Declined> {
+        self.declined().filter(|declined| declined.approved_at.is_none())
     }
 
     /// Whether people have approved exactly this question, and the approvals are still valid.

@@ -188,6 +188,34 @@ fn only_the_holder_of_the_claim_ends_it() {
     assert_eq!(ready, Ok(Event::VerdictReady { colour: Colour::Green, regenerated: None }));
 }
 
+/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm.
+#[test]
+fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
+    let mut sale = sale();
+    sale.claim("a", Claimant::Customer, at(0), LEASE);
+    let lock = HumanLock::People { persons: 1, roles: vec!["physician".into()], sources: vec!["register".into()] };
+    let declined = Declined {
+        state: "BLOCKED".into(),
+        reason: "dose".into(),
+        domain: "medicine".into(),
+        lock,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis: false,
+        at: at(1),
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    sale.decline("a", &bought(), declined, at(1)).unwrap();
+    assert!(sale.declined_to_customer().is_some());
+    let operator = Operator::parse("dana", None).unwrap();
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123" };
+    sale.approve_declined(by, at(2)).unwrap();
+    sale.claim("b", Claimant::Customer, at(3), LEASE);
+    sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
+    assert!(sale.declined().is_some() && sale.declined_to_customer().is_none());
+}
+
 #[test]
 fn only_the_smoke_tests_own_sale_is_claimed_for_it() {
     let smoke = Claimant::SmokeTest { received_at: at(0) };

@@ -132,7 +132,7 @@ pub fn render_refund() -> Rendered {
 /// alternatives. A possible disclosure of self-harm gets the resources first and nothing about an order.
 #[must_use]
 pub fn render_declined(declined: &Declined) -> Rendered {
-    let list = |heading: &str, lines: Vec<String>| match lines.as_slice() {
+    let list = |heading: &str, lines: &[String]| match lines {
         [] => String::new(),
         lines => format!("{heading}\n- {}\n\n", lines.join("\n- ")),
     };
@@ -140,16 +140,12 @@ pub fn render_declined(declined: &Declined) -> Rendered {
         declined.helpers.iter().map(|helper| format!("{}: {}", helper.name, helper.contact)).collect();
     let (sentence, signature) = (declined.sentence(), texts::SIGNATURE);
     let body = if declined.is_crisis {
-        let helpers = list("You can reach them now:", helpers);
+        let helpers = list("You can reach them now:", &helpers);
         format!("{sentence}\n\n{helpers}{}\n\n{signature}", texts::MONEY_IS_BACK)
     } else {
-        let advice = match declined.state.as_str() {
-            "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING" => {
-                list("What your question leaves open:", declined.advice.clone())
-            }
-            _ => list("What you can do instead:", declined.advice.clone()),
-        };
-        let helpers = list("Who can help:", helpers);
+        let heading =
+            if declined.is_incomplete() { "What your question leaves open:" } else { "What you can do instead:" };
+        let (helpers, advice) = (list("Who can help:", &helpers), list(heading, &declined.advice));
         format!("Hi there,\n\n{sentence}\n\n{helpers}{advice}{}\n\n{signature}", texts::DECLINED_REFUND)
     };
     Rendered { subject: texts::DECLINED_SUBJECT.to_owned(), body }
