@@ -134,6 +134,7 @@ impl Generator {
             if !used.contains(&concept) {
                 continue;
             }
+            // The lexicon accepts only stems of small letters.
             let mut letters = stem.bytes().filter_map(letter);
             if let (Some(first), Some(second)) = (letters.next(), letters.next()) {
                 rows[first * LETTERS + second].push(Code(format!("({}, {concept})", self.names.add(&stem))));
