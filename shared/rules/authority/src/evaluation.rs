@@ -1,5 +1,6 @@
 //! Evaluates a text. The result holds the decision, the deciding rules, and the data that pages and prompts need.
 
+use std::cell::LazyCell;
 use std::sync::OnceLock;
 
 use domain::sale::HumanLock;
@@ -164,6 +165,8 @@ const MARK: usize = 3;
 /// It is the same as the content filter's, which is slower.
 fn plain_reading(text: &str) -> Option<(String, Vec<usize>)> {
     let bytes = text.as_bytes();
+    // Searched once: a text may have thousands of ampersands.
+    let last_of_entity = LazyCell::new(|| bytes.iter().rposition(|byte| matches!(byte, b';' | b'#')));
     let (mut reading, mut marks) = (Vec::with_capacity(bytes.len()), Vec::new());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -171,7 +174,7 @@ fn plain_reading(text: &str) -> Option<(String, Vec<usize>)> {
         match byte {
             b'\\' | b'<' | b'=' | b']' => return None,
             b'%' if bytes.get(at..at + 2).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit)) => return None,
-            b'&' if bytes[at..].iter().any(|byte| matches!(byte, b';' | b'#')) => return None,
+            b'&' if last_of_entity.is_some_and(|last| last >= at) => return None,
             0..b' ' if !byte.is_ascii_whitespace() => return None,
             0..128 => reading.push(byte.to_ascii_lowercase()),
             128.. => {

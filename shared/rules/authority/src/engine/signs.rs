@@ -116,7 +116,9 @@ fn decided_from(hits: &Hits, weighing: &Weighing, signs: &[(Fired, Sign)]) -> Op
     let from = position(signs.first()?.0.start);
     let until = from + u32::from(weighing.window);
     let mut heaviest: [Option<(Fired, Sign)>; MOST_FAMILIES] = [None; MOST_FAMILIES];
-    for (one, sign) in signs.iter().filter(|(one, _)| position(one.end - 1) <= until) {
+    // Signs are sorted by their start, so a long text is not searched to its end from each of them.
+    let near = signs.iter().take_while(|(one, _)| position(one.start) <= until);
+    for (one, sign) in near.filter(|(one, _)| position(one.end - 1) <= until) {
         let family = &mut heaviest[usize::from(sign.family)];
         if family.is_none_or(|(_, known)| sign.weight > known.weight) {
             *family = Some((*one, *sign));
