@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
-use std::fmt;
+use std::{cmp::Ordering, fmt};
 
 /// The type of the hashed bytes. Its name is part of the hash input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,23 @@ impl Domain {
 }
 
 /// A SHA-256 hash over a domain prefix and bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
+
+/// The order of the bytes. A fold compares many hashes, because ledgers are ordered by hash. Nearly all differ in the
+/// first 8 bytes, and comparing those as numbers saves a call of memcmp.
+impl Ord for Digest {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |digest: &Self| digest.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+        first(self).cmp(&first(other)).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for Digest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Digest {
     /// Hashes bytes under a domain.

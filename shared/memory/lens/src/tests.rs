@@ -91,6 +91,21 @@ proptest! {
         prop_assert_eq!(&canonical::parse_exact(&bytes).unwrap(), &value);
         prop_assert_eq!(canonical::encode(&value).unwrap(), bytes);
     }
+
+    /// Ledgers are hashed in the order of their hashes. Few byte values and a common beginning of any length give hashes
+    /// that differ early, late or nowhere.
+    #[test]
+    fn hashes_have_the_order_of_their_bytes(
+        left in prop::array::uniform32(0_u8..3),
+        other in prop::array::uniform32(prop::sample::select(vec![0_u8, 1, 127, 128, 255])),
+        common in 0_usize..=32,
+    ) {
+        let mut right = other;
+        right[..common].copy_from_slice(&left[..common]);
+        let order = Digest::from_bytes(left).cmp(&Digest::from_bytes(right));
+        prop_assert_eq!(order, left.cmp(&right));
+        prop_assert_eq!(Digest::from_bytes(left).partial_cmp(&Digest::from_bytes(right)), Some(order));
+    }
 }
 
 fn content() -> WorkingSetContent {
