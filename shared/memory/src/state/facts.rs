@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// The committed content.
-    pub content: FactCommitted,
+    pub content: Box<FactCommitted>,
     /// The event that committed it.
     pub created_event_id: u64,
     /// The event that withdrew it.
@@ -84,7 +84,7 @@ impl FactsLedger {
         self.facts.is_empty()
     }
 
-    pub(super) fn commit(&mut self, content: FactCommitted, seq: u64) {
+    pub(super) fn commit(&mut self, content: Box<FactCommitted>, seq: u64) {
         // The log computes the id before it appends.
         let Some(fact_id) = content.fact_id else { return };
         let place = self.facts.len();
