@@ -198,6 +198,15 @@ impl Supervisor {
         self.dir.write("processes.json", &running)
     }
 
+    /// Stops one service. Others may start afterwards.
+    pub(crate) fn stop(&self, name: &str) {
+        let mut started = self.started();
+        for (recorded, mut child) in started.children.extract_if(.., |(recorded, _)| recorded.name == name) {
+            recorded.stop_group();
+            let _ = child.wait();
+        }
+    }
+
     /// Stops everything that was started, the last first, and prevents further starts.
     pub(crate) fn stop_all(&self) {
         let mut started = self.started();
@@ -254,6 +263,22 @@ mod tests {
         assert!(leftovers(&dir).is_empty());
         let refused = supervisor.start("late", &mut Command::new("true"));
         assert!(refused.is_err(), "nothing starts after everything was stopped");
+        std::fs::remove_dir_all(dir.path()).map_err(Error::io("tidying up"))
+    }
+
+    #[test]
+    fn stopping_one_service_leaves_the_others() -> Result<(), Error> {
+        let dir = directory("one")?;
+        let supervisor = Supervisor::new(&dir);
+        for name in ["first", "second"] {
+            supervisor.start(name, Command::new("sleep").arg("1000").env(MARK, dir.path()))?;
+        }
+        supervisor.stop("first");
+        let names = || supervisor.started().children.iter().map(|(it, _)| it.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(), ["second"]);
+        assert_eq!(leftovers(&dir).len(), if cfg!(target_os = "linux") { 1 } else { 0 });
+        assert!(supervisor.run("third", &mut Command::new("true"))?.success(), "others may start afterwards");
+        supervisor.stop_all();
         std::fs::remove_dir_all(dir.path()).map_err(Error::io("tidying up"))
     }
 

@@ -29,6 +29,8 @@ use tokio::signal::unix::{SignalKind, signal};
 const SITE_PORT: u16 = 8080;
 const SANDBOX_PORT: u16 = 8090;
 const EMULATOR_PORT: u16 = 4566;
+/// The emulator's program, and its name among the started processes.
+pub(crate) const EMULATOR: &str = "ministack";
 /// How long a service may take from its start to its first answer.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
@@ -238,13 +240,8 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
     let door = listen(SITE_PORT)?;
     let site = address(door.local_addr().map_err(Error::io("the front door's address"))?.port());
     let sandbox_port = free_port(SANDBOX_PORT)?;
-    let emulator_port = free_port(EMULATOR_PORT)?;
-    let (sandbox, endpoint) = (address(sandbox_port), address(emulator_port));
-
-    step(&format!("starting the emulator at {endpoint}"), || {
-        supervisor.start("ministack", &mut emulator(dir, &environment, emulator_port))?;
-        await_port(dir, supervisor, "ministack", emulator_port)
-    })?;
+    let sandbox = address(sandbox_port);
+    let endpoint = start_emulator(dir, supervisor, &environment)?;
     // The sandbox's calls and replies, for `cargo xtask test --only vendors`; only those of this stack.
     let recording = dir.file("vendor-calls.jsonl");
     fs::write(&recording, "").map_err(Error::io(format!("writing {}", recording.display())))?;
@@ -354,10 +351,24 @@ fn announce(stack: &StackFile, begin: Instant) {
     );
 }
 
+/// Starts the emulator and returns its address.
+pub(crate) fn start_emulator(
+    dir: &LocalDir,
+    supervisor: &Supervisor,
+    environment: &python::Environment,
+) -> Result<String, Error> {
+    let port = free_port(EMULATOR_PORT)?;
+    step(&format!("starting the emulator at {}", address(port)), || {
+        supervisor.start(EMULATOR, &mut emulator(dir, environment, port))?;
+        await_port(dir, supervisor, EMULATOR, port)
+    })?;
+    Ok(address(port))
+}
+
 /// The emulator's process. Functions inherit its environment, so it starts with an empty one: a function gets no key of
 /// the developer's shell, only what the template gives it.
 fn emulator(dir: &LocalDir, environment: &python::Environment, port: u16) -> Command {
-    let mut command = Command::new(environment.program("ministack"));
+    let mut command = Command::new(environment.program(EMULATOR));
     command.current_dir(dir.path()).env_clear();
     for name in
         ["PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"]

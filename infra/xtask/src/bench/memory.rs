@@ -1,21 +1,42 @@
 //! The memory: cold boot and fold beside weavatrix-memory, the limits from its tests at full size, and its logs on the
-//! table of a stack.
+//! emulator's table.
 
-use super::{Bench, UNSCHEDULED, on_stack, run};
-use crate::{error::Error, functions::cargo};
+use super::{Bench, run};
+use crate::{
+    error::Error,
+    functions::cargo,
+    local_dir::{REGION, repository},
+    python,
+    up::{self, EMULATOR},
+};
+use std::process::Command;
+
+const TABLE: &str = "bench-memory";
 
 pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "memory", "--example", "memory_bench"];
-    run(bench, "memory", cargo().args(example))?;
-    on_stack(bench, &UNSCHEDULED, || table(bench))
+    run(bench, "memory", &mut example("run", "memory", "memory_bench"))?;
+    run(bench, "cargo build", &mut example("build", "aws", "memory_table"))?;
+    let python = python::stack_environment(&bench.supervisor)?;
+    let endpoint = up::start_emulator(&bench.dir, &bench.supervisor, &python);
+    let measured = endpoint.and_then(|endpoint| table(bench, &python, &endpoint));
+    bench.supervisor.stop(EMULATOR);
+    measured
 }
 
-fn table(bench: &Bench) -> Result<(), Error> {
-    let stack = bench.dir.stack()?;
-    let table = stack.outputs.get("TableName").ok_or_else(|| Error::Refused("the stack names no table".to_owned()))?;
-    let example = ["run", "--quiet", "--locked", "--package", "aws", "--example", "memory_table"];
+/// The emulator alone with the table of template.yaml: no function of a stack disturbs the measurement.
+fn table(bench: &Bench, python: &python::Environment, endpoint: &str) -> Result<(), Error> {
+    let mut create = Command::new(python.program("python"));
+    create.arg(repository()?.join("infra/local/create_table.py")).args([endpoint, REGION, TABLE]);
+    run(bench, "creating the table", &mut create)?;
+    let mut measure = example("run", "aws", "memory_table");
+    measure.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).env("TABLE_NAME", TABLE);
+    measure.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    run(bench, "memory", &mut measure)
+}
+
+/// Runs or builds a crate's example as it would be deployed.
+fn example(verb: &str, package: &str, name: &str) -> Command {
     let mut command = cargo();
-    command.args(example).env("AWS_ENDPOINT_URL", &stack.aws_endpoint).env("AWS_REGION", &stack.region);
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").env("TABLE_NAME", table);
-    run(bench, "memory", &mut command)
+    command.args([verb, "--quiet", "--release", "--locked", "--package", package, "--example", name]);
+    command
 }

@@ -1,27 +1,40 @@
-//! Measures logs of the memory on a table: appends under contention, and the cold boot of one campaign beside more and
-//! more others. `cargo xtask bench memory` runs it on a stack. Prints one JSON object per line.
+//! Measures logs of the memory on a table: appends with and without contention, and the cold boot of one campaign beside
+//! more and more others. Fails if an append is lost or doubled. `cargo xtask bench memory` runs it on the emulator's table.
+//! Prints one JSON object per line.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a benchmark's output and fixtures")]
 
 use aws::{Connection, DynamoMemoryLogs, DynamoSales, SubjectSeal};
 use domain::ports::{MemoryLogs, Randomness, SubjectKey};
 use futures_util::{StreamExt, future::join_all, stream};
-use memory::{Event, EventLog, Handle, Payload, event::StoryPointerChanged, store};
+use memory::{
+    Event, EventLog, Handle, Payload,
+    event::StoryPointerChanged,
+    store::{self, StoreError},
+};
 use serde_json::json;
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::sync::Barrier;
 
-/// Writers that append to one log at the same time.
+/// Writers that append at the same time.
 const WRITERS: usize = 8;
-/// Appends of each writer.
+/// Appends of each of them. A writer alone does as many as all of them.
 const APPENDS: usize = 50;
+/// A writer repeats one append of this many, as after a lost reply.
+const REPEATED: usize = 5;
+/// The most calls for one append: a call fails when others were faster in each of its attempts.
+const CALLS: usize = 10;
 /// Events of the campaign that is booted.
 const EVENTS: usize = 200;
 /// Boots with each number of other campaigns.
 const BOOTS: usize = 40;
 /// The numbers of other campaigns.
 const OTHERS: [usize; 3] = [1, 100, 10_000];
+/// The longest that all measurements may take.
+const LIMIT: Duration = Duration::from_secs(900);
 
 struct Tokens;
 
@@ -42,15 +55,23 @@ fn seal(log: &str) -> SubjectSeal {
     SubjectSeal::new(&SubjectKey([7; 32]), log).unwrap()
 }
 
+fn key(writer: usize, number: usize) -> Handle {
+    handle(&format!("writer-{writer}-{number}"))
+}
+
+fn keys(writer: usize, events: usize) -> impl Iterator<Item = Handle> {
+    (0..events).map(move |number| key(writer, number))
+}
+
 /// An event as a table writes many of: a clock moved.
-fn event(log: &str, number: usize) -> Event {
+fn event(log: &str, writer: usize, number: usize) -> Event {
     let payload: Payload = StoryPointerChanged {
         pointer: memory::event::PointerKind::Clock,
         handle: handle(&format!("clock-{}", number % 20)),
         value: lens::canonical::Value::Integer(i64::try_from(number).unwrap() + 1),
     }
     .into();
-    Event { at: 1, campaign_id: handle(log), key: Some(handle(&format!("key-{number}"))), payload }
+    Event { at: 1, campaign_id: handle(log), key: Some(key(writer, number)), payload }
 }
 
 /// The value below which this share of the sorted times is, in milliseconds.
@@ -72,35 +93,114 @@ async fn main() {
     let logs = DynamoMemoryLogs(&sales);
     // Another run on the same table has other logs.
     let run = std::process::id().to_string();
-    contention(&logs, &run).await;
-    campaigns(&logs, &run).await;
+    let measured = tokio::time::timeout(LIMIT, async {
+        appends(&logs, &run).await;
+        campaigns(&logs, &run).await;
+    });
+    measured.await.expect("an end within the limit");
 }
 
-/// Several writers append to one log; each reads it again when another one was faster.
-async fn contention(logs: &DynamoMemoryLogs<'_>, run: &str) {
-    let name = format!("bench-{run}-contended");
-    let (campaign, seal) = (handle(&name), seal(&name));
-    let write = async |writer: usize| {
-        let mut log = EventLog::new(campaign.clone());
-        let mut times = Vec::with_capacity(APPENDS);
-        for number in 0..APPENDS {
-            let event = event(&name, writer * APPENDS + number);
-            let begin = Instant::now();
-            store::append(logs, &name, &mut log, event, &seal).await.expect("an append");
-            times.push(begin.elapsed());
+/// The times of the appends of some writers, and how often one had to call again.
+#[derive(Default)]
+struct Appends {
+    times: Vec<Duration>,
+    calls_again: usize,
+}
+
+/// Appends the events of one writer to a log, and repeats some of them from the log as it was before. Without `together`
+/// one append follows the other at once; with it, each writer loads the log, and all append at the same moment.
+async fn write(
+    logs: &DynamoMemoryLogs<'_>,
+    name: &str,
+    writer: usize,
+    events: usize,
+    together: Option<&Barrier>,
+) -> Appends {
+    let (mut log, seal) = (EventLog::new(handle(name)), seal(name));
+    let mut done = Appends::default();
+    for number in 0..events {
+        if let Some(all) = together {
+            log = store::load(logs, name, log.campaign_id(), &seal).await.expect("a log");
+            all.wait().await;
         }
-        times
-    };
-    let mut alone = write(WRITERS).await;
-    let mut times: Vec<Duration> = join_all((0..WRITERS).map(write)).await.into_iter().flatten().collect();
-    let log = store::load(logs, &name, &campaign, &seal).await.expect("a log");
-    assert_eq!(log.records().len(), (WRITERS + 1) * APPENDS, "every append is in the log once");
-    for (name, value) in [
-        ("memory append p99 under contention", quantile(&mut times, 0.99)),
-        ("memory append p50 under contention", quantile(&mut times, 0.5)),
-        ("memory append p99 of one writer", quantile(&mut alone, 0.99)),
-    ] {
-        println!("{}", json!({"name": name, "value": value, "unit": "ms", "writers": WRITERS, "appends": APPENDS}));
+        let before = (number % REPEATED == 0).then(|| log.clone());
+        let begin = Instant::now();
+        done.calls_again += append(logs, name, &mut log, event(name, writer, number), &seal).await;
+        done.times.push(begin.elapsed());
+        if let Some(mut before) = before {
+            append(logs, name, &mut before, event(name, writer, number), &seal).await;
+        }
+    }
+    done
+}
+
+/// Appends one event. Returns how often it called again.
+async fn append(
+    logs: &DynamoMemoryLogs<'_>,
+    name: &str,
+    log: &mut EventLog,
+    event: Event,
+    seal: &SubjectSeal,
+) -> usize {
+    for again in 0..CALLS {
+        match store::append(logs, name, log, event.clone(), seal).await {
+            Ok(_) => return again,
+            Err(StoreError::Contention) => {
+                *log = store::load(logs, name, log.campaign_id(), seal).await.expect("a log")
+            }
+            Err(error) => panic!("an append: {error:?}"),
+        }
+    }
+    panic!("others were faster in {CALLS} calls");
+}
+
+/// One writer alone, several with a log each, and several with one log.
+async fn appends(logs: &DynamoMemoryLogs<'_>, run: &str) {
+    let log = |what: String| format!("bench-{run}-{what}");
+    let [alone, together, unpaused] = ["alone", "together", "unpaused"].map(|what| log(what.to_owned()));
+    let own: Vec<String> = (0..WRITERS).map(|writer| log(format!("own-{writer}"))).collect();
+    report("of one writer", &[write(logs, &alone, 0, WRITERS * APPENDS, None).await]);
+    let writers = own.iter().enumerate().map(|(writer, name)| write(logs, name, writer, APPENDS, None));
+    report(&format!("of {WRITERS} writers to a log each"), &join_all(writers).await);
+    let all = Barrier::new(WRITERS);
+    let writers = (0..WRITERS).map(|writer| write(logs, &together, writer, APPENDS, Some(&all)));
+    report(&format!("under contention, {WRITERS} writers at the same moment"), &join_all(writers).await);
+    let writers = (0..WRITERS).map(|writer| write(logs, &unpaused, writer, APPENDS, None));
+    report(&format!("under contention, {WRITERS} writers without a pause"), &join_all(writers).await);
+
+    let of_all = || (0..WRITERS).flat_map(|writer| keys(writer, APPENDS)).collect();
+    let mut written: Vec<(&String, Vec<Handle>)> =
+        vec![(&alone, keys(0, WRITERS * APPENDS).collect()), (&together, of_all()), (&unpaused, of_all())];
+    written.extend(own.iter().enumerate().map(|(writer, name)| (name, keys(writer, APPENDS).collect())));
+    let (mut lost, mut doubled) = (0, 0);
+    for (name, written) in &written {
+        // Loading verifies the chain and the head.
+        let log = store::load(logs, name, &handle(name), &seal(name)).await.expect("a log");
+        let mut found: BTreeMap<Handle, usize> = BTreeMap::new();
+        for key in log.events(&seal(name)).into_iter().filter_map(|event| event.key) {
+            *found.entry(key).or_default() += 1;
+        }
+        doubled += log.records().len() - found.len();
+        lost += written.iter().filter(|key| !found.contains_key(*key)).count();
+    }
+    let of: usize = written.iter().map(|(_, written)| written.len()).sum();
+    println!(
+        "{}",
+        json!({"name": "memory appends lost or doubled", "value": lost + doubled, "unit": "appends",
+            "lost": lost, "doubled": doubled, "of": of, "repeated": of / REPEATED})
+    );
+    assert_eq!((lost, doubled), (0, 0), "every append is in its log once");
+}
+
+fn report(whose: &str, writers: &[Appends]) {
+    let mut times: Vec<Duration> = writers.iter().flat_map(|writer| writer.times.clone()).collect();
+    let calls_again: usize = writers.iter().map(|writer| writer.calls_again).sum();
+    for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+        println!(
+            "{}",
+            json!({"name": format!("memory append {name} {whose}"), "value": quantile(&mut times, share), "unit": "ms",
+                "writers": writers.len(), "appends": times.len(), "calls_again": calls_again})
+        );
     }
 }
 
@@ -137,7 +237,7 @@ async fn campaigns(logs: &DynamoMemoryLogs<'_>, run: &str) {
 async fn fill(logs: &DynamoMemoryLogs<'_>, name: &str, events: usize) {
     let (mut log, seal) = (EventLog::new(handle(name)), seal(name));
     for begin in (0..events).step_by(20) {
-        let some = |_: &EventLog| Ok((begin..events.min(begin + 20)).map(|number| event(name, number)).collect());
+        let some = |_: &EventLog| Ok((begin..events.min(begin + 20)).map(|number| event(name, 0, number)).collect());
         store::append_all(logs as &dyn MemoryLogs, name, &mut log, &some, &seal).await.expect("an append");
     }
 }
