@@ -1,6 +1,6 @@
 //! Compiles the ontologies of `data/` into the tables that the library embeds, and rejects inconsistent ones.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
@@ -30,10 +30,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let mut paths: Vec<_> = fs::read_dir("data")?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir("data")?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.sort();
     let mut sources = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+    let is_data = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "toml" || extension == "tsv");
+    for path in paths.iter().filter(is_data) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         sources.push(compile::Source { name, text: fs::read_to_string(path)? });
     }

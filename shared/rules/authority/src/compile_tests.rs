@@ -1,6 +1,7 @@
 //! Tests the build's error for a faulty file: it names the file, the line, the rule and the problem.
 
 use crate::compile::{Source, generate};
+use crate::tables::FITTED_COLUMNS;
 
 const HEAD: &str = "domain = \"general\"\nevaluator = \"caa_v1\"\n";
 
@@ -170,6 +171,62 @@ fn a_fault_of_a_weighing_or_of_a_sign_is_named() {
         ),
     ] {
         let problem = with_part(&part).unwrap_err();
+        assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
+    }
+}
+
+#[test]
+fn a_fault_of_the_fitted_weights_or_of_their_rule_is_named() {
+    let axis = "[[axis]]\nkey = \"request\"\ntype = \"enum\"\nvalues = [\"advice\"]\n";
+    let place = "[[axis]]\nkey = \"place\"\ntype = \"text\"\n";
+    let treatment = "[[treatment]]\nrequest = \"advice\"\nstate = \"BLOCKED\"\nreason = \"advice\"\n";
+    let rule =
+        "[[fitted]]\nid = \"f\"\nsets = \"request=advice\"\ndetects = \"crisis\"\nkind = \"self_harm\"\ntotal = 9\n";
+    let header = format!("feature\t{}\n", FITTED_COLUMNS.join("\t"));
+    let row = |feature: &str, weight: &str| format!("{feature}\t{weight}{}\n", "\t0".repeat(FITTED_COLUMNS.len() - 1));
+    let rows = [row("a", "5"), row("a b", "-7")].concat();
+    let generated = |rule: &str, table: &str| {
+        let source = |name: &str, text: String| Source { name: name.to_owned(), text };
+        let domain = source("general.toml", format!("{HEAD}{axis}{place}{treatment}"));
+        let part = source("signs.toml", format!("part_of = \"general\"\n{rule}"));
+        let weights = source("weights.tsv", table.to_owned());
+        generate(vec![domain, part, weights]).map_err(|error| error.to_string())
+    };
+    let tables = generated(rule, &format!("{header}{rows}")).unwrap();
+    assert!(tables.contains("Fitted { mapping: 0, detects: 0, kind: 2, total: 9 }"), "{tables}");
+    assert!(tables.contains("[-7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]"), "{tables}");
+    for (rule, table, expected) in [
+        (
+            rule.replace("request=advice", "place=x"),
+            format!("{header}{rows}"),
+            "signs.toml:3: f: fitted weights set a request, not \"place=x\"",
+        ),
+        (rule.replace("crisis", "danger"), format!("{header}{rows}"), "signs.toml:3: f: there is no column \"danger\""),
+        (
+            rule.replace("\"crisis\"", "\"law\""),
+            format!("{header}{rows}"),
+            "signs.toml:3: f: \"law\" tells kinds from each other",
+        ),
+        (
+            rule.replace("total = 9", "total = 0"),
+            format!("{header}{rows}"),
+            "signs.toml:3: f: no text reaches the total, or every text does",
+        ),
+        (rule.to_owned(), header.clone(), "signs.toml:3: f: no text reaches the total, or every text does"),
+        (rule.to_owned(), rows.clone(), "weights.tsv:1: header: the first line must be"),
+        (
+            rule.to_owned(),
+            format!("{header}{}", row("a", "200")),
+            "weights.tsv:2: a: a row has a feature and one weight from -128 to 127 for each column",
+        ),
+        (rule.to_owned(), format!("{header}a\t1\n"), "weights.tsv:2: a: a row has a feature and one weight"),
+        (
+            rule.to_owned(),
+            format!("{header}{}{}", row("b", "1"), row("a", "1")),
+            "weights.tsv:3: a: the features must be in ascending order",
+        ),
+    ] {
+        let problem = generated(&rule, &table).unwrap_err();
         assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
     }
 }

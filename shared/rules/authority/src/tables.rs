@@ -138,6 +138,39 @@ pub(crate) struct Weighing {
     pub(crate) beside: (u16, u16),
 }
 
+/// The columns of the fitted weights. The first [`FITTED_DETECTS`] tell crises and governed questions from
+/// harmless texts, the others tell the kinds of crises and of governed questions from each other.
+pub(crate) const FITTED_COLUMNS: [&str; 11] = [
+    "crisis",
+    "governed",
+    "self_harm",
+    "child_safety",
+    "emergency",
+    "medicine",
+    "law",
+    "finance",
+    "benefits",
+    "engineering",
+    "telemetry",
+];
+
+/// The number of columns that detect.
+pub(crate) const FITTED_DETECTS: usize = 2;
+
+/// Sets a request if the fitted weights of some sentences reach a total. Of all that detect the same, only the one of the
+/// most probable kind does.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    /// The mapping that names the rule and its request.
+    pub(crate) mapping: u16,
+    /// The column in [`FITTED_COLUMNS`] that must reach the total.
+    pub(crate) detects: u8,
+    /// The column of its kind.
+    pub(crate) kind: u8,
+    /// The minimum sum of weights, in sixteenths of a unit of log-odds.
+    pub(crate) total: u16,
+}
+
 /// No treatment: a mapping that sets state, not a request.
 pub(crate) const NO_TREATMENT: u8 = u8::MAX;
 

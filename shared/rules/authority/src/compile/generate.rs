@@ -285,6 +285,7 @@ impl Generator {
             rows.add(&row);
         }
         self.weighings(files, &idioms, &mut rows)?;
+        self.fitted(files, &mut rows)?;
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{}];", rows.lines));
         let conditions = std::mem::take(&mut self.conditions);
         self.line(format!("pub(crate) static CONDITIONS: &[SetId] = &{conditions:?};"));

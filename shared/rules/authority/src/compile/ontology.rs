@@ -76,6 +76,8 @@ pub(crate) struct Part {
     pub(crate) weighing: Vec<Weighing>,
     #[serde(default)]
     pub(crate) sign: Vec<Sign>,
+    #[serde(default)]
+    pub(crate) fitted: Vec<Fitted>,
 }
 
 fn fail_closed() -> String {
@@ -180,6 +182,21 @@ pub(crate) struct Weighing {
     pub(crate) against: Vec<Text>,
     #[serde(default)]
     pub(crate) against_weight: u8,
+}
+
+/// Sets a request if the fitted weights of some sentences reach a total.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fitted {
+    pub(crate) id: Text,
+    /// `request=value`, as of a mapping.
+    pub(crate) sets: String,
+    /// The column of the table of weights that must reach the total.
+    pub(crate) detects: String,
+    /// The column of its kind.
+    pub(crate) kind: String,
+    /// The minimum sum of weights, in sixteenths of a unit of log-odds.
+    pub(crate) total: u16,
 }
 
 /// A sign of a weighing.
@@ -319,11 +336,16 @@ pub(crate) struct Files {
     pub(crate) domains: Vec<(Source, Ontology)>,
     /// The parts, with their domain numbers.
     parts: Vec<(usize, Source, Part)>,
+    /// The table of fitted weights.
+    pub(crate) weights: Option<Source>,
 }
 
 impl Files {
-    /// Parses every file. A file with a `part_of` key is a part of a domain.
+    /// Parses every file. A file with a `part_of` key is a part of a domain, a `.tsv` file is the table of fitted
+    /// weights.
     pub(crate) fn parse(sources: Vec<Source>) -> Result<Self, DataError> {
+        let (weights, sources): (Vec<_>, Vec<_>) =
+            sources.into_iter().partition(|source| source.name.ends_with(".tsv"));
         let is_part = |source: &Source| source.text.lines().any(|line| line.starts_with("part_of"));
         let (parts, domains): (Vec<_>, Vec<_>) = sources.into_iter().partition(is_part);
         let domains = domains
@@ -340,7 +362,7 @@ impl Files {
             Ok((domain, source, part))
         };
         let parts = parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { domains, parts })
+        Ok(Self { domains, parts, weights: weights.into_iter().next() })
     }
 
     /// The concepts of all files.

@@ -1,6 +1,7 @@
 //! Derives a state from the values of the axes: treatments of requests, required state, high-stakes rules.
 
-use super::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
+use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
+use super::fitted::score;
 use super::hits::Hits;
 use super::matching::{Fired, fired};
 use super::quantity::number_word;
@@ -64,6 +65,9 @@ impl Deciding {
         match self.rule {
             Rule::Mapping(number) if MAPPINGS[usize::from(number)].sign.is_some() => {
                 "a sign, weighed with others near it"
+            }
+            Rule::Mapping(number) if FITTED.iter().any(|fitted| fitted.mapping == number) => {
+                "the weights of these words together, fitted to labelled texts"
             }
             Rule::Mapping(_) => "found in the text",
             Rule::Treatment(number) => TREATMENTS[usize::from(number)].reason,
@@ -155,7 +159,8 @@ pub(crate) fn decide(reading: &str) -> Decision {
     }
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
-    let fired = fired(&hits, untrusted_from);
+    let mut fired = fired(&hits, untrusted_from);
+    score(reading, &hits.tokens, &mut fired);
     if fired.is_empty() {
         return Decision::nothing();
     }

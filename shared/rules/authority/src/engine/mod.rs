@@ -2,6 +2,7 @@
 
 pub(crate) mod decide;
 pub(crate) mod disguise;
+pub(crate) mod fitted;
 pub(crate) mod hits;
 pub(crate) mod lexicon;
 pub(crate) mod matching;
@@ -14,8 +15,8 @@ pub(crate) mod trust;
 pub(crate) mod data {
     use crate::state::State;
     use crate::tables::{
-        Axis, ConceptId, Conditional, Domain, Element, Guidance, HighStakes, Mapping, Name, Operator, Oracle, Part,
-        Pattern, Resource, Rows, SetId, Treatment, Weighing,
+        Axis, ConceptId, Conditional, Domain, Element, Fitted, Guidance, HighStakes, Mapping, Name, Operator, Oracle,
+        Part, Pattern, Resource, Rows, SetId, Treatment, Weighing,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }

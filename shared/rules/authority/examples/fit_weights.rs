@@ -1,0 +1,334 @@
+//! Fits `data/fitted_weights.tsv` to the labelled texts in `tests/data/labelled` and to the lines of `tests/data/cases`
+//! that may be used for rules (`tests/cases.rs`), and prints what the weights reach on texts that they were not fitted
+//! to: `cargo run --release -p authority --example fit_weights`. The same texts give the same bytes.
+//!
+//! Each column is a logistic regression over the words, pairs and beginnings of a text. Four fifths of the texts score
+//! the last fifth, in five turns, for the figures. The totals in `data/*_signs.toml` are chosen by these figures.
+#![allow(clippy::print_stdout, reason = "it prints its figures")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, iter};
+
+use serde::Deserialize;
+use tables::FITTED_COLUMNS;
+
+#[allow(dead_code, unreachable_pub, reason = "the example uses part of what the library exports")]
+#[path = "../src/state.rs"]
+mod state;
+#[allow(dead_code, reason = "the example uses part of what the library uses")]
+#[path = "../src/tables.rs"]
+mod tables;
+#[allow(dead_code, reason = "the example uses part of what the library uses")]
+#[path = "../src/text/mod.rs"]
+mod text;
+
+const COLUMNS: usize = FITTED_COLUMNS.len();
+/// The columns that detect: a crisis, a governed question.
+const CRISIS: usize = 0;
+const GOVERNED: usize = 1;
+/// The columns of the kinds of crises; those of the governed questions follow.
+const CRISES: std::ops::Range<usize> = 2..5;
+
+const FOLDS: usize = 5;
+/// Consecutive texts in one fold: a pair of twins has the same words, and must not be fitted to one and tested with the other.
+const BLOCK: usize = 20;
+const ROUNDS: usize = 24;
+/// The minimum number of texts with a feature.
+const TEXTS: usize = 2;
+/// How strongly weights are drawn to zero.
+const DECAY: f32 = 0.02;
+const STEP: f32 = 0.1;
+/// A unit of log-odds in the table.
+const UNIT: f32 = 16.0;
+/// The maximum number of features with weights.
+const KEPT: usize = 43_000;
+/// The shares of harmless texts that may reach a total, for the figures.
+const FALSE_HITS: [f64; 6] = [0.003, 0.004, 0.006, 0.008, 0.01, 0.02];
+/// The share for which the figures of every file are printed.
+const FILES: f64 = 0.01;
+
+#[derive(Deserialize)]
+struct Case {
+    text: String,
+    expected: String,
+    #[serde(default)]
+    domain: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Label {
+    Ordinary,
+    Contrast,
+    /// The column of its kind.
+    Crisis(usize),
+    /// The column of its domain, if it is known.
+    Governed(Option<usize>),
+}
+
+impl Label {
+    fn is_harmless(self) -> bool {
+        matches!(self, Self::Ordinary | Self::Contrast)
+    }
+
+    /// Whether a text is one of a column; `None` if it says nothing about it. A crisis says nothing about the governed
+    /// questions: it is blocked before.
+    fn is_of(self, column: usize) -> Option<bool> {
+        match (self, column) {
+            (Self::Crisis(_), CRISIS) | (Self::Governed(_), GOVERNED) => Some(true),
+            (_, CRISIS) => Some(false),
+            (Self::Crisis(_), GOVERNED) => None,
+            (_, GOVERNED) => Some(false),
+            (Self::Crisis(kind), _) if CRISES.contains(&column) => Some(kind == column),
+            (Self::Governed(Some(kind)), _) if !CRISES.contains(&column) => Some(kind == column),
+            _ => None,
+        }
+    }
+}
+
+struct Text {
+    file: String,
+    label: Label,
+    fold: usize,
+    /// For each word the numbers of its features.
+    words: Vec<Vec<usize>>,
+    /// The runs of its sentences.
+    windows: Vec<(usize, usize)>,
+}
+
+/// What one row of a regression has: features, each once.
+type Features = BTreeSet<usize>;
+
+impl Text {
+    fn features(&self, (start, end): (usize, usize)) -> Features {
+        self.words[start..end].iter().flatten().copied().collect()
+    }
+
+    /// A text as rows: itself, or the widest runs of a longer harmless text. A longer text of another label has no rows:
+    /// most of its words are harmless.
+    fn rows(&self, is: bool) -> Vec<Features> {
+        if self.words.len() <= text::windows::MOST {
+            return vec![self.features((0, self.words.len()))];
+        }
+        let covers = |one: &(usize, usize), other: &(usize, usize)| one.0 <= other.0 && one.1 >= other.1;
+        let is_widest = |one: &&(usize, usize)| !self.windows.iter().any(|other| other != *one && covers(other, one));
+        let widest = self.windows.iter().filter(|_| !is).filter(is_widest);
+        widest.map(|window| self.features(*window)).collect()
+    }
+
+    /// The highest sum over a run of sentences, for each column.
+    fn sums(&self, weights: &[[i8; COLUMNS]]) -> [i32; COLUMNS] {
+        let mut best = [0; COLUMNS];
+        for (start, end) in &self.windows {
+            let features = self.words[*start..*end].iter().flatten();
+            let mut sums = [0; COLUMNS];
+            for weights in features.map(|feature| weights[*feature]) {
+                for (sum, weight) in sums.iter_mut().zip(weights) {
+                    *sum += i32::from(weight);
+                }
+            }
+            for (best, sum) in best.iter_mut().zip(sums) {
+                *best = sum.max(*best);
+            }
+        }
+        best
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (texts, names) = texts(cases(root)?)?;
+    println!("{} texts, {} features", texts.len(), names.len());
+    let mut sums = vec![[0; COLUMNS]; texts.len()];
+    for fold in 0..FOLDS {
+        let weights = fit(texts.iter().filter(|text| text.fold != fold), names.len());
+        for (text, sums) in texts.iter().zip(&mut sums).filter(|(text, _)| text.fold == fold) {
+            *sums = text.sums(&weights);
+        }
+    }
+    report(&texts, &sums);
+    let weights = fit(texts.iter(), names.len());
+    fs::write(root.join("data/fitted_weights.tsv"), table(&names, &weights))?;
+    Ok(())
+}
+
+/// The labelled texts, the odd lines of the cases except of the files that are only counted, and tables of texts.
+fn cases(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
+    let mut all = Vec::new();
+    for (directory, every) in [("tests/data/labelled", 1), ("tests/data/cases", 2)] {
+        let mut paths: Vec<_> =
+            fs::read_dir(root.join(directory))?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+        paths.sort();
+        for path in paths {
+            let file = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if ["seventh_", "ninth_", "tenth_", "eleventh_", "twelfth_"].iter().any(|counted| file.starts_with(counted))
+            {
+                continue;
+            }
+            for line in fs::read_to_string(&path)?.lines().step_by(every) {
+                let case: Case = serde_json::from_str(line).map_err(|error| format!("{file}: {error}: {line}"))?;
+                all.push((file.clone(), case));
+            }
+        }
+    }
+    for (file, expected) in [("business", "ordinary"), ("contrast", "contrast"), ("governed", "never_authorized")] {
+        let table = fs::read_to_string(root.join(format!("tests/data/{file}.tsv")))?;
+        for (_, text) in table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t')) {
+            let case = Case { text: text.to_owned(), expected: expected.to_owned(), domain: None };
+            all.push((format!("table_{file}"), case));
+        }
+    }
+    Ok(all)
+}
+
+/// The texts as features, and the features' names.
+fn texts(cases: Vec<(String, Case)>) -> Result<(Vec<Text>, Vec<String>), Box<dyn Error>> {
+    let filter = filter::Filter::embedded();
+    let mut split = Vec::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (file, case) in cases {
+        let kind = |name: &str| {
+            let found = FITTED_COLUMNS.iter().position(|column| *column == name);
+            found.ok_or_else(|| format!("{file}: there is no column {name}: {}", case.text))
+        };
+        let label = match (case.expected.as_str(), case.domain.as_deref()) {
+            ("ordinary", _) => Label::Ordinary,
+            ("contrast", _) => Label::Contrast,
+            ("never_authorized", domain) => Label::Governed(domain.map(kind).transpose()?),
+            (crisis, _) => Label::Crisis(kind(crisis)?),
+        };
+        let readings = filter.readings(&case.text);
+        let reading = readings.first().map(|reading| reading.text.clone()).unwrap_or_default();
+        let tokens = text::token::tokens(&reading);
+        let words = text::feature::features_by_word(&reading, &tokens);
+        for feature in words.iter().flatten().collect::<BTreeSet<_>>() {
+            *counts.entry(feature.clone()).or_default() += 1;
+        }
+        let mut windows = Vec::new();
+        text::windows::windows(&tokens, |window| windows.push(window));
+        split.push((file, label, words, windows));
+    }
+    let names: Vec<String> = counts.into_iter().filter(|(_, count)| *count >= TEXTS).map(|(name, _)| name).collect();
+    let numbers: BTreeMap<&str, usize> = names.iter().zip(0..).map(|(name, number)| (name.as_str(), number)).collect();
+    let texts = split.into_iter().zip(0..).map(|((file, label, words, windows), index)| {
+        let known = |word: Vec<String>| word.iter().filter_map(|name| numbers.get(name.as_str()).copied()).collect();
+        Text { file, label, fold: index / BLOCK % FOLDS, words: words.into_iter().map(known).collect(), windows }
+    });
+    Ok((texts.collect(), names))
+}
+
+/// The weights of each feature, fitted to some texts. Of all features only the [`KEPT`] most telling ones have some: those
+/// whose weights in a first fit change the most texts the most.
+fn fit<'t>(texts: impl Iterator<Item = &'t Text>, features: usize) -> Vec<[i8; COLUMNS]> {
+    let texts: Vec<&Text> = texts.collect();
+    let mut telling = vec![0_f32; features];
+    for column in [CRISIS, GOVERNED] {
+        let rows = rows(&texts, column);
+        let mut counts = vec![0_f32; features];
+        rows.iter().flat_map(|(row, _)| row).for_each(|feature| counts[*feature] += 1.0);
+        for ((telling, weight), count) in telling.iter_mut().zip(regression(&rows, features)).zip(counts) {
+            *telling = telling.max(weight.abs() * count.sqrt().sqrt());
+        }
+    }
+    let mut order: Vec<usize> = (0..features).collect();
+    order.sort_by(|one, other| telling[*other].total_cmp(&telling[*one]));
+    let kept: BTreeSet<usize> = order.into_iter().take(KEPT).collect();
+    let mut fitted = vec![[0_i8; COLUMNS]; features];
+    for column in 0..COLUMNS {
+        let mut rows = rows(&texts, column);
+        rows.iter_mut().for_each(|(row, _)| row.retain(|feature| kept.contains(feature)));
+        for (weights, weight) in fitted.iter_mut().zip(regression(&rows, features)) {
+            weights[column] = (weight * UNIT).round().clamp(-127.0, 127.0) as i8;
+        }
+    }
+    fitted
+}
+
+fn rows(texts: &[&Text], column: usize) -> Vec<(Features, bool)> {
+    let labelled = texts.iter().filter_map(|text| Some((text, text.label.is_of(column)?)));
+    labelled.flat_map(|(text, is)| text.rows(is).into_iter().map(move |row| (row, is))).collect()
+}
+
+/// A logistic regression by AdaGrad. The order of the rows is always the same.
+fn regression(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
+    let (mut weights, mut squares) = (vec![0_f32; features], vec![1e-6_f32; features]);
+    let (mut bias, mut bias_square) = (0_f32, 1e-6_f32);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..ROUNDS {
+        for index in (1..order.len()).rev() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(index, (random >> 33) as usize % (index + 1));
+        }
+        for number in &order {
+            let (row, is) = &rows[*number];
+            let sum: f32 = bias + row.iter().map(|feature| weights[*feature]).sum::<f32>();
+            let error = 1.0 / (1.0 + (-sum).exp()) - if *is { 1.0 } else { 0.0 };
+            bias_square += error * error;
+            bias -= STEP * error / bias_square.sqrt();
+            for feature in row {
+                let slope = error + DECAY * weights[*feature];
+                squares[*feature] += slope * slope;
+                weights[*feature] -= STEP * slope / squares[*feature].sqrt();
+            }
+        }
+    }
+    weights
+}
+
+/// For each share of harmless texts that may reach it, the total and what reaches it, and for one share every file.
+fn report(texts: &[Text], sums: &[[i32; COLUMNS]]) {
+    for (column, name) in [(CRISIS, "crisis"), (GOVERNED, "governed")] {
+        let harmless = texts.iter().zip(sums).filter(|(text, _)| text.label.is_harmless());
+        let mut reached: Vec<i32> = harmless.map(|(_, sums)| sums[column]).collect();
+        reached.sort_unstable();
+        for share in FALSE_HITS {
+            let allowed = (reached.len() as f64 * share) as usize;
+            let total = reached[reached.len() - 1 - allowed] + 1;
+            let of = |is: &dyn Fn(Label) -> bool, file: &str| {
+                let texts = texts.iter().zip(sums).filter(|(text, _)| is(text.label) && text.file.contains(file));
+                let (found, all) =
+                    texts.fold((0, 0), |(found, all), (_, sums)| (found + usize::from(sums[column] >= total), all + 1));
+                format!("{found}/{all}")
+            };
+            let own = |label: Label| label.is_of(column) == Some(true);
+            println!(
+                "{name}: total {total}: own {}, contrast {}, ordinary {}",
+                of(&own, ""),
+                of(&|label| label == Label::Contrast, ""),
+                of(&|label| label == Label::Ordinary, "")
+            );
+            if share == FILES {
+                for file in texts.iter().map(|text| text.file.as_str()).collect::<BTreeSet<_>>() {
+                    println!("    {file}: own {}, harmless {}", of(&own, file), of(&|label| label.is_harmless(), file));
+                }
+            }
+        }
+    }
+    let right = texts.iter().zip(sums).filter_map(|(text, sums)| {
+        let (kind, mut kinds) = match text.label {
+            Label::Crisis(kind) => (kind, CRISES),
+            Label::Governed(Some(kind)) => (kind, CRISES.end..COLUMNS),
+            _ => return None,
+        };
+        Some(kinds.all(|other| sums[other] <= sums[kind]))
+    });
+    let (right, all) = right.fold((0, 0), |(right, all), is| (right + usize::from(is), all + 1));
+    println!("kinds: {right}/{all}");
+}
+
+/// The table without the features that have no weight.
+fn table(names: &[String], weights: &[[i8; COLUMNS]]) -> String {
+    let mut table = iter::once("feature").chain(FITTED_COLUMNS).collect::<Vec<_>>().join("\t");
+    table.push('\n');
+    for (name, weights) in names.iter().zip(weights).filter(|(_, weights)| **weights != [0; COLUMNS]) {
+        table.push_str(name);
+        for weight in weights {
+            let _ = write!(table, "\t{weight}");
+        }
+        table.push('\n');
+    }
+    table
+}

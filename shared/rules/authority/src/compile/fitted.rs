@@ -1,0 +1,107 @@
+//! Writes the fitted weights as a table by hash, and the requests that they set.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::generate::{Generator, MappingRows};
+use super::ontology::Files;
+use super::{DataError, Source};
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, NO_SET};
+use crate::text::feature::hash_of;
+
+/// A feature's hash, and its weight in each column.
+type Row = (u32, Vec<i8>);
+
+impl Generator {
+    pub(super) fn fitted(&mut self, files: &Files, mappings: &mut MappingRows) -> Result<(), DataError> {
+        let weights = files.weights.as_ref().map(weights).transpose()?.unwrap_or_default();
+        let mut rows = String::new();
+        for (domain, source, ontology, part) in files.parts() {
+            for fitted in &part.fitted {
+                let (id, offset) = (fitted.id.get_ref(), fitted.id.span().start);
+                let fail = |problem: String| source.error(offset, id, problem);
+                // The words are not bound to a quote of the trusted part of a text, so they may supply no state.
+                if !fitted.sets.starts_with("request=") {
+                    return Err(fail(format!("fitted weights set a request, not {:?}", fitted.sets)));
+                }
+                let column = |name: &str| {
+                    let found = FITTED_COLUMNS.iter().position(|column| *column == name);
+                    found.ok_or_else(|| fail(format!("there is no column {name:?}")))
+                };
+                let (detects, kind) = (column(&fitted.detects)?, column(&fitted.kind)?);
+                if detects >= FITTED_DETECTS {
+                    return Err(fail(format!("{:?} tells kinds from each other", fitted.detects)));
+                }
+                if fitted.total == 0 || !weights.iter().any(|(_, weights)| weights[detects] > 0) {
+                    return Err(fail("no text reaches the total, or every text does".to_owned()));
+                }
+                let (axis, key, value) = self.sets(source, domain, ontology, &fitted.id, &fitted.sets)?;
+                let treatment = Self::treatment(files, domain, key, value);
+                let _ = writeln!(
+                    rows,
+                    "    Fitted {{ mapping: {}, detects: {detects}, kind: {kind}, total: {} }},",
+                    mappings.count, fitted.total
+                );
+                mappings.add(&format!(
+                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false, sign: None }}",
+                    self.names.add(id),
+                    self.names.add(&source.name),
+                    source.line(offset),
+                    self.names.add(value),
+                ));
+            }
+        }
+        self.line(format!("pub(crate) static FITTED: &[Fitted] = &[\n{rows}];"));
+        let mut slots = vec![(0_u16, 0_u16); (weights.len() * 3 / 2 + 1).next_power_of_two()];
+        for (number, (hash, _)) in weights.iter().enumerate() {
+            let mut slot = *hash as usize & (slots.len() - 1);
+            while slots[slot].1 != 0 {
+                slot = (slot + 1) & (slots.len() - 1);
+            }
+            slots[slot] = ((hash >> 16) as u16, number as u16 + 1);
+        }
+        self.line(format!("pub(crate) static FITTED_SLOTS: &[(u16, u16)] = &{slots:?};"));
+        self.line(format!(
+            "pub(crate) static FITTED_WEIGHTS: &[(u32, [i8; {}])] = &{weights:?};",
+            FITTED_COLUMNS.len()
+        ));
+        Ok(())
+    }
+}
+
+/// The rows of the table: a feature and its weights, separated by tabs, in the order of the features.
+fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
+    let (mut rows, mut hashes, mut offset, mut last) = (Vec::new(), BTreeSet::new(), 0, "");
+    for line in source.text.lines() {
+        let at = offset;
+        offset += line.len() + 1;
+        if at == 0 {
+            let header = format!("feature\t{}", FITTED_COLUMNS.join("\t"));
+            if line != header {
+                return Err(source.error(0, "header", format!("the first line must be {header:?}")));
+            }
+            continue;
+        }
+        let mut cells = line.split('\t');
+        let feature = cells.next().unwrap_or_default();
+        let fail = |problem: &str| source.error(at, feature, problem);
+        let weights: Option<Vec<i8>> = cells.map(|cell| cell.parse().ok()).collect();
+        let Some(weights) = weights.filter(|weights| weights.len() == FITTED_COLUMNS.len()) else {
+            return Err(fail("a row has a feature and one weight from -128 to 127 for each column"));
+        };
+        if feature <= last {
+            return Err(fail("the features must be in ascending order"));
+        }
+        last = feature;
+        let hash = hash_of(feature);
+        // 0 is the hash of no feature.
+        if hash == 0 || !hashes.insert(hash) {
+            return Err(fail("another feature has the same hash; leave one of them out"));
+        }
+        rows.push((hash, weights));
+    }
+    if rows.len() >= usize::from(u16::MAX) {
+        return Err(source.error(0, "rows", "there are more rows than a table can have"));
+    }
+    Ok(rows)
+}
