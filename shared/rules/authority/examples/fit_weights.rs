@@ -1,6 +1,7 @@
 //! Fits `data/fitted_weights.tsv` to the labelled texts in `tests/data/labelled` and to the lines of `tests/data/cases`
 //! that may be used for rules (`tests/cases.rs`), and prints what the weights reach on texts that they were not fitted
-//! to: `cargo run --release -p authority --example fit_weights`. The same texts give the same bytes.
+//! to: `cargo run --release -p authority --example fit_weights`. The same texts give the same bytes
+//! on machines with the same mathematical library.
 //!
 //! Each column is a logistic regression over the words, pairs and beginnings of a text. Four fifths of the texts score
 //! the last fifth, in five turns, for the figures. The totals in `data/*_signs.toml` are chosen by these figures.
@@ -94,22 +95,22 @@ struct Text {
     fold: usize,
     /// For each word the numbers of its features.
     words: Vec<Vec<usize>>,
-    /// The runs of its sentences.
+    /// The windows in which its weights are added up.
     windows: Vec<(usize, usize)>,
 }
 
-/// What one row of a regression has: features, each once.
-type Features = BTreeSet<usize>;
+/// What one row of a regression has: the features of its words, as often as they occur.
+type Features = Vec<usize>;
 
 impl Text {
     fn features(&self, (start, end): (usize, usize)) -> Features {
         self.words[start..end].iter().flatten().copied().collect()
     }
 
-    /// A text as rows: itself, or the widest runs of a longer harmless text. A longer text of another label has no rows:
+    /// A text as rows: itself, or the widest windows of a longer harmless text. A longer text of another label has no rows:
     /// most of its words are harmless.
     fn rows(&self, is: bool) -> Vec<Features> {
-        if self.words.len() <= text::windows::MOST {
+        if self.words.len() <= text::windows::MAX_WORDS {
             return vec![self.features((0, self.words.len()))];
         }
         let covers = |one: &(usize, usize), other: &(usize, usize)| one.0 <= other.0 && one.1 >= other.1;
@@ -118,7 +119,7 @@ impl Text {
         widest.map(|window| self.features(*window)).collect()
     }
 
-    /// The highest sum over a run of sentences, for each column.
+    /// The highest sum of a window, for each column.
     fn sums(&self, weights: &[[i8; COLUMNS]]) -> [i32; COLUMNS] {
         let mut best = [0; COLUMNS];
         for (start, end) in &self.windows {
@@ -323,7 +324,12 @@ fn report(texts: &[Text], sums: &[[i32; COLUMNS]]) {
 fn table(names: &[String], weights: &[[i8; COLUMNS]]) -> String {
     let mut table = iter::once("feature").chain(FITTED_COLUMNS).collect::<Vec<_>>().join("\t");
     table.push('\n');
+    let mut hashes = BTreeSet::from([0]);
     for (name, weights) in names.iter().zip(weights).filter(|(_, weights)| **weights != [0; COLUMNS]) {
+        // Of two features with one hash, the table can have one.
+        if !hashes.insert(text::feature::hash_of(name)) {
+            continue;
+        }
         table.push_str(name);
         for weight in weights {
             let _ = write!(table, "\t{weight}");

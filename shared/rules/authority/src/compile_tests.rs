@@ -208,6 +208,17 @@ fn a_fault_of_the_fitted_weights_or_of_their_rule_is_named() {
             "signs.toml:3: f: \"law\" tells kinds from each other",
         ),
         (
+            rule.replace("\"self_harm\"", "\"governed\""),
+            format!("{header}{rows}"),
+            "signs.toml:3: f: \"governed\" is no kind",
+        ),
+        (format!("{rule}{rule}"), format!("{header}{rows}"), "signs.toml:9: f: another rule has this id or this kind"),
+        (
+            format!("{rule}{}", rule.replace("\"f\"", "\"g\"").replace("self_harm", "emergency").replace('9', "8")),
+            format!("{header}{rows}"),
+            "signs.toml:9: g: all rules that detect \"crisis\" need the same total",
+        ),
+        (
             rule.replace("total = 9", "total = 0"),
             format!("{header}{rows}"),
             "signs.toml:3: f: no text reaches the total, or every text does",

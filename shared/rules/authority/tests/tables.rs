@@ -78,6 +78,7 @@ fn words_that_say_nothing_satisfy_no_axis() {
         let text = format!("My daughter is {word}. How much ibuprofen should I give her?");
         let evaluation = evaluate(&text, None);
         assert!(evaluation.missing_axes().contains(&"patient_weight"), "{word}");
+        // A request's quote may be a whole sentence.
         let mut state = evaluation.values().iter().filter(|value| value.axis != "request");
         assert!(state.all(|value| !value.quote.text().contains(word)), "{word}");
     }

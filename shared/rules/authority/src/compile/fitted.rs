@@ -1,6 +1,6 @@
 //! Writes the fitted weights as a table by hash, and the requests that they set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::generate::{Generator, MappingRows};
@@ -16,6 +16,8 @@ impl Generator {
     pub(super) fn fitted(&mut self, files: &Files, mappings: &mut MappingRows) -> Result<(), DataError> {
         let weights = files.weights.as_ref().map(weights).transpose()?.unwrap_or_default();
         let mut rows = String::new();
+        let mut ids = BTreeSet::new();
+        let mut totals: BTreeMap<usize, u16> = BTreeMap::new();
         for (domain, source, ontology, part) in files.parts() {
             for fitted in &part.fitted {
                 let (id, offset) = (fitted.id.get_ref(), fitted.id.span().start);
@@ -31,6 +33,16 @@ impl Generator {
                 let (detects, kind) = (column(&fitted.detects)?, column(&fitted.kind)?);
                 if detects >= FITTED_DETECTS {
                     return Err(fail(format!("{:?} tells kinds from each other", fitted.detects)));
+                }
+                if kind < FITTED_DETECTS {
+                    return Err(fail(format!("{:?} is no kind", fitted.kind)));
+                }
+                if !ids.insert((id, kind)) || ids.iter().filter(|(known, of)| *known == id || *of == kind).count() > 1 {
+                    return Err(fail("another rule has this id or this kind".to_owned()));
+                }
+                // Otherwise a more probable kind below its own total would silence the others.
+                if *totals.entry(detects).or_insert(fitted.total) != fitted.total {
+                    return Err(fail(format!("all rules that detect {:?} need the same total", fitted.detects)));
                 }
                 if fitted.total == 0 || !weights.iter().any(|(_, weights)| weights[detects] > 0) {
                     return Err(fail("no text reaches the total, or every text does".to_owned()));
@@ -94,9 +106,8 @@ fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
         }
         last = feature;
         let hash = hash_of(feature);
-        // 0 is the hash of no feature.
         if hash == 0 || !hashes.insert(hash) {
-            return Err(fail("another feature has the same hash; leave one of them out"));
+            return Err(fail("the hash is 0 or another feature has it; leave the feature out"));
         }
         rows.push((hash, weights));
     }

@@ -1,7 +1,7 @@
 //! Derives a state from the values of the axes: treatments of requests, required state, high-stakes rules.
 
 use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
-use super::fitted::score;
+use super::fitted::fitted;
 use super::hits::Hits;
 use super::matching::{Fired, fired};
 use super::quantity::number_word;
@@ -160,11 +160,35 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
-    score(reading, &hits.tokens, &mut fired);
+    let by_rules = combine(reading, &hits, fired.clone());
+    let by_weights = more_severe(fitted(reading, &hits.tokens), by_rules.outcome);
+    if by_weights.is_empty() {
+        return by_rules;
+    }
+    fired.extend(by_weights);
+    fired.sort_by_key(|one| (one.mapping, one.start, one.end));
+    combine(reading, &hits, fired)
+}
+
+/// The most severe of the requests that would raise the outcome of the rules: what a rule found is more specific, and its
+/// approvers remain.
+fn more_severe(mut fitted: Vec<Fired>, outcome: Outcome) -> Vec<Fired> {
+    let severity = |one: &Fired| {
+        let treatment = TREATMENTS.get(usize::from(MAPPINGS[usize::from(one.mapping)].treatment));
+        treatment.map(|treatment| (treatment.locked, treatment.state))
+    };
+    fitted.retain(|one| severity(one) > Some((outcome.is_locked(), outcome.state())));
+    let worst = fitted.iter().filter_map(severity).map(|(_, state)| state).max();
+    fitted.retain(|one| severity(one).map(|(_, state)| state) == worst);
+    fitted
+}
+
+/// The decision that the mappings that apply come to.
+fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
     if fired.is_empty() {
         return Decision::nothing();
     }
-    let facts = Facts::of(&hits, fired);
+    let facts = Facts::of(hits, fired);
     let mut decision = Decision::nothing();
     for one in &facts.fired {
         let mapping = &MAPPINGS[usize::from(one.mapping)];

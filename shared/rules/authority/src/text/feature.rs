@@ -2,6 +2,7 @@
 //! word, which stands for its forms. The engine only needs their hashes.
 
 use super::token::Token;
+use super::windows::begins_sentence;
 
 /// The letters of a beginning; a word needs more to have one.
 const BEGINNING: usize = 5;
@@ -9,7 +10,7 @@ const BEGINNING: usize = 5;
 /// What every number counts as.
 const NUMBER: &str = "#";
 
-/// Stands before the first word.
+/// Stands before the first word of a sentence, so that the sentence before changes nothing.
 const START: &str = "^";
 
 /// The hash of a feature, as the table of weights writes it: `word`, `two words`, `begin*`.
@@ -25,7 +26,10 @@ pub(crate) fn hash_of(feature: &str) -> u32 {
 /// and the word, and the word's beginning.
 pub(crate) fn each_feature(reading: &str, tokens: &[Token], mut each: impl FnMut([u32; 3])) {
     let mut before = hash(START);
-    for token in tokens {
+    for (index, token) in tokens.iter().enumerate() {
+        if begins_sentence(tokens, index) {
+            before = hash(START);
+        }
         let word = written(reading, token);
         let (hash, beginning) = match beginning(word) {
             // Hashed once: a word begins with its beginning.
@@ -46,7 +50,10 @@ pub(crate) fn each_feature(reading: &str, tokens: &[Token], mut each: impl FnMut
 pub(crate) fn features_by_word(reading: &str, tokens: &[Token]) -> Vec<Vec<String>> {
     let mut before = START;
     let mut all = Vec::new();
-    for token in tokens {
+    for (index, token) in tokens.iter().enumerate() {
+        if begins_sentence(tokens, index) {
+            before = START;
+        }
         let word = written(reading, token);
         let beginning = beginning(word).map(|letters| format!("{letters}*"));
         all.push([word.to_owned(), format!("{before} {word}")].into_iter().chain(beginning).collect());
@@ -99,7 +106,7 @@ mod tests {
         });
         assert_eq!(number, named.len());
         let all: Vec<&str> = named.iter().flatten().map(String::as_str).collect();
-        for feature in ["^ i", "have #", "# tablets", "table*", "naïve*", "$ #", "dont"] {
+        for feature in ["^ i", "^ dont", "have #", "# tablets", "table*", "naïve*", "$ #", "dont"] {
             assert!(all.contains(&feature), "{feature} in {all:?}");
         }
     }

@@ -1,26 +1,33 @@
-//! The runs of sentences of a text in which its fitted weights are added up.
+//! The windows of a text in which its fitted weights are added up.
 
 use super::token::Token;
 
-/// The maximum number of words of a run. A longer sentence is divided.
-pub(crate) const MOST: usize = 40;
+/// The maximum number of words of a window.
+pub(crate) const MAX_WORDS: usize = 40;
 
-/// Calls `each` with every run of consecutive sentences of up to [`MOST`] words: its first token and the token after its
-/// last.
+/// A sentence of more than [`MAX_WORDS`] words is divided into pieces of this many words.
+const PIECE: usize = 10;
+
+/// Whether a token is the first of a sentence.
+pub(crate) fn begins_sentence(tokens: &[Token], index: usize) -> bool {
+    index.checked_sub(1).is_none_or(|before| tokens[index].position > tokens[before].position + 1)
+}
+
+/// Calls `each` with every run of consecutive sentences, or of pieces of long ones, of up to [`MAX_WORDS`] words: its first
+/// token and the token after its last.
 pub(crate) fn windows(tokens: &[Token], mut each: impl FnMut((usize, usize))) {
     let mut starts: Vec<usize> = Vec::with_capacity(8);
-    for (index, token) in tokens.iter().enumerate() {
-        let begins = match (index.checked_sub(1), starts.last()) {
-            (Some(before), Some(start)) => token.position > tokens[before].position + 1 || index - start >= MOST,
-            _ => true,
-        };
-        if begins {
-            starts.push(index);
+    let mut sentence = 0;
+    for index in 1..=tokens.len() {
+        if index == tokens.len() || begins_sentence(tokens, index) {
+            let piece = if index - sentence > MAX_WORDS { PIECE } else { MAX_WORDS };
+            starts.extend((sentence..index).step_by(piece));
+            sentence = index;
         }
     }
     starts.push(tokens.len());
     for (number, start) in starts.iter().enumerate() {
-        let ends = starts[number + 1..].iter().take_while(|end| **end - start <= MOST);
+        let ends = starts[number + 1..].iter().take_while(|end| **end - start <= MAX_WORDS);
         ends.for_each(|end| each((*start, *end)));
     }
 }
@@ -43,17 +50,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_sentence_is_divided_and_no_window_is_longer() {
-        let text = "word ".repeat(2 * MOST + 1) + ". end";
-        assert_eq!(
-            all(&text),
-            [
-                (0, MOST),
-                (MOST, 2 * MOST),
-                (2 * MOST, 2 * MOST + 1),
-                (2 * MOST, 2 * MOST + 2),
-                (2 * MOST + 1, 2 * MOST + 2)
-            ]
-        );
+    fn a_long_sentence_is_divided_and_every_forty_words_are_nearly_in_one_window() {
+        let windows = all(&"word ".repeat(95));
+        assert!(windows.iter().all(|(start, end)| end - start <= MAX_WORDS && start % PIECE == 0));
+        for start in [0, 10, 50] {
+            assert!(windows.contains(&(start, start + MAX_WORDS)), "{start}");
+        }
+        assert!(windows.contains(&(90, 95)));
     }
 }
