@@ -99,8 +99,8 @@ struct Text {
     windows: Vec<(usize, usize)>,
 }
 
-/// What one row of a regression has: the features of its words, as often as they occur.
-type Features = Vec<usize>;
+/// What one row of a regression has: features, each once.
+type Features = BTreeSet<usize>;
 
 impl Text {
     fn features(&self, (start, end): (usize, usize)) -> Features {
@@ -123,9 +123,9 @@ impl Text {
     fn sums(&self, weights: &[[i8; COLUMNS]]) -> [i32; COLUMNS] {
         let mut best = [0; COLUMNS];
         for (start, end) in &self.windows {
-            let features = self.words[*start..*end].iter().flatten();
+            let features = self.features((*start, *end));
             let mut sums = [0; COLUMNS];
-            for weights in features.map(|feature| weights[*feature]) {
+            for weights in features.into_iter().map(|feature| weights[feature]) {
                 for (sum, weight) in sums.iter_mut().zip(weights) {
                     *sum += i32::from(weight);
                 }
@@ -208,7 +208,7 @@ fn texts(cases: Vec<(String, Case)>) -> Result<(Vec<Text>, Vec<String>), Box<dyn
             *counts.entry(feature.clone()).or_default() += 1;
         }
         let mut windows = Vec::new();
-        text::windows::windows(&tokens, |window| windows.push(window));
+        text::windows::windows(&tokens, |start, ends| windows.extend(ends.iter().map(|end| (start, *end))));
         split.push((file, label, words, windows));
     }
     let names: Vec<String> = counts.into_iter().filter(|(_, count)| *count >= TEXTS).map(|(name, _)| name).collect();

@@ -19,53 +19,85 @@ type Rows = [u16; 3];
 /// The requests whose weights reach their totals, each with the window of its highest sum. Every window that reaches a
 /// total sets the request of its own kind, so an added sentence adds requests and replaces none.
 pub(crate) fn fitted(reading: &str, tokens: &[Token]) -> Vec<Fired> {
-    let rows = rows_of(reading, tokens);
-    let sums = sums_before(&rows);
+    let words = words(reading, tokens);
     let mut highest = [(0, None); FITTED.len()];
-    windows(tokens, |(start, end)| {
-        for (detects, (until, from)) in sums[end].iter().zip(sums[start]).enumerate() {
-            let sum = until - from;
-            let reached = |fitted: &&Fitted| usize::from(fitted.detects) == detects && sum >= i32::from(fitted.total);
-            if !FITTED.iter().any(|fitted| reached(&fitted)) {
-                continue;
+    windows(tokens, |start, ends| {
+        each_sum(&words, start, ends, |end, sums| {
+            for (detects, sum) in sums.into_iter().enumerate() {
+                let is_reached =
+                    |fitted: &Fitted| usize::from(fitted.detects) == detects && sum >= i32::from(fitted.total);
+                if !FITTED.iter().any(is_reached) {
+                    continue;
+                }
+                let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| is_reached(fitted));
+                let of_kind = |fitted: &Fitted| sum_of(&words, (start, end), usize::from(fitted.kind));
+                let Some((number, _)) = kinds.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
+                if sum > highest[number].0 {
+                    highest[number] = (sum, Some((start, end)));
+                }
             }
-            let of_kind = |fitted: &Fitted| sum_of(&rows[start..end], usize::from(fitted.kind));
-            let likeliest = FITTED.iter().enumerate().filter(|(_, fitted)| reached(fitted));
-            let Some((number, _)) = likeliest.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
-            if sum > highest[number].0 {
-                highest[number] = (sum, Some((start, end)));
-            }
-        }
+        });
     });
     let found = FITTED.iter().zip(highest).filter_map(|(fitted, (_, window))| Some((fitted, window?)));
     found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
 }
 
-/// Before each token and after the last, for each column that detects, the sum of the weights of all features before it.
-fn sums_before(rows: &[Rows]) -> Vec<[i32; FITTED_DETECTS]> {
+/// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect.
+fn each_sum(words: &[Word], start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
     let mut sums = [0; FITTED_DETECTS];
-    let mut all = Vec::with_capacity(rows.len() + 1);
-    all.push(sums);
-    for weights in rows.iter().map(|rows| rows.iter().filter_map(|row| weights_of(*row))) {
-        for weights in weights {
+    let mut from = start;
+    for end in ends {
+        for weights in words[from..*end].iter().flat_map(|word| word.new_from(start)) {
             for (sum, weight) in sums.iter_mut().zip(weights) {
                 *sum += i32::from(*weight);
             }
         }
-        all.push(sums);
+        each(*end, sums);
+        from = *end;
     }
-    all
 }
 
-/// The sum of a column's weights over some words.
-fn sum_of(rows: &[Rows], column: usize) -> i32 {
-    rows.iter().flatten().filter_map(|row| weights_of(*row)).map(|weights| i32::from(weights[column])).sum()
+/// The sum of a column's weights in a window.
+fn sum_of(words: &[Word], (start, end): (usize, usize), column: usize) -> i32 {
+    words[start..end].iter().flat_map(|word| word.new_from(start)).map(|weights| i32::from(weights[column])).sum()
 }
 
-fn rows_of(reading: &str, tokens: &[Token]) -> Vec<Rows> {
-    let mut rows = Vec::with_capacity(tokens.len());
-    each_feature(reading, tokens, |features| rows.push(features.map(row_of)));
-    rows
+/// A word's features.
+struct Word {
+    rows: Rows,
+    /// For each feature the word after the last earlier one that has it; 0 if there is none.
+    after: [u32; 3],
+}
+
+impl Word {
+    /// The weights of the features that no word from `start` on has before this one: a repetition adds nothing.
+    fn new_from(&self, start: usize) -> impl Iterator<Item = &'static Weights> {
+        let is_new = move |(row, after): (u16, u32)| if after as usize <= start { weights_of(row) } else { None };
+        self.rows.into_iter().zip(self.after).filter_map(is_new)
+    }
+}
+
+fn words(reading: &str, tokens: &[Token]) -> Vec<Word> {
+    let mut words = Vec::with_capacity(tokens.len());
+    // By row, the word after the last one that has it. At least half of the slots stay empty.
+    let mut last = vec![(0_u16, 0_u32); (tokens.len() * 6 + 1).next_power_of_two()];
+    let mask = last.len() - 1;
+    each_feature(reading, tokens, |features| {
+        let rows = features.map(row_of);
+        let next = words.len() as u32 + 1;
+        let after = rows.map(|row| {
+            if row == 0 {
+                return 0;
+            }
+            let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
+            while last[slot].0 != 0 && last[slot].0 != row {
+                slot = (slot + 1) & mask;
+            }
+            std::mem::replace(&mut last[slot], (row, next)).1
+        });
+        words.push(Word { rows, after });
+    });
+    words
 }
 
 fn weights_of(row: u16) -> Option<&'static Weights> {
@@ -105,9 +137,11 @@ mod tests {
     /// The highest sum of a column over the windows of a text.
     fn highest(reading: &str, column: usize) -> i32 {
         let tokens = tokens(reading);
-        let sums = sums_before(&rows_of(reading, &tokens));
+        let words = words(reading, &tokens);
         let mut highest = 0;
-        windows(&tokens, |(start, end)| highest = highest.max(sums[end][column] - sums[start][column]));
+        windows(&tokens, |start, ends| {
+            each_sum(&words, start, ends, |_, sums| highest = highest.max(sums[column]));
+        });
         highest
     }
 
@@ -130,6 +164,14 @@ mod tests {
                 assert!(highest(&text, 0) >= alone, "{other} {count}: {} instead of {alone}", highest(&text, 0));
                 assert!(rules(&text).contains(&"words_of_self_harm"), "{other} {count}");
             }
+        }
+    }
+
+    #[test]
+    fn a_repeated_word_counts_once_in_a_window() {
+        for word in ["alone", "x1", "a", "tonight pills"] {
+            let once = highest(&format!("{word} {word}"), 0);
+            assert_eq!(highest(&format!("{word} ").repeat(20), 0), once, "{word}");
         }
     }
 

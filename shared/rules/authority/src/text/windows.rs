@@ -13,9 +13,9 @@ pub(crate) fn begins_sentence(tokens: &[Token], index: usize) -> bool {
     index.checked_sub(1).is_none_or(|before| tokens[index].position > tokens[before].position + 1)
 }
 
-/// Calls `each` with every run of consecutive sentences, or of pieces of long ones, of up to [`MAX_WORDS`] words: its first
-/// token and the token after its last.
-pub(crate) fn windows(tokens: &[Token], mut each: impl FnMut((usize, usize))) {
+/// Calls `each` with every run of consecutive sentences, or of pieces of long ones, of up to [`MAX_WORDS`] words: those that
+/// begin at the same token, and the tokens after their last, in order.
+pub(crate) fn windows(tokens: &[Token], mut each: impl FnMut(usize, &[usize])) {
     let mut starts: Vec<usize> = Vec::with_capacity(8);
     let mut sentence = 0;
     for index in 1..=tokens.len() {
@@ -27,8 +27,11 @@ pub(crate) fn windows(tokens: &[Token], mut each: impl FnMut((usize, usize))) {
     }
     starts.push(tokens.len());
     for (number, start) in starts.iter().enumerate() {
-        let ends = starts[number + 1..].iter().take_while(|end| **end - start <= MAX_WORDS);
-        ends.for_each(|end| each((*start, *end)));
+        let ends = &starts[number + 1..];
+        let within = ends.iter().take_while(|end| **end - start <= MAX_WORDS).count();
+        if within > 0 {
+            each(*start, &ends[..within]);
+        }
     }
 }
 
@@ -39,7 +42,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
-        windows(&tokens(text), |window| all.push(window));
+        windows(&tokens(text), |start, ends| all.extend(ends.iter().map(|end| (start, *end))));
         all
     }
 
