@@ -46,6 +46,18 @@ const STEP: f32 = 0.1;
 const UNIT: f32 = 16.0;
 /// The maximum number of features with weights.
 const KEPT: usize = 43_000;
+/// Documents and code of the repository, of which one piece in [`EVERY`] is a harmless text.
+const REPOSITORY: [&str; 8] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "infra",
+    "functions",
+    "shared/domain",
+    "shared/platform",
+    "shared/vendors",
+    "shared/audit",
+];
+const EVERY: usize = 4;
 /// The shares of harmless texts that may reach a total, for the figures.
 const FALSE_HITS: [f64; 6] = [0.003, 0.004, 0.006, 0.008, 0.01, 0.02];
 /// The share for which the figures of every file are printed.
@@ -179,6 +191,37 @@ fn cases(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
         for (_, text) in table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t')) {
             let case = Case { text: text.to_owned(), expected: expected.to_owned(), domain: None };
             all.push((format!("table_{file}"), case));
+        }
+    }
+    all.extend(repository(root)?);
+    Ok(all)
+}
+
+/// What customers paste: pieces of the documents and the code of this repository, without those about crises.
+fn repository(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
+    let mut all = Vec::new();
+    let mut waiting: Vec<_> = REPOSITORY.iter().map(|place| root.join("../../..").join(place)).collect();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            let mut entries: Vec<_> =
+                fs::read_dir(&path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+            entries.sort();
+            waiting.extend(entries);
+            continue;
+        }
+        let is_text = path
+            .extension()
+            .is_some_and(|kind| ["md", "rs", "html", "js", "toml", "json"].iter().any(|text| kind == *text));
+        if !is_text || path.ends_with("authority.md") {
+            continue;
+        }
+        let content = fs::read_to_string(&path)?;
+        let words: Vec<&str> = content.split_inclusive(char::is_whitespace).collect();
+        for (piece, number) in words.chunks(text::windows::MAX_WORDS).zip(0..) {
+            if number % EVERY == 0 {
+                let case = Case { text: piece.concat(), expected: "ordinary".to_owned(), domain: None };
+                all.push(("repository".to_owned(), case));
+            }
         }
     }
     Ok(all)
