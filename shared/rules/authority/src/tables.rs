@@ -359,9 +359,18 @@ pub(crate) fn letter(byte: u8) -> Option<usize> {
 
 /// FNV-1a, folded: the index into `SLOTS`.
 pub(crate) fn hash(word: &[u8]) -> usize {
-    let mut hash: u32 = 0x811c_9dc5;
-    for byte in word {
-        hash = (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-    }
-    (hash ^ (hash >> 15)) as usize
+    folded(fnv_1a(FNV_BASIS, word)) as usize
+}
+
+/// The hash of no bytes.
+pub(crate) const FNV_BASIS: u32 = 0x811c_9dc5;
+
+/// FNV-1a of some bytes after others, whose hash is given.
+pub(crate) fn fnv_1a(before: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(before, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Mixes the upper bits into the lower ones, which select a slot.
+pub(crate) fn folded(hash: u32) -> u32 {
+    hash ^ (hash >> 15)
 }

@@ -16,7 +16,7 @@ impl Generator {
     pub(super) fn fitted(&mut self, files: &Files, mappings: &mut MappingRows) -> Result<(), DataError> {
         let weights = files.weights.as_ref().map(weights).transpose()?.unwrap_or_default();
         let mut rows = String::new();
-        let mut ids = BTreeSet::new();
+        let (mut ids, mut kinds) = (BTreeSet::new(), BTreeSet::new());
         let mut totals: BTreeMap<usize, u16> = BTreeMap::new();
         for (domain, source, ontology, part) in files.parts() {
             for fitted in &part.fitted {
@@ -37,7 +37,7 @@ impl Generator {
                 if kind < FITTED_DETECTS {
                     return Err(fail(format!("{:?} is no kind", fitted.kind)));
                 }
-                if !ids.insert((id, kind)) || ids.iter().filter(|(known, of)| *known == id || *of == kind).count() > 1 {
+                if !ids.insert(id) || !kinds.insert(kind) {
                     return Err(fail("another rule has this id or this kind".to_owned()));
                 }
                 // Otherwise a more probable kind below its own total would silence the others.

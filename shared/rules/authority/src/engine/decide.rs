@@ -160,8 +160,12 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
+    let by_weights = fitted(reading, &hits.tokens);
+    if by_weights.is_empty() {
+        return combine(reading, &hits, fired);
+    }
     let by_rules = combine(reading, &hits, fired.clone());
-    let by_weights = more_severe(fitted(reading, &hits.tokens), by_rules.outcome);
+    let by_weights = more_severe(by_weights, by_rules.outcome);
     if by_weights.is_empty() {
         return by_rules;
     }

@@ -3,6 +3,7 @@
 
 use super::token::Token;
 use super::windows::begins_sentence;
+use crate::tables::{FNV_BASIS, fnv_1a, folded};
 
 /// The letters of a beginning; a word needs more to have one.
 const BEGINNING: usize = 5;
@@ -35,7 +36,7 @@ pub(crate) fn each_feature(reading: &str, tokens: &[Token], mut each: impl FnMut
             // Hashed once: a word begins with its beginning.
             Some(letters) => {
                 let beginning = hash(letters);
-                (extended(beginning, &word.as_bytes()[letters.len()..]), extended(beginning, b"*"))
+                (fnv_1a(beginning, &word.as_bytes()[letters.len()..]), fnv_1a(beginning, b"*"))
             }
             // 0 is the hash of no feature.
             None => (hash(word), 0),
@@ -74,17 +75,8 @@ fn pair(first: u32, second: u32) -> u32 {
     folded((first.rotate_left(15) ^ second).wrapping_mul(0x9e37_79b1))
 }
 
-/// FNV-1a.
 fn hash(word: &str) -> u32 {
-    extended(0x811c_9dc5, word.as_bytes())
-}
-
-fn extended(hash: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-}
-
-fn folded(hash: u32) -> u32 {
-    hash ^ (hash >> 15)
+    fnv_1a(FNV_BASIS, word.as_bytes())
 }
 
 #[cfg(test)]
