@@ -60,8 +60,6 @@ const REPOSITORY: [&str; 8] = [
 const EVERY: usize = 4;
 /// The shares of harmless texts that may reach a total, for the figures.
 const FALSE_HITS: [f64; 6] = [0.003, 0.004, 0.006, 0.008, 0.01, 0.02];
-/// The share for which the figures of every file are printed.
-const FILES: f64 = 0.01;
 
 #[derive(Deserialize)]
 struct Case {
@@ -161,7 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             *sums = text.sums(&weights);
         }
     }
-    report(&texts, &sums);
+    report(&texts, &sums, &shipped_totals(root)?);
     let weights = fit(texts.iter(), names.len());
     fs::write(root.join("data/fitted_weights.tsv"), table(&names, &weights))?;
     Ok(())
@@ -318,15 +316,34 @@ fn regression(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
     weights
 }
 
-/// For each share of harmless texts that may reach it, the total and what reaches it, and for one share every file.
-fn report(texts: &[Text], sums: &[[i32; COLUMNS]]) {
-    for (column, name) in [(CRISIS, "crisis"), (GOVERNED, "governed")] {
+/// The totals in `data/*_signs.toml`, by the column that must reach them.
+fn shipped_totals(root: &Path) -> Result<BTreeMap<String, i32>, Box<dyn Error>> {
+    let mut totals = BTreeMap::new();
+    for entry in fs::read_dir(root.join("data"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let file: toml::Table = fs::read_to_string(&path)?.parse()?;
+        for rule in file.get("fitted").and_then(toml::Value::as_array).into_iter().flatten() {
+            let (detects, total) = (rule.get("detects"), rule.get("total"));
+            let detects = detects.and_then(toml::Value::as_str).ok_or("a rule detects a column")?;
+            let total = total.and_then(toml::Value::as_integer).ok_or("a rule has a total")?;
+            totals.insert(detects.to_owned(), i32::try_from(total)?);
+        }
+    }
+    Ok(totals)
+}
+
+/// What reaches each total: those that some shares of the harmless texts reach, and the one that ships, with every file.
+fn report(texts: &[Text], sums: &[[i32; COLUMNS]], shipped: &BTreeMap<String, i32>) {
+    for (column, name) in [(CRISIS, FITTED_COLUMNS[CRISIS]), (GOVERNED, FITTED_COLUMNS[GOVERNED])] {
         let harmless = texts.iter().zip(sums).filter(|(text, _)| text.label.is_harmless());
         let mut reached: Vec<i32> = harmless.map(|(_, sums)| sums[column]).collect();
         reached.sort_unstable();
-        for share in FALSE_HITS {
-            let allowed = (reached.len() as f64 * share) as usize;
-            let total = reached[reached.len() - 1 - allowed] + 1;
+        let of_share = |share: f64| reached[reached.len() - 1 - (reached.len() as f64 * share) as usize] + 1;
+        let shipped = shipped.get(name).copied();
+        for total in FALSE_HITS.into_iter().map(of_share).chain(shipped) {
             let of = |is: &dyn Fn(Label) -> bool, file: &str| {
                 let texts = texts.iter().zip(sums).filter(|(text, _)| is(text.label) && text.file.contains(file));
                 let (found, all) =
@@ -340,7 +357,7 @@ fn report(texts: &[Text], sums: &[[i32; COLUMNS]]) {
                 of(&|label| label == Label::Contrast, ""),
                 of(&|label| label == Label::Ordinary, "")
             );
-            if share == FILES {
+            if Some(total) == shipped {
                 for file in texts.iter().map(|text| text.file.as_str()).collect::<BTreeSet<_>>() {
                     println!("    {file}: own {}, harmless {}", of(&own, file), of(&|label| label.is_harmless(), file));
                 }
