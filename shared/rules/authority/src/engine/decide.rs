@@ -160,12 +160,13 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
-    let by_weights = fitted(reading, &hits.tokens);
-    if by_weights.is_empty() {
-        return combine(reading, &hits, fired);
-    }
     let by_rules = combine(reading, &hits, fired.clone());
-    let by_weights = more_severe(by_weights, by_rules.outcome);
+    // What a rule found is more specific than a sum, and its approvers remain.
+    let before = Some((by_rules.outcome.is_locked(), by_rules.outcome.state()));
+    let mut by_weights = fitted(reading, &hits.tokens, |mapping| severity(mapping) > before);
+    let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
+    let worst = by_weights.iter().map(state).max().flatten();
+    by_weights.retain(|one| state(one) == worst);
     if by_weights.is_empty() {
         return by_rules;
     }
@@ -174,17 +175,10 @@ pub(crate) fn decide(reading: &str) -> Decision {
     combine(reading, &hits, fired)
 }
 
-/// The most severe of the requests that would raise the outcome of the rules: what a rule found is more specific, and its
-/// approvers remain.
-fn more_severe(mut fitted: Vec<Fired>, outcome: Outcome) -> Vec<Fired> {
-    let severity = |one: &Fired| {
-        let treatment = TREATMENTS.get(usize::from(MAPPINGS[usize::from(one.mapping)].treatment));
-        treatment.map(|treatment| (treatment.locked, treatment.state))
-    };
-    fitted.retain(|one| severity(one) > Some((outcome.is_locked(), outcome.state())));
-    let worst = fitted.iter().filter_map(severity).map(|(_, state)| state).max();
-    fitted.retain(|one| severity(one).map(|(_, state)| state) == worst);
-    fitted
+/// How severe the request is that a mapping sets; `None` if it sets state.
+fn severity(mapping: u16) -> Option<(bool, State)> {
+    let treatment = TREATMENTS.get(usize::from(MAPPINGS[usize::from(mapping)].treatment))?;
+    Some((treatment.locked, treatment.state))
 }
 
 /// The decision that the mappings that apply come to.

@@ -16,9 +16,16 @@ type Weights = [i8; FITTED_COLUMNS.len()];
 /// The numbers of a word's features in the table, from 1; 0 for a feature without weights.
 type Rows = [u16; 3];
 
-/// The requests whose weights reach their totals, each with the window of its highest sum. Every window that reaches a
-/// total sets the request of its own kind, so an added sentence adds requests and replaces none.
-pub(crate) fn fitted(reading: &str, tokens: &[Token]) -> Vec<Fired> {
+/// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
+/// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
+/// requests and replaces none.
+pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
+    let is_asked =
+        |detects: usize| FITTED.iter().any(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
+    let asked: [bool; FITTED_DETECTS] = std::array::from_fn(is_asked);
+    if asked == [false; FITTED_DETECTS] {
+        return Vec::new();
+    }
     let words = words(reading, tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
@@ -26,7 +33,7 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token]) -> Vec<Fired> {
             for (detects, sum) in sums.into_iter().enumerate() {
                 let is_reached =
                     |fitted: &Fitted| usize::from(fitted.detects) == detects && sum >= i32::from(fitted.total);
-                if !FITTED.iter().any(is_reached) {
+                if !asked[detects] || !FITTED.iter().any(is_reached) {
                     continue;
                 }
                 let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| is_reached(fitted));
@@ -38,7 +45,8 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token]) -> Vec<Fired> {
             }
         });
     });
-    let found = FITTED.iter().zip(highest).filter_map(|(fitted, (_, window))| Some((fitted, window?)));
+    let found = FITTED.iter().zip(highest).filter(|(fitted, _)| matters(fitted.mapping));
+    let found = found.filter_map(|(fitted, (_, window))| Some((fitted, window?)));
     found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
 }
 
@@ -131,7 +139,7 @@ mod tests {
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
 
     fn rules(reading: &str) -> Vec<&'static str> {
-        let fired = fitted(reading, &tokens(reading));
+        let fired = fitted(reading, &tokens(reading), |_| true);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
