@@ -223,7 +223,6 @@ fn repository(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
 
 /// The texts as features, and the features' names.
 fn texts(cases: Vec<(String, Case)>) -> Result<(Vec<Text>, Vec<String>), Box<dyn Error>> {
-    let filter = filter::Filter::embedded();
     let mut split = Vec::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (file, case) in cases {
@@ -237,7 +236,7 @@ fn texts(cases: Vec<(String, Case)>) -> Result<(Vec<Text>, Vec<String>), Box<dyn
             ("never_authorized", domain) => Label::Governed(domain.map(kind).transpose()?),
             (crisis, _) => Label::Crisis(kind(crisis)?),
         };
-        let readings = filter.readings(&case.text);
+        let readings = filter::readings(&case.text);
         let reading = readings.first().map(|reading| reading.text.clone()).unwrap_or_default();
         let tokens = text::token::tokens(&reading);
         let words = text::feature::features_by_word(&reading, &tokens);

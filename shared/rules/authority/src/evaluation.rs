@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::sync::OnceLock;
 
 use domain::sale::HumanLock;
-use filter::{Filter, Reading};
+use filter::Reading;
 use serde::Serialize;
 
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
@@ -119,7 +119,7 @@ pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
 
 /// The most severe decision about a reading of a text.
 fn worst_reading(text: &str) -> (Decision, Read) {
-    let mut readings = Filter::embedded().readings(text).into_iter();
+    let mut readings = filter::readings(text).into_iter();
     let Some(first) = readings.next() else { return (decide(""), Read::Plain(Vec::new())) };
     let mut worst = (decide(&first.text), first);
     for reading in readings {
@@ -473,7 +473,7 @@ mod tests {
                     let text = format!("Can’t {first}{second}{third} Do");
                     let Some((reading, marks)) = plain_reading(&text) else { continue };
                     plain += 1;
-                    let filters = Filter::embedded().readings(&text);
+                    let filters = filter::readings(&text);
                     assert_eq!(filters.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), [reading.as_str()]);
                     let source = Source { text: text.clone(), reading: Read::Plain(marks) };
                     for end in 1..=reading.len() {

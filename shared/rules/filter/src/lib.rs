@@ -13,7 +13,9 @@
 //!
 //! It checks the written text. It does not detect a paraphrase, a translation or a picture.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
 
 #[cfg(test)]
 mod compile;
@@ -28,9 +30,10 @@ pub use outcome::{
 };
 pub use watch::Watchlist;
 
-use engine::lists::Lists;
+use engine::character_tables::CharacterTables;
+use engine::numbers::Numbers;
 pub use engine::reading::Reading;
-use engine::tables::{Numbers, Tables};
+use engine::tables::Tables;
 
 /// A compiled block list. Immutable, and stateless per call (invariant 7).
 #[derive(Debug)]
@@ -38,24 +41,43 @@ pub struct Filter {
     tables: Tables,
 }
 
+/// The text as its reader sees it, for other rules about texts: as it is, after every round of decoding that changes it,
+/// and as control characters show it. Never empty. It uses the tables of characters alone: a program that checks nothing
+/// embeds no block list.
+pub fn readings(text: &str) -> Vec<Reading> {
+    engine::reading::readings(embedded_characters(), text)
+}
+
+/// The tables of characters that this build embeds, prepared at the first call.
+fn embedded_characters() -> &'static Arc<CharacterTables> {
+    static EMBEDDED: OnceLock<Arc<CharacterTables>> = OnceLock::new();
+    EMBEDDED.get_or_init(|| {
+        Arc::new(CharacterTables::new(
+            embedded_json(include_bytes!(concat!(env!("OUT_DIR"), "/classes.json"))),
+            Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
+            Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
+        ))
+    })
+}
+
+fn embedded_json<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    match serde_json::from_slice(bytes) {
+        Ok(value) => value,
+        // The build script wrote these bytes from this very type.
+        Err(error) => unreachable!("the embedded tables cannot be read: {error}"),
+    }
+}
+
 impl Filter {
     /// The filter with the list that this build embeds, prepared at the first call.
     pub fn embedded() -> &'static Filter {
         static EMBEDDED: OnceLock<Filter> = OnceLock::new();
-        EMBEDDED.get_or_init(|| {
-            let lists: Lists = match serde_json::from_slice(include_bytes!(concat!(env!("OUT_DIR"), "/lists.json"))) {
-                Ok(lists) => lists,
-                // The build script wrote these bytes from this very type.
-                Err(error) => unreachable!("the embedded lists cannot be read: {error}"),
-            };
-            Filter {
-                tables: Tables::new(
-                    lists,
-                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
-                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
-                    Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/transitions.bin"))),
-                ),
-            }
+        EMBEDDED.get_or_init(|| Filter {
+            tables: Tables::new(
+                embedded_json(include_bytes!(concat!(env!("OUT_DIR"), "/lists.json"))),
+                embedded_characters().clone(),
+                Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/transitions.bin"))),
+            ),
         })
     }
 
@@ -79,12 +101,6 @@ impl Filter {
     pub fn check_payload<'a>(&self, fields: impl IntoIterator<Item = &'a str>) -> CheckedPayload {
         let fields: Vec<&str> = fields.into_iter().collect();
         engine::check::check_payload(&self.tables, &fields)
-    }
-
-    /// The text as its reader sees it, for other rules about texts: as it is, after every round of decoding that
-    /// changes it, and as control characters show it. Never empty.
-    pub fn readings(&self, text: &str) -> Vec<Reading> {
-        engine::reading::readings(&self.tables, text)
     }
 
     /// Explains the sightings in each view of a text, and why each passes or not.

@@ -4,11 +4,11 @@
 //! The block list is compiled at build time and has ordinary senses; a watched string has none. Where the two searches
 //! differ, this one finds more, because it protects details that a near miss would reveal.
 
-use crate::Filter;
+use crate::embedded_characters;
 use crate::engine::bidi;
-use crate::engine::find::each_view;
+use crate::engine::character_tables::CharacterTables;
+use crate::engine::decode::each_view;
 use crate::engine::lists::{Class, Symbols, kind};
-use crate::engine::tables::Tables;
 use crate::engine::view::{Unit, View};
 
 /// A string with fewer letters and digits is found only as a whole word, and never with digits read as letters, because
@@ -57,7 +57,7 @@ struct Reached {
 impl Watchlist {
     /// Makes a watchlist of these strings. One that is not [watchable](Watchlist::is_watchable) is never found.
     pub fn new<'a>(strings: impl IntoIterator<Item = &'a str>) -> Self {
-        let tables = &Filter::embedded().tables;
+        let tables = embedded_characters();
         let mut watched = Vec::new();
         for (index, string) in strings.into_iter().enumerate() {
             let letters = letters(tables, string);
@@ -87,7 +87,7 @@ impl Watchlist {
 
     /// Whether a string has anything to compare: a letter, a digit or a sign that is not a separator.
     pub fn is_watchable(string: &str) -> bool {
-        !letters(&Filter::embedded().tables, string).is_empty()
+        !letters(embedded_characters(), string).is_empty()
     }
 
     /// Whether the list is empty.
@@ -100,7 +100,7 @@ impl Watchlist {
         if self.watched.is_empty() {
             return None;
         }
-        let tables = &Filter::embedded().tables;
+        let tables = embedded_characters();
         let mut found = None;
         let mut look = |text: &str| {
             each_view(tables, text, |view, _| {
@@ -118,7 +118,7 @@ impl Watchlist {
 }
 
 /// The compared characters: letters, digits and signs, without separators.
-fn letters(tables: &Tables, string: &str) -> Vec<Letter> {
+fn letters(tables: &CharacterTables, string: &str) -> Vec<Letter> {
     let of = |unit: &Unit| {
         let class = unit.class_in(tables);
         let is_letter = class.is(kind::LETTER | kind::DIGIT);
@@ -151,7 +151,7 @@ impl Letter {
 }
 
 impl Watched {
-    fn is_in(&self, tables: &Tables, units: &[Unit]) -> bool {
+    fn is_in(&self, tables: &CharacterTables, units: &[Unit]) -> bool {
         let full = 1_u64 << self.letters.len();
         let mut reached = Reached::default();
         let mut after_edge = true;

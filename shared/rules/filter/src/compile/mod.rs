@@ -6,7 +6,10 @@ pub(crate) mod list;
 pub(crate) mod lookalikes;
 pub(crate) mod validate;
 
+use std::sync::Arc;
+
 use crate::compile::list::{BlockList, ListError, ListedTerm};
+use crate::engine::character_tables::{CharacterTables, Classes};
 use crate::engine::lists::{Direction, Element, FIRST_SPECIAL, Lists, Matching, Pattern, ascii_symbol};
 use crate::engine::nfa::Nfa;
 use crate::engine::tables::Tables;
@@ -41,20 +44,19 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
     let lists = Lists {
         version: list.version.clone(),
         hash: hash.to_owned(),
-        classes: folds.classes,
-        expansions: folds.expansions,
         terms,
         patterns,
         complete: sieve.complete,
         column_of: sieve.column_of,
         shift: sieve.shift,
-        entities: parse_entities(entities)?,
     };
-    let words = Nfa::new(&lists).words;
+    let classes = Classes { classes: folds.classes, expansions: folds.expansions, entities: parse_entities(entities)? };
+    let words = Nfa::new(&lists, &classes.classes).words;
     if words > MOST_WORDS {
         return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: MOST_WORDS }.into());
     }
-    Ok(Tables::new(lists, folds.pages.into(), folds.folds.into(), sieve.transitions.into()))
+    let characters = CharacterTables::new(classes, folds.pages.into(), folds.folds.into());
+    Ok(Tables::new(lists, Arc::new(characters), sieve.transitions.into()))
 }
 
 /// The non-ASCII characters of all terms, in the order of their first occurrence.

@@ -35,12 +35,12 @@ impl<'t> Aligner<'t> {
     /// the search. `found` gets the index of the unit at which the occurrence was detected; the indices never decrease.
     pub(crate) fn each(&mut self, view: &View, mut found: impl FnMut(usize, &Alignment) -> ControlFlow<()>) {
         let tables = self.tables;
-        let end_of_text = tables.fold('\n') as u8;
+        let end_of_text = tables.characters.fold('\n') as u8;
         let mut state = tables.nfa.start();
         let mut flow = ControlFlow::Continue(());
         for index in 0..=view.units.len() {
             let number = view.units.get(index).map_or(end_of_text, |unit| unit.class);
-            let class = tables.class(number);
+            let class = tables.characters.class(number);
             if index > 0 {
                 tables.nfa.complete(&state, |pattern| {
                     if flow.is_continue()
@@ -91,7 +91,7 @@ impl<'t> Aligner<'t> {
         roles.clear();
         let (mut found, mut gap) = (0, 0);
         for unit in &units[first..] {
-            let class = unit.class_in(self.tables);
+            let class = unit.class_in(&self.tables.characters);
             if class.reads_as(elements[found].symbol) {
                 roles.push(Role::Element(found as u8));
                 found += 1;
@@ -171,7 +171,7 @@ impl<'t> Aligner<'t> {
         let mut gap = 0;
         for back in 0..=last.min(LONGEST) {
             let index = last - back;
-            let class = units[index].class_in(self.tables);
+            let class = units[index].class_in(&self.tables.characters);
             let mut now = 0_u64;
             let mut remaining = open;
             let mut moved = false;
@@ -211,7 +211,7 @@ impl<'t> Aligner<'t> {
         roles.clear();
         let mut k = 0;
         for (index, unit) in units.iter().enumerate() {
-            let class = unit.class_in(self.tables);
+            let class = unit.class_in(&self.tables.characters);
             let next = match units.len() - index {
                 1 => 1 << length,
                 left => self.reached[left - 2],
@@ -248,7 +248,7 @@ impl<'t> Aligner<'t> {
         costs.resize((units.len() + 1) * width, NEVER);
         costs[units.len() * width + length] = 0;
         let options = |index: usize, k: usize, costs: &[u16]| {
-            let class = units[index].class_in(tables);
+            let class = units[index].class_in(&tables.characters);
             let after = &costs[(index + 1) * width..][..width];
             let letter = pattern.elements.get(k).filter(|element| class.reads_as(element.symbol));
             let liberty = letter.map_or(0, |element| if class.primary == element.symbol { 0 } else { 4 });

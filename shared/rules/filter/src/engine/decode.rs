@@ -1,9 +1,12 @@
 //! Decodes one round of HTML entities and tags, percent, backslash and quoted-printable escapes, and Markdown links.
 //! Never recursive; the caller limits the number of rounds.
 
+use crate::engine::character_tables::CharacterTables;
 use crate::engine::lists::{Class, ascii_symbol};
-use crate::engine::tables::Tables;
 use crate::engine::view::{COMMAND, CONTINUES, DECODED, Unit, View};
+
+/// Rounds of decoding.
+pub(crate) const ROUNDS: usize = 3;
 
 /// The most units of an entity or of a number in an escape.
 const LONGEST_ENTITY: usize = 36;
@@ -33,7 +36,7 @@ pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The ASCII character that a unit shows, also from a full-width or mathematical form.
-fn shown(tables: &Tables, unit: &Unit) -> u8 {
+fn shown(tables: &CharacterTables, unit: &Unit) -> u8 {
     match unit.ch {
         c if c.is_ascii() => c as u8,
         c @ '\u{ff01}'..='\u{ff5e}' => (c as u32 - 0xfee0) as u8,
@@ -53,15 +56,28 @@ enum Piece {
     Nothing,
 }
 
+/// Calls `each` with the text as it is and after every round of decoding that changes it.
+pub(crate) fn each_view(tables: &CharacterTables, text: &str, mut each: impl FnMut(&View, usize)) {
+    let mut view = View::of_text(tables, text);
+    each(&view, 0);
+    for round in 1..=ROUNDS {
+        let Some(decoded) = decode(tables, &view) else {
+            return;
+        };
+        each(&decoded, round);
+        view = decoded;
+    }
+}
+
 struct Decoder<'t> {
-    tables: &'t Tables,
+    tables: &'t CharacterTables,
     units: &'t [Unit],
     /// No comment ends after this unit.
     no_comment_after: usize,
 }
 
 /// Decodes one round. `None` when nothing changed.
-pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
+pub(crate) fn decode(tables: &CharacterTables, view: &View) -> Option<View> {
     let mut decoder = Decoder { tables, units: &view.units, no_comment_after: usize::MAX };
     let mut out = View::default();
     let (mut at, mut copied, mut changed) = (0, 0, false);
@@ -90,7 +106,7 @@ pub(crate) fn decode(tables: &Tables, view: &View) -> Option<View> {
 }
 
 /// Decodes one round from text to text and keeps characters that are not shown. `None` when nothing changed.
-pub(crate) fn decode_text(tables: &Tables, text: &str) -> Option<String> {
+pub(crate) fn decode_text(tables: &CharacterTables, text: &str) -> Option<String> {
     let unit = |ch: char| {
         let class = u8::try_from(tables.fold(ch)).unwrap_or_default();
         Unit { start: 0, end: 0, ch, class, flags: 0 }
@@ -183,14 +199,8 @@ impl Decoder<'_> {
                 _ => return None,
             }
         }
-        let character = self.named(&name).or_else(|| self.named(&name.to_ascii_lowercase()))?;
+        let character = self.tables.named(&name).or_else(|| self.tables.named(&name.to_ascii_lowercase()))?;
         Some((character, name.len() + 2))
-    }
-
-    /// The character that HTML gives this name.
-    fn named(&self, name: &str) -> Option<char> {
-        let entities = &self.tables.lists.entities;
-        entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok().map(|index| entities[index].1)
     }
 
     fn byte_escape(&self, at: usize, sign: u8) -> Option<u8> {
@@ -305,7 +315,7 @@ impl Decoder<'_> {
         let ch = match name {
             "oslash" => '⊘',
             "boxdot" => '⊡',
-            name => self.named(name).filter(|ch| !ch.is_alphabetic() || is_greek(*ch))?,
+            name => self.tables.named(name).filter(|ch| !ch.is_alphabetic() || is_greek(*ch))?,
         };
         let space = usize::from(self.at(at + 1 + name.len()) == b' ');
         Some((ch, 1 + name.len() + space))

@@ -12,11 +12,12 @@ pub(crate) fn begins(tables: &Tables, units: &[Unit], pattern: &Pattern, first: 
     };
     match tables.term_of(pattern).matching {
         Matching::Symbol => true,
-        Matching::Greek => !before.class_in(tables).is(kind::GREEK) && !is_cyrillic(before.ch),
-        Matching::Word | Matching::Letter => before.class_in(tables).is_edge(),
+        Matching::Greek => !before.class_in(&tables.characters).is(kind::GREEK) && !is_cyrillic(before.ch),
+        Matching::Word | Matching::Letter => before.class_in(&tables.characters).is_edge(),
         Matching::Number => {
             let digit_before = first.checked_sub(2).and_then(|i| units.get(i)).is_some_and(|u| is_digit(u.ch));
-            before.class_in(tables).is_edge() && !(digit_before && matches!(before.ch, '.' | ',' | '-' | '/' | ':'))
+            before.class_in(&tables.characters).is_edge()
+                && !(digit_before && matches!(before.ch, '.' | ',' | '-' | '/' | ':'))
         }
     }
 }
@@ -35,7 +36,7 @@ pub(crate) fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bo
     let Some(after) = units.get(alignment.last + 1) else {
         return true;
     };
-    let class = after.class_in(tables);
+    let class = after.class_in(&tables.characters);
     match tables.term_of(pattern).matching {
         Matching::Symbol => true,
         Matching::Greek => {
@@ -50,11 +51,14 @@ pub(crate) fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bo
         }
         Matching::Word if class.is(kind::DIGIT) => {
             // "NOUS2" is NOUS with a number; "lx8f3c" is a random token.
-            let digits = units[alignment.last + 1..].iter().take(4).take_while(|u| u.class_in(tables).is(kind::DIGIT));
+            let digits = units[alignment.last + 1..]
+                .iter()
+                .take(4)
+                .take_while(|u| u.class_in(&tables.characters).is(kind::DIGIT));
             let count = digits.count();
             let letters = pattern.elements.iter().filter(|e| e.written.is_ascii_alphabetic()).count();
             let beyond = units.get(alignment.last + 1 + count);
-            letters >= 4 && count <= 3 && beyond.is_none_or(|u| u.class_in(tables).is_edge())
+            letters >= 4 && count <= 3 && beyond.is_none_or(|u| u.class_in(&tables.characters).is_edge())
         }
         Matching::Word | Matching::Letter => class.is_edge(),
     }

@@ -5,8 +5,8 @@ use std::ops::{ControlFlow, Range};
 use crate::engine::align::Aligner;
 use crate::engine::bidi;
 use crate::engine::check::{MOST_REPLACEMENTS, check};
+use crate::engine::decode::each_view;
 use crate::engine::features::Features;
-use crate::engine::find::each_view;
 use crate::engine::judge::{Judgement, judge, span};
 use crate::engine::tables::Tables;
 use crate::engine::view::View;
@@ -15,12 +15,12 @@ use crate::outcome::{Action, Checked, Explanation, Outcome, Sighting, ViewExplan
 /// Explains one text.
 pub(crate) fn explain(tables: &Tables, text: &str) -> Explanation {
     let mut views = Vec::new();
-    each_view(tables, text, |view, round| {
+    each_view(&tables.characters, text, |view, round| {
         let sightings = sightings(tables, text, text, view, Some);
         views.push(ViewExplanation { round, turned: false, reading: reading(view), sightings });
     });
     if let Some((shown, turned)) = bidi::as_shown(text) {
-        each_view(tables, &shown, |view, round| {
+        each_view(&tables.characters, &shown, |view, round| {
             let sightings = sightings(tables, text, &shown, view, |place| bidi::in_source(place, &turned));
             views.push(ViewExplanation { round, turned: true, reading: reading(view), sightings });
         });

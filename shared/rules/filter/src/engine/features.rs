@@ -40,7 +40,7 @@ pub(crate) struct Gap {
 
 impl Gap {
     fn note(&mut self, tables: &Tables, unit: &Unit) {
-        let is_space = unit.class_in(tables).is(kind::SPACE);
+        let is_space = unit.class_in(&tables.characters).is(kind::SPACE);
         self.width += 1;
         self.spaces += usize::from(is_space);
         self.line_breaks += usize::from(unit.ch == '\n');
@@ -207,7 +207,7 @@ impl Features {
     }
 
     fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
-        let class = unit.class_in(tables);
+        let class = unit.class_in(&tables.characters);
         self.upside_down |= class.is(kind::TURNED);
         if is_same_letter(unit.ch, element.written) || (unit.ch == ',' && element.written == '.') {
             // The letter count of a symbol is not used.

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use crate::engine::align::{Aligner, Alignment, LONGEST};
 use crate::engine::bidi;
 use crate::engine::context::floor;
-use crate::engine::decode::{decode, decode_text};
+use crate::engine::decode::{ROUNDS, decode_text, each_view};
 use crate::engine::features::Features;
 use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
 use crate::engine::known::Known;
@@ -14,9 +14,6 @@ use crate::engine::sieve::{Held, sieve};
 use crate::engine::tables::Tables;
 use crate::engine::view::{AFTER_HIDDEN, COMMAND, DECODED, View};
 use crate::engine::writing::Writing;
-
-/// Rounds of decoding.
-pub(crate) const ROUNDS: usize = 3;
 
 /// The search stops after this many hits: the payload is quarantined for far fewer.
 const MOST_HITS: usize = 1000;
@@ -104,7 +101,7 @@ impl<'t> Search<'t> {
         let near = place.saturating_sub(width);
         let is_ascii = text.as_bytes()[near..place].is_ascii();
         let from = floor(text, if is_ascii { near } else { place.saturating_sub(4 * width) });
-        let view = View::of_part(self.tables, text, from..floor(text, (place + 24).min(text.len())));
+        let view = View::of_part(&self.tables.characters, text, from..floor(text, (place + 24).min(text.len())));
         let last = view.units.partition_point(|unit| (unit.start as usize) < place).checked_sub(1);
         let Some(last) = last.filter(|_| !view.hides_anything()) else {
             return Sight::Unclear;
@@ -124,7 +121,7 @@ impl<'t> Search<'t> {
         let mut examined = 0;
         let mut all: Vec<Found> = Vec::new();
         let mut before = Seen::default();
-        each_view(tables, text, |view, round| {
+        each_view(&tables.characters, text, |view, round| {
             let mut seen = Seen::default();
             self.aligner.each(view, |index, alignment| {
                 examined += 1;
@@ -224,9 +221,9 @@ fn found_turned_after_decoding(tables: &Tables, text: &str) -> Option<Found> {
     if !bidi::may_turn_after_decoding(text) {
         return None;
     }
-    let mut decoded = decode_text(tables, text)?;
+    let mut decoded = decode_text(&tables.characters, text)?;
     for _ in 1..ROUNDS {
-        let Some(further) = decode_text(tables, &decoded) else {
+        let Some(further) = decode_text(&tables.characters, &decoded) else {
             break;
         };
         decoded = further;
@@ -267,19 +264,6 @@ fn with_own_point(written: &str, text: &str, start: usize, end: usize) -> usize 
     let goes_on = after.chars().nth(1).is_some_and(|c| !c.is_whitespace())
         || after.get(1..).is_some_and(|rest| rest.trim_start().starts_with(char::is_lowercase));
     if goes_on { end + 1 } else { end }
-}
-
-/// Calls `each` with the text as it is and after every round of decoding that changes it.
-pub(crate) fn each_view(tables: &Tables, text: &str, mut each: impl FnMut(&View, usize)) {
-    let mut view = View::of_text(tables, text);
-    each(&view, 0);
-    for round in 1..=ROUNDS {
-        let Some(decoded) = decode(tables, &view) else {
-            return;
-        };
-        each(&decoded, round);
-        view = decoded;
-    }
 }
 
 /// Keeps the longest of overlapping hits; among equally long ones, the plainest.

@@ -227,14 +227,11 @@ impl Pattern {
     }
 }
 
-/// The small parts of [`Tables`].
+/// The small parts of [`Tables`](super::tables::Tables).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lists {
     pub(crate) version: String,
     pub(crate) hash: String,
-    pub(crate) classes: Vec<Class>,
-    /// Folds of one character to several classes; a fold of 256 + n means the n-th of these.
-    pub(crate) expansions: Vec<Vec<u8>>,
     pub(crate) terms: Vec<Term>,
     pub(crate) patterns: Vec<Pattern>,
     /// The complete patterns of each state of the sieve that has any.
@@ -243,6 +240,4 @@ pub(crate) struct Lists {
     pub(crate) column_of: Vec<u8>,
     /// log2 of the length of a row of `transitions`.
     pub(crate) shift: u32,
-    /// Named character references, sorted.
-    pub(crate) entities: Vec<(String, char)>,
 }

@@ -4,6 +4,7 @@
 pub(crate) mod align;
 pub(crate) mod alignment;
 pub(crate) mod bidi;
+pub(crate) mod character_tables;
 pub(crate) mod characters;
 pub(crate) mod check;
 pub(crate) mod code;
@@ -17,6 +18,7 @@ pub(crate) mod judge;
 pub(crate) mod known;
 pub(crate) mod lists;
 pub(crate) mod nfa;
+pub(crate) mod numbers;
 pub(crate) mod reading;
 pub(crate) mod replace;
 pub(crate) mod senses;

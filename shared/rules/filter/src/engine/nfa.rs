@@ -51,7 +51,7 @@ fn bits(mut mask: u128) -> impl Iterator<Item = usize> {
 }
 
 impl Nfa {
-    pub(crate) fn new(lists: &Lists) -> Nfa {
+    pub(crate) fn new(lists: &Lists, classes: &[Class]) -> Nfa {
         // Patterns that begin with the same symbol share words, so that a character starts few words.
         let mut order: Vec<usize> = (0..lists.patterns.len()).collect();
         order.sort_by_key(|number| lists.patterns[*number].elements[0].symbol);
@@ -72,13 +72,13 @@ impl Nfa {
         let words = next.div_ceil(64);
         let mut nfa = Nfa {
             words,
-            letters: vec![0; words * lists.classes.len()],
+            letters: vec![0; words * classes.len()],
             masks: vec![Masks::default(); words],
-            starts: vec![0; lists.classes.len()],
+            starts: vec![0; classes.len()],
             pattern_of: vec![0; words * 64],
-            symbolic: vec![Vec::new(); lists.classes.len()],
+            symbolic: vec![Vec::new(); classes.len()],
         };
-        let readers = readers(&lists.classes);
+        let readers = readers(classes);
         for ((number, pattern), place) in lists.patterns.iter().enumerate().zip(places) {
             let Some(place) = place else {
                 for class in &readers[pattern.elements[0].symbol as usize] {
@@ -90,7 +90,7 @@ impl Nfa {
             for (offset, element) in pattern.elements.iter().enumerate() {
                 let (word, bit) = ((place + offset) / 64, 1 << ((place + offset) % 64));
                 let readers = &readers[element.symbol as usize];
-                for class in readers.iter().filter(|class| pattern.reads(offset, &lists.classes[**class])) {
+                for class in readers.iter().filter(|class| pattern.reads(offset, &classes[**class])) {
                     nfa.letters[class * words + word] |= bit;
                     nfa.starts[*class] |= if offset == 0 { 1 << word } else { 0 };
                 }

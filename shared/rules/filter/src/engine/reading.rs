@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::engine::bidi;
-use crate::engine::find::each_view;
+use crate::engine::character_tables::CharacterTables;
+use crate::engine::decode::each_view;
 use crate::engine::lists::{Class, ascii_symbol, kind};
-use crate::engine::tables::Tables;
 use crate::engine::view::{CONTINUES, Unit, View};
 
 /// One reading of a text.
@@ -29,7 +29,7 @@ impl Reading {
 }
 
 /// The text as it is, after every round of decoding that changes it, and as control characters show it.
-pub(crate) fn readings(tables: &Tables, text: &str) -> Vec<Reading> {
+pub(crate) fn readings(tables: &CharacterTables, text: &str) -> Vec<Reading> {
     let mut all = Vec::new();
     each_view(tables, text, |view, _| all.push(of_view(tables, view)));
     if let Some((shown, turned)) = bidi::as_shown(text) {
@@ -45,7 +45,7 @@ pub(crate) fn readings(tables: &Tables, text: &str) -> Vec<Reading> {
     all
 }
 
-fn of_view(tables: &Tables, view: &View) -> Reading {
+fn of_view(tables: &CharacterTables, view: &View) -> Reading {
     let mut reading = Reading { text: String::with_capacity(view.units.len()), places: Vec::new() };
     for unit in &view.units {
         let before = reading.text.len();
@@ -59,7 +59,7 @@ fn of_view(tables: &Tables, view: &View) -> Reading {
 }
 
 /// The ASCII character that a unit is read as; `None` if it is read as itself.
-fn character(tables: &Tables, unit: &Unit) -> Option<char> {
+fn character(tables: &CharacterTables, unit: &Unit) -> Option<char> {
     if unit.ch.is_ascii() && unit.flags & CONTINUES == 0 {
         return Some(unit.ch.to_ascii_lowercase());
     }

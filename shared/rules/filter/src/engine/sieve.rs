@@ -3,7 +3,8 @@
 
 use crate::engine::bidi;
 use crate::engine::decode::may_be_escape;
-use crate::engine::tables::{COMPLETE, NumberSlice, Tables};
+use crate::engine::numbers::NumberSlice;
+use crate::engine::tables::{COMPLETE, Tables};
 
 /// A sign that is also a letter ("$" in "$5" and in "nou$") is followed as a letter for at most this many bytes.
 const LONGEST_FORK: usize = 48;
@@ -74,14 +75,14 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
         if c == bidi::OVERRIDE {
             return None;
         }
-        let fold = tables.fold(c);
+        let fold = tables.characters.fold(c);
         let one = [fold as u8];
         let classes = match fold.checked_sub(256) {
             None => &one[..],
-            Some(index) => tables.lists.expansions.get(index as usize)?,
+            Some(index) => tables.characters.expansion(index)?,
         };
         for class in classes {
-            if tables.is_ambiguous(*class) {
+            if tables.characters.is_ambiguous(*class) {
                 return None;
             }
             let column = *tables.lists.column_of.get(*class as usize)?;

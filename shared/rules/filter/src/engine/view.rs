@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::engine::character_tables::CharacterTables;
 use crate::engine::lists::{Class, kind};
-use crate::engine::tables::Tables;
 
 /// The unit was decoded from an escape, an entity or the like.
 pub(crate) const DECODED: u8 = 1;
@@ -39,17 +39,17 @@ pub(crate) struct View {
 
 impl View {
     /// The text as it is, without invisible characters.
-    pub(crate) fn of_text(tables: &Tables, text: &str) -> View {
+    pub(crate) fn of_text(tables: &CharacterTables, text: &str) -> View {
         View::of_part(tables, text, 0..text.len())
     }
 
     /// The part of the text in a range of bytes between character boundaries.
-    pub(crate) fn of_part(tables: &Tables, text: &str, range: Range<usize>) -> View {
+    pub(crate) fn of_part(tables: &CharacterTables, text: &str, range: Range<usize>) -> View {
         let mut view = View { units: Vec::with_capacity(range.len()), hidden: false, any_hidden: false };
         let from = range.start;
         for (offset, c) in text[range].char_indices() {
             let start = (from + offset) as u32;
-            match tables.ascii_classes.get(c as usize) {
+            match tables.ascii.get(c as usize) {
                 Some(class) if *class != Class::NONE => view.push_visible(c, *class, start, start + 1, 0),
                 _ => view.push(tables, c, start, start + c.len_utf8() as u32, 0),
             }
@@ -68,13 +68,13 @@ impl View {
     }
 
     /// Adds a character that stands for the given bytes of the source.
-    pub(crate) fn push(&mut self, tables: &Tables, ch: char, start: u32, end: u32, flags: u8) {
+    pub(crate) fn push(&mut self, tables: &CharacterTables, ch: char, start: u32, end: u32, flags: u8) {
         let fold = tables.fold(ch);
         if fold < 256 {
             self.push_class(tables, ch, fold as u8, start, end, flags);
             return;
         }
-        let Some(sequence) = tables.lists.expansions.get(fold as usize - 256) else {
+        let Some(sequence) = tables.expansion(fold - 256) else {
             return;
         };
         for (i, class) in sequence.iter().enumerate() {
@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    fn push_class(&mut self, tables: &Tables, ch: char, class: u8, start: u32, end: u32, flags: u8) {
+    fn push_class(&mut self, tables: &CharacterTables, ch: char, class: u8, start: u32, end: u32, flags: u8) {
         if tables.class(class).is(kind::IGNORABLE) {
             self.hide();
             return;
@@ -114,7 +114,7 @@ impl View {
 }
 
 impl Unit {
-    pub(crate) fn class_in<'t>(&self, tables: &'t Tables) -> &'t Class {
+    pub(crate) fn class_in<'t>(&self, tables: &'t CharacterTables) -> &'t Class {
         tables.class(self.class)
     }
 }
