@@ -40,7 +40,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let directory = env::var("OUT_DIR")?;
     let write = |name: &str, bytes: &[u8]| fs::write(Path::new(&directory).join(name), bytes);
     write("lists.json", &serde_json::to_vec(&tables.lists)?)?;
-    write("classes.json", &serde_json::to_vec(&tables.characters.classes)?)?;
+    write("characters.json", &serde_json::to_vec(&tables.characters.lists)?)?;
     write("pages.bin", tables.characters.pages.0.as_flattened())?;
     write("folds.bin", tables.characters.folds.0.as_flattened())?;
     write("transitions.bin", tables.transitions.0.as_flattened())?;

@@ -53,7 +53,7 @@ fn embedded_characters() -> &'static Arc<CharacterTables> {
     static EMBEDDED: OnceLock<Arc<CharacterTables>> = OnceLock::new();
     EMBEDDED.get_or_init(|| {
         Arc::new(CharacterTables::new(
-            embedded_json(include_bytes!(concat!(env!("OUT_DIR"), "/classes.json"))),
+            embedded_json(include_bytes!(concat!(env!("OUT_DIR"), "/characters.json"))),
             Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/pages.bin"))),
             Numbers::embedded(include_bytes!(concat!(env!("OUT_DIR"), "/folds.bin"))),
         ))

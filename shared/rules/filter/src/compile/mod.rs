@@ -9,7 +9,7 @@ pub(crate) mod validate;
 use std::sync::Arc;
 
 use crate::compile::list::{BlockList, ListError, ListedTerm};
-use crate::engine::character_tables::{CharacterTables, Classes};
+use crate::engine::character_tables::{CharacterLists, CharacterTables};
 use crate::engine::lists::{Direction, Element, FIRST_SPECIAL, Lists, Matching, Pattern, ascii_symbol};
 use crate::engine::nfa::Nfa;
 use crate::engine::tables::Tables;
@@ -50,12 +50,13 @@ pub(crate) fn compile(list: &BlockList, hash: &str, lookalikes: &str, entities: 
         column_of: sieve.column_of,
         shift: sieve.shift,
     };
-    let classes = Classes { classes: folds.classes, expansions: folds.expansions, entities: parse_entities(entities)? };
-    let words = Nfa::new(&lists, &classes.classes).words;
+    let characters =
+        CharacterLists { classes: folds.classes, expansions: folds.expansions, entities: parse_entities(entities)? };
+    let words = Nfa::new(&lists, &characters.classes).words;
     if words > MOST_WORDS {
         return Err(ListError::TooLarge { what: format!("{words} words of positions"), limit: MOST_WORDS }.into());
     }
-    let characters = CharacterTables::new(classes, folds.pages.into(), folds.folds.into());
+    let characters = CharacterTables::new(characters, folds.pages.into(), folds.folds.into());
     Ok(Tables::new(lists, Arc::new(characters), sieve.transitions.into()))
 }
 

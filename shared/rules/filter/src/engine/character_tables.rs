@@ -8,7 +8,7 @@ use crate::engine::numbers::Numbers;
 
 /// The small parts of [`CharacterTables`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Classes {
+pub(crate) struct CharacterLists {
     pub(crate) classes: Vec<Class>,
     /// Folds of one character to several classes; a fold of 256 + n means the n-th of these.
     pub(crate) expansions: Vec<Vec<u8>>,
@@ -19,7 +19,7 @@ pub(crate) struct Classes {
 /// The tables that turn a text into a [`View`](super::view::View).
 #[derive(Clone, Debug)]
 pub(crate) struct CharacterTables {
-    pub(crate) classes: Classes,
+    pub(crate) lists: CharacterLists,
     /// Index into `folds`, in blocks of 256 code points.
     pub(crate) pages: Numbers,
     /// Class or expansion per code point.
@@ -30,8 +30,8 @@ pub(crate) struct CharacterTables {
 
 impl CharacterTables {
     /// Builds the tables from their parts and derives the rest.
-    pub(crate) fn new(classes: Classes, pages: Numbers, folds: Numbers) -> CharacterTables {
-        let mut tables = CharacterTables { classes, pages, folds, ascii: [Class::NONE; 128] };
+    pub(crate) fn new(lists: CharacterLists, pages: Numbers, folds: Numbers) -> CharacterTables {
+        let mut tables = CharacterTables { lists, pages, folds, ascii: [Class::NONE; 128] };
         tables.ascii = std::array::from_fn(|byte| match u8::try_from(tables.fold(byte as u8 as char)) {
             Ok(class) if !tables.class(class).is(kind::IGNORABLE) => class,
             _ => Class::NONE,
@@ -53,18 +53,18 @@ impl CharacterTables {
 
     /// The classes of a fold of 256 + `index`.
     pub(crate) fn expansion(&self, index: u16) -> Option<&[u8]> {
-        self.classes.expansions.get(index as usize).map(Vec::as_slice)
+        self.lists.expansions.get(index as usize).map(Vec::as_slice)
     }
 
     pub(crate) fn class(&self, id: u8) -> &Class {
-        let classes = &self.classes.classes;
+        let classes = &self.lists.classes;
         // The compiler numbers classes densely from 0; an unknown id can only be the catch-all.
         classes.get(id as usize).unwrap_or(&classes[0])
     }
 
     /// The character that HTML gives this name.
     pub(crate) fn named(&self, name: &str) -> Option<char> {
-        let entities = &self.classes.entities;
+        let entities = &self.lists.entities;
         entities.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok().map(|index| entities[index].1)
     }
 }

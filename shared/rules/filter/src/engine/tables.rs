@@ -34,7 +34,7 @@ impl Tables {
 
     /// Builds the tables from their parts and derives the rest.
     pub(crate) fn new(lists: Lists, characters: Arc<CharacterTables>, transitions: Numbers) -> Tables {
-        let nfa = Nfa::new(&lists, &characters.classes.classes);
+        let nfa = Nfa::new(&lists, &characters.lists.classes);
         let (ascii, sign_columns) = ascii_columns(&lists, &characters);
         Tables { lists, characters, transitions, ascii, sign_columns, nfa }
     }
