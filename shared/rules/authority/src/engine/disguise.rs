@@ -7,6 +7,15 @@ use crate::text::token::Token;
 /// From this number, consecutive single letters are read as one word; three letters only if they form one of [`SHORT`].
 const SPACED: usize = 4;
 
+/// The most spaced letters that are read as words.
+const MOST_LETTERS: usize = 60;
+
+/// The longest word that spaced letters form.
+const LONGEST_WORD: usize = 14;
+
+/// The longest run of letters and stars that is read as a word.
+const LONGEST_MASKED: usize = 24;
+
 /// Three-letter words that are also decoded from signs: "d1e".
 const SHORT: [&str; 6] = ["die", "kys", "kms", "sex", "cut", "gun"];
 
@@ -38,23 +47,34 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     if !is_mixed {
         return tokens;
     }
+    let inside = |byte: &u8| byte.is_ascii_lowercase() || is_sign(*byte);
     let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
+    // A run has many tokens, so it is delimited and read once: a text of one long run takes no longer than others.
+    let mut run = Run::default();
     for token in tokens {
         if joined.last().is_some_and(|last| last.respelled.is_some() && last.end >= token.end) {
             continue;
         }
-        let inside = |byte: &u8| byte.is_ascii_lowercase() || is_sign(*byte);
-        let start = bytes[..token.start].iter().rposition(|byte| !inside(byte)).map_or(0, |before| before + 1);
-        let end = bytes[token.start..].iter().position(|byte| !inside(byte)).map_or(bytes.len(), |at| token.start + at);
-        let run = &bytes[start..end];
-        let known = run.len() >= 3
-            && run.iter().any(u8::is_ascii_lowercase)
-            && run.iter().any(|byte| is_sign(*byte))
-            && word_number(token.word(reading)).is_none_or(|_| token.word(reading).len() < 4);
-        match known.then(|| read_signs(run)).flatten() {
+        if run.end <= token.start {
+            let before = bytes[run.end..token.start].iter().rposition(|byte| !inside(byte));
+            let start = before.map_or(run.end, |before| run.end + before + 1);
+            let after = bytes[token.start..].iter().position(|byte| !inside(byte));
+            run = Run::of(bytes, start, after.map_or(bytes.len(), |after| token.start + after));
+        }
+        let is_known = word_number(token.word(reading)).is_some() && token.word(reading).len() >= 4;
+        match run.word.as_ref().filter(|_| !is_known) {
             Some(word) => {
-                joined.retain(|earlier| earlier.start < start);
-                joined.push(Token { start, end, respelled: Some(word), number: None, position: token.position });
+                while joined.last().is_some_and(|earlier| earlier.start >= run.start) {
+                    joined.pop();
+                }
+                let respelled = Some(word.clone());
+                joined.push(Token {
+                    start: run.start,
+                    end: run.end,
+                    respelled,
+                    number: None,
+                    position: token.position,
+                });
             }
             None => joined.push(token),
         }
@@ -62,11 +82,32 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     joined
 }
 
+/// Consecutive letters and signs.
+#[derive(Default)]
+struct Run {
+    start: usize,
+    end: usize,
+    /// The word that they represent.
+    word: Option<String>,
+}
+
+impl Run {
+    fn of(bytes: &[u8], start: usize, end: usize) -> Self {
+        let run = bytes.get(start..end).unwrap_or_default();
+        let is_mixed =
+            run.len() >= 3 && run.iter().any(u8::is_ascii_lowercase) && run.iter().any(|byte| is_sign(*byte));
+        Self { start, end, word: is_mixed.then(|| read_signs(run)).flatten() }
+    }
+}
+
 /// The lexicon's word of four or more letters that a run of letters and signs represents.
 fn read_signs(run: &[u8]) -> Option<String> {
     let end = run.iter().rposition(|byte| !matches!(byte, b'!' | b'*')).map_or(0, |last| last + 1);
     let run = &run[..end];
     if run.contains(&b'*') {
+        if run.len() > LONGEST_MASKED {
+            return None;
+        }
         return words().find(|word| word.len() >= 4 && is_masked(run, word.as_bytes())).map(str::to_owned);
     }
     for one in ["i", "l"] {
@@ -97,15 +138,18 @@ fn is_masked(run: &[u8], word: &[u8]) -> bool {
     if shown * 2 < word.len() || run.first() != word.first() {
         return false;
     }
-    fn matches(run: &[u8], word: &[u8]) -> bool {
-        match (run.first(), word.first()) {
-            (None, None) => true,
-            (Some(b'*'), _) => matches(&run[1..], word) || (!word.is_empty() && matches(&run[1..], &word[1..])),
-            (Some(letter), Some(other)) => letter == other && matches(&run[1..], &word[1..]),
-            _ => false,
-        }
+    // Bit n says whether the run so far represents the first n letters of the word.
+    let mut represented = 1_u64;
+    for byte in run {
+        represented = match byte {
+            b'*' => represented | represented << 1,
+            letter => {
+                let same = word.iter().take(63).rev().fold(0, |bits, other| bits << 1 | u64::from(other == letter));
+                (represented & same) << 1
+            }
+        };
     }
-    run.len() <= 24 && matches(run, word)
+    word.len() < 64 && represented >> word.len() & 1 == 1
 }
 
 /// Joins letters that spaces, points or hyphens separate.
@@ -118,10 +162,16 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let mut rest = &tokens[..];
     // Positions are reduced to those of the joined words.
     let mut nearer = 0;
+    // The single letters at the beginning of the rest.
+    let mut run = 0;
     while let Some(first) = rest.first() {
-        let run = rest.iter().take_while(|token| is_letter(token)).count();
-        let letters: String = rest[..run].iter().map(|token| token.word(reading)).collect();
-        let is_word = run >= SPACED || SHORT.contains(&letters.as_str());
+        if run == 0 {
+            run = rest.iter().take_while(|token| is_letter(token)).count();
+        }
+        // A longer run is not even read, so that a text of single letters takes no longer than others.
+        let readable = if run <= MOST_LETTERS { run } else { 0 };
+        let letters: String = rest[..readable].iter().map(|token| token.word(reading)).collect();
+        let is_word = letters.len() >= SPACED || SHORT.contains(&letters.as_str());
         match is_word.then(|| split_letters(&letters)).flatten() {
             Some(words) => {
                 let (mut at, count) = (0, words.len() as u32);
@@ -139,10 +189,12 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
                 let spread = rest[run - 1].position - first.position;
                 nearer += (spread + 1).saturating_sub(count);
                 rest = &rest[run..];
+                run = 0;
             }
             None => {
                 joined.push(Token { position: first.position.saturating_sub(nearer), ..first.clone() });
                 rest = &rest[1..];
+                run = run.saturating_sub(1);
             }
         }
     }
@@ -151,22 +203,26 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
 
 /// Splits letters into words of the lexicon. Prefers the longest first word that leaves further words.
 fn split_letters(letters: &str) -> Option<Vec<String>> {
-    if letters.is_empty() {
-        return Some(Vec::new());
-    }
-    if letters.len() > 60 || !letters.is_ascii() {
+    if letters.len() > MOST_LETTERS || !letters.is_ascii() {
         return None;
     }
-    (1..=letters.len().min(14)).rev().find_map(|length| {
-        let (word, rest) = letters.split_at(length);
-        let is_word = word_number(word).is_some() && (length >= 2 || matches!(word, "i" | "a"));
-        if !is_word {
-            return None;
-        }
-        let mut words = vec![word.to_owned()];
-        words.extend(split_letters(rest)?);
-        Some(words)
-    })
+    let is_word = |word: &str| word_number(word).is_some() && (word.len() >= 2 || matches!(word, "i" | "a"));
+    // From the end: for each place, the length of the first word there, if the letters from there on are words.
+    let mut lengths = vec![None; letters.len()];
+    for start in (0..letters.len()).rev() {
+        let mut candidates = (1..=(letters.len() - start).min(LONGEST_WORD)).rev();
+        lengths[start] = candidates.find(|length| {
+            let end = start + length;
+            (end == letters.len() || lengths[end].is_some()) && is_word(&letters[start..end])
+        });
+    }
+    let (mut words, mut start) = (Vec::new(), 0);
+    while start < letters.len() {
+        let end = start + lengths[start]?;
+        words.push(letters[start..end].to_owned());
+        start = end;
+    }
+    Some(words)
 }
 
 /// Reads "suiiicide" as "suicide": reduces three or more equal letters in a row to one or two.
@@ -178,19 +234,65 @@ fn unrepeat(reading: &str, token: &Token) -> Option<String> {
     {
         return None;
     }
+    let runs = || bytes.chunk_by(|one, next| one == next);
     for most in [1, 2] {
-        let mut word = String::with_capacity(bytes.len());
-        let mut run = 0;
-        for (index, byte) in bytes.iter().enumerate() {
-            run = if index > 0 && bytes[index - 1] == *byte { run + 1 } else { 1 };
-            let is_long = bytes[index + 1 - run..].iter().take_while(|other| *other == byte).count() > 2;
-            if run <= if is_long { most } else { 2 } {
-                word.push(char::from(*byte));
-            }
-        }
+        let kept = runs().map(|run| &run[..if run.len() > 2 { most } else { run.len() }]);
+        let word: String = kept.flatten().copied().map(char::from).collect();
         if word_number(&word).is_some() {
             return Some(word);
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::token::tokens;
+
+    /// The words of a text as they are read.
+    fn words_of(reading: &str) -> Vec<String> {
+        let tokens = undisguise(reading, tokens(reading));
+        tokens.iter().map(|token| token.word(reading).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_star_is_one_letter_or_none() {
+        for (run, word, expected) in [
+            ("su*cide", "suicide", true),
+            ("k*ll", "kill", true),
+            ("ki*ll", "kill", true),
+            ("k**l", "kill", true),
+            ("k***", "kill", false),
+            ("*ill", "kill", false),
+            ("k*l", "kill", false),
+            ("kill", "kills", false),
+            ("kills", "kill", false),
+        ] {
+            assert_eq!(is_masked(run.as_bytes(), word.as_bytes()), expected, "{run} {word}");
+        }
+    }
+
+    #[test]
+    fn each_disguise_is_read_as_its_word() {
+        for (text, expected) in [
+            ("he will k!ll her", "he will kill her"),
+            ("su*cide and su1c1de", "suicide and suicide"),
+            ("k i l l her", "kill her"),
+            ("s u i c i d e", "suicide"),
+            ("suiiiicide", "suicide"),
+            ("i want 2 eggs", "i want 2 eggs"),
+        ] {
+            assert_eq!(words_of(text).join(" "), expected);
+        }
+    }
+
+    /// What is read once for each token of a run, or once for each place in it, takes minutes here.
+    #[test]
+    fn a_text_of_one_long_run_is_read_once() {
+        for part in ["0", "a", "a!", "a*", "ab1", "5é", "k*l l*", "q ", "d a ", "a-", "1,"] {
+            let text = part.repeat(20_000 / part.len());
+            assert!(!words_of(&format!("{text} k!ll")).is_empty(), "{part}");
+        }
+    }
 }
