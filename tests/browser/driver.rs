@@ -1,10 +1,14 @@
 //! A chromedriver for one test, on a free port. It closes its browser when it ends.
 
 use crate::stack::unique;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+
+/// The most starts of a driver that found its port taken.
+const TRIES: u32 = 3;
 
 /// A running chromedriver.
 pub(crate) struct Driver {
@@ -19,6 +23,11 @@ impl Driver {
     /// chose.
     pub(crate) fn start() -> Self {
         let driver = std::env::var_os("ORACLE_BROWSER_DRIVER").unwrap_or_else(|| "chromedriver".into());
+        // It takes a free port of IPv4 and the same port of IPv6. Where another process has the second, it ends.
+        (0..TRIES).find_map(|_| Self::try_start(&driver)).expect("chromedriver says on which port it listens")
+    }
+
+    fn try_start(driver: &OsStr) -> Option<Self> {
         let mut process =
             Command::new(driver).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap_or_else(
                 |error| panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver"),
@@ -30,15 +39,12 @@ impl Driver {
         });
         // The rest of the output is read and dropped; otherwise the pipe would fill up and block the driver.
         std::thread::spawn(move || lines.for_each(drop));
-        match port {
-            Some(port) => {
-                Self { process, port, profile: std::env::temp_dir().join(format!("oracle-browser-{}", unique())) }
-            }
-            None => {
-                process.kill().ok();
-                panic!("chromedriver ended without saying on which port it listens")
-            }
-        }
+        let Some(port) = port else {
+            process.kill().ok();
+            process.wait().ok();
+            return None;
+        };
+        Some(Self { process, port, profile: std::env::temp_dir().join(format!("oracle-browser-{}", unique())) })
     }
 
     /// The driver's address.

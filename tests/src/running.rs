@@ -53,15 +53,32 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Reads the addresses that `cargo xtask up` wrote.
+    /// The files that describe the running stacks: those that ORACLE_STACK names, separated as in PATH, or else the one
+    /// that `cargo xtask up` writes.
+    #[must_use]
+    pub fn files() -> Vec<PathBuf> {
+        match std::env::var_os("ORACLE_STACK") {
+            Some(named) => std::env::split_paths(&named).collect(),
+            None => vec![target_directory().join("local/stack.json")],
+        }
+    }
+
+    /// The first of the running stacks.
     ///
     /// # Panics
     /// When no stack is running.
     #[must_use]
     pub fn running() -> Self {
-        let path =
-            std::env::var_os("ORACLE_STACK").map_or_else(|| target_directory().join("local/stack.json"), PathBuf::from);
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
+        Self::of(Self::files().first().expect("ORACLE_STACK names a file"))
+    }
+
+    /// Reads the addresses that `cargo xtask up` wrote.
+    ///
+    /// # Panics
+    /// When the stack is not running.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| {
             panic!(
                 "no running stack: {} cannot be read ({error}). Start one with `cargo xtask up --detach`, or let \
                  ORACLE_STACK name the file that describes it.",

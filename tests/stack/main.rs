@@ -5,7 +5,8 @@
 //! messages in queues runs alone ([`world::World::alone`]); all others run side by side
 //! ([`world::World::beside_others`]). Every test makes its own sessions and waits until their sales are settled, so
 //! that no late call uses up another test's fault. A test that runs alone begins with an empty sandbox and empty
-//! queues: use a stack that has no other users.
+//! queues: use a stack that has no other users. Most of the time of these tests is waiting, so several stacks shorten it:
+//! ORACLE_STACK may name more than one, separated as in PATH, and a test that runs alone takes one that is free.
 
 #![allow(clippy::expect_used, reason = "what a test expects and does not find is its failure")]
 

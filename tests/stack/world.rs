@@ -1,9 +1,17 @@
 //! A test's access to the stack, and the actions of a customer and of the vendors there.
 
 use crate::aws::Aws;
+use futures_util::future::select_all;
 use reqwest::{Method, header::HeaderMap};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tests::{Stack, eventually, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -19,7 +27,12 @@ pub(crate) const CANARY: &str = "lighthouse";
 /// The domain of every address of these tests, for the same purpose.
 pub(crate) const MAIL_DOMAIN: &str = "@customers.example.com";
 
-static TURN: RwLock<()> = RwLock::const_new(());
+/// The running stacks, each with the lock of the tests that run on it.
+static STACKS: LazyLock<Vec<(PathBuf, RwLock<()>)>> =
+    LazyLock::new(|| Stack::files().into_iter().map(|file| (file, RwLock::new(()))).collect());
+
+/// The number of tests that did not ask to run alone; they take the stacks in turns.
+static BESIDE: AtomicUsize = AtomicUsize::new(0);
 
 enum Turn {
     Beside { _turn: RwLockReadGuard<'static, ()> },
@@ -78,20 +91,23 @@ pub(crate) fn email() -> String {
 }
 
 impl World {
-    fn new(turn: Turn) -> Self {
-        let stack = Stack::running();
+    fn new(file: &Path, turn: Turn) -> Self {
+        let stack = Stack::of(file);
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         Self { aws: Aws::of(&stack), http: http.expect("an HTTP client"), stack, _turn: turn }
     }
 
     /// Access for a test that plans no faults; other such tests run at the same time.
     pub(crate) async fn beside_others() -> Self {
-        Self::new(Turn::Beside { _turn: TURN.read().await })
+        let (file, turn) = &STACKS[BESIDE.fetch_add(1, Ordering::Relaxed) % STACKS.len()];
+        Self::new(file, Turn::Beside { _turn: turn.read().await })
     }
 
-    /// Exclusive access, with an empty sandbox and empty queues at the start.
+    /// Exclusive access to the first stack that is free, with an empty sandbox and empty queues at the start.
     pub(crate) async fn alone() -> Self {
-        let world = Self::new(Turn::Alone { _turn: TURN.write().await });
+        let waiting = STACKS.iter().map(|(file, turn)| Box::pin(async move { (file, turn.write().await) }));
+        let ((file, turn), ..) = select_all(waiting).await;
+        let world = Self::new(file, Turn::Alone { _turn: turn });
         for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl"] {
             world.aws.purge(queue).await;
         }

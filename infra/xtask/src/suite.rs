@@ -23,9 +23,10 @@ use crate::{
 };
 use machine::Skipped;
 use std::{
-    cell::RefCell,
     path::PathBuf,
     process::ExitCode,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -36,23 +37,54 @@ struct Count {
     failed: u64,
 }
 
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts
+            .fold(Self::default(), |sum, one| Self { passed: sum.passed + one.passed, failed: sum.failed + one.failed })
+    }
+}
+
 /// The state that the steps share.
 struct Suite {
     /// This program's path. It is determined first, because a step that builds everything replaces the file.
     program: PathBuf,
     root: PathBuf,
     supervisor: Supervisor,
-    /// The private stack that the deployed tests run against.
-    stack: LocalDir,
+    /// The private stacks that the deployed tests run against: one for the browser, one for generated calls, and two that
+    /// the tests of the deployed system share.
+    stacks: [LocalDir; 4],
     /// What this machine cannot run.
-    skipped: RefCell<Vec<Skipped>>,
+    skipped: Mutex<Vec<Skipped>>,
 }
 
 /// One step: its name on the command line, and its function.
 struct Step {
     name: &'static str,
     about: &'static str,
+    /// Whether it runs while the next step waits most of the time.
+    beside_next: bool,
     run: fn(&Suite) -> Result<Count, Error>,
+}
+
+impl Suite {
+    fn skipped(&self) -> MutexGuard<'_, Vec<Skipped>> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops the stacks that are still running.
+    fn stop(stacks: &[LocalDir]) -> Result<(), Error> {
+        stacks.iter().try_for_each(|stack| up::stop(stack).map(drop))
+    }
+
+    fn run(&self, step: &Step) -> (&'static str, Duration, Result<Count, Error>) {
+        eprintln!("\n=== {}: {}", step.name, step.about);
+        let begin = Instant::now();
+        let outcome = (step.run)(self);
+        if let Err(error) = &outcome {
+            eprintln!("error: {}: {error}", step.name);
+        }
+        (step.name, begin.elapsed(), outcome)
+    }
 }
 
 /// Runs the chosen steps (all if none is named), prints a summary, and ends with the line `N passed, N failed`.
@@ -73,46 +105,46 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
     chosen.retain(|step| only.is_empty() || only.iter().any(|name| name == step.name));
 
     let root = repository()?;
-    let stack = LocalDir::new(Some(root.join("target/test-stack")))?;
-    let supervisor = Supervisor::new(&stack);
-    let on_signal = stack.clone();
+    let stack = |name: &str| LocalDir::new(Some(root.join("target").join(name)));
+    let stacks = [stack("test-stack")?, stack("test-stack-2")?, stack("test-stack-3")?, stack("test-stack-4")?];
+    let supervisor = Supervisor::new(&stacks[0]);
+    let on_signal = stacks.clone();
     up::stop_on_signal(&supervisor, move || {
-        if let Err(error) = up::stop(&on_signal) {
+        if let Err(error) = Suite::stop(&on_signal) {
             eprintln!("error: {error}");
         }
         130
     })?;
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let suite = Suite { program, root, supervisor, stack, skipped: RefCell::default() };
+    let suite = &Suite { program, root, supervisor, stacks, skipped: Mutex::default() };
 
     let mut results = Vec::new();
-    for step in chosen {
-        eprintln!("\n=== {}: {}", step.name, step.about);
-        let begin = Instant::now();
-        let outcome = (step.run)(&suite);
-        if let Err(error) = &outcome {
-            eprintln!("error: {error}");
-        }
-        results.push((step.name, begin.elapsed(), outcome));
+    for together in chosen.split_inclusive(|step| !step.beside_next) {
+        thread::scope(|scope| {
+            let running: Vec<_> = together.iter().map(|step| scope.spawn(|| suite.run(step))).collect();
+            for (step, running) in together.iter().zip(running) {
+                let panicked = |_| (step.name, Duration::ZERO, Err(Error::Refused(format!("{} panicked", step.name))));
+                results.push(running.join().unwrap_or_else(panicked));
+            }
+        });
     }
-    up::stop(&suite.stack)?;
-    Ok(summarise(&results, &suite.skipped.borrow()))
+    Suite::stop(&suite.stacks)?;
+    Ok(summarise(&results, &suite.skipped()))
 }
 
 fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skipped]) -> ExitCode {
-    let mut total = Count::default();
     println!();
-    for (name, duration, outcome) in results {
+    let counts = results.iter().map(|(name, duration, outcome)| {
         let (verdict, count) = match outcome {
             Ok(count) if count.failed == 0 => ("ok", *count),
             Ok(count) => ("FAILED", *count),
             // A step that could not run its tests counts as one failure; otherwise the total would show none.
             Err(_) => ("FAILED", Count { passed: 0, failed: 1 }),
         };
-        total.passed += count.passed;
-        total.failed += count.failed;
         println!("{verdict:7} {name:10} {:7.1} s", duration.as_secs_f64());
-    }
+        count
+    });
+    let total: Count = counts.sum();
     for Skipped { what, reason, enable } in skipped {
         println!("skipped {what}: {reason}; {enable}");
     }

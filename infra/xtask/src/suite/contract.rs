@@ -2,17 +2,16 @@
 //! description has every reply.
 
 use super::{Count, Suite};
-use crate::{error::Error, local_dir::StackFile, python};
+use crate::{error::Error, local_dir::LocalDir, python};
 use std::process::Command;
 
 /// Tests the running stack. This is one test; it passes if there is no finding.
-pub(super) fn contract(suite: &Suite) -> Result<Count, Error> {
+pub(super) fn contract(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
     let tools = python::prepare(&suite.supervisor, "target/contract-venv", "requirements-contract.txt")?;
-    let stack: StackFile =
-        suite.stack.read("stack.json")?.ok_or_else(|| Error::NotRunning(suite.stack.path().to_path_buf()))?;
+    let site = stack.stack()?.site;
     let mut command = Command::new(tools.program("schemathesis"));
     command.arg("--config-file").arg(suite.root.join("infra/local/schemathesis.toml"));
-    command.args(["run", &format!("{}/openapi.json", stack.site)]).current_dir(suite.stack.path());
+    command.args(["run", &format!("{site}/openapi.json")]).current_dir(stack.path());
     if suite.supervisor.run("schemathesis", &mut command)?.success() {
         return Ok(Count { passed: 1, failed: 0 });
     }

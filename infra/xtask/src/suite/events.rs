@@ -6,6 +6,7 @@ use crate::{
     deployment,
     error::Error,
     functions,
+    local_dir::LocalDir,
     runtime_api::{self, Outcome, RuntimeApi},
 };
 use axum::Router;
@@ -16,9 +17,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 const ANSWERS_CODEDEPLOY: &str = "anvil";
 
 /// One test for each function.
-pub(super) fn events(suite: &Suite) -> Result<Count, Error> {
+pub(super) fn events(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
     let built = functions::develop(&suite.supervisor, true)?;
-    let environments = deployment::environments(&suite.stack)?;
+    let environments = deployment::environments(stack)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Error::io("starting the Runtime API"))?;
     let nothing = BTreeMap::new();
     let mut count = Count::default();

@@ -56,7 +56,7 @@ fn skip_unless(is_ci: bool, suite: &Suite, skipped: Skipped) -> Result<Count, Er
         return Err(Error::Refused(format!("{what} cannot run here: {reason}; {enable}. Nothing is skipped in CI")));
     }
     eprintln!("skipped: {what}: {reason}; {enable}");
-    suite.skipped.borrow_mut().push(skipped);
+    suite.skipped().push(skipped);
     Ok(Count::default())
 }
 
@@ -122,7 +122,7 @@ pub(super) fn program(name: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::{local_dir::LocalDir, processes::Supervisor};
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
     fn having(there: &'static [&'static str]) -> Option<Browser> {
         browser_by(&|name| there.contains(&name).then(|| PathBuf::from(name)))
@@ -154,15 +154,15 @@ mod tests {
             program: PathBuf::new(),
             root: PathBuf::new(),
             supervisor: Supervisor::new(&stack),
-            stack,
-            skipped: RefCell::default(),
+            stacks: std::array::from_fn(|_| stack.clone()),
+            skipped: Mutex::default(),
         };
         let skipped = || Skipped { what: "pages", reason: "no browser".to_owned(), enable: "install one" };
         let refused = skip_unless(true, &suite, skipped()).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(refused, "pages cannot run here: no browser; install one. Nothing is skipped in CI");
-        assert!(suite.skipped.borrow().is_empty());
+        assert!(suite.skipped().is_empty());
         assert_eq!(skip_unless(false, &suite, skipped())?, Count::default());
-        assert_eq!(suite.skipped.borrow()[0].what, "pages");
+        assert_eq!(suite.skipped()[0].what, "pages");
         Ok(())
     }
 }

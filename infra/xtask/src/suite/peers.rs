@@ -3,7 +3,13 @@
 //! `x402-reqwest`. The fourth calls the tool with the npm package `@modelcontextprotocol/sdk`.
 
 use super::{Count, Suite, npm};
-use crate::{error::Error, functions::cargo, http::Caller, local_dir::StackFile, python};
+use crate::{
+    error::Error,
+    functions::cargo,
+    http::Caller,
+    local_dir::{LocalDir, StackFile},
+    python,
+};
 use serde_json::Value;
 use std::{
     fs,
@@ -18,9 +24,8 @@ const USUAL_SANDBOX: &str = "http://127.0.0.1:8090";
 const CARGO_FILES: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
 /// Four tests: each client buys one answer with one settlement.
-pub(super) fn peers(suite: &Suite) -> Result<Count, Error> {
-    let stack: StackFile =
-        suite.stack.read("stack.json")?.ok_or_else(|| Error::NotRunning(suite.stack.path().to_path_buf()))?;
+pub(super) fn peers(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
+    let stack = stack.stack()?;
     let caller = Caller::new()?;
     let (_, page) = caller.get(&format!("{}/agents", stack.site))?;
     let page = page.as_str().unwrap_or_default().replace(USUAL_SANDBOX, &stack.sandbox);

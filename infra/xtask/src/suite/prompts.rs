@@ -28,11 +28,11 @@ pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     let sandbox = format!("http://127.0.0.1:{port}");
     // A separate supervisor, because one that has stopped everything starts nothing more. The process has the stack's
     // mark, so that an interrupted run leaves nothing behind.
-    let supervisor = Supervisor::new(&suite.stack);
+    let supervisor = Supervisor::new(&suite.stacks[0]);
     let mut start = Command::new(programs.join("sandbox"));
-    start.args(["--port", &port.to_string()]).env(MARK, suite.stack.path());
+    start.args(["--port", &port.to_string()]).env(MARK, suite.stacks[0].path());
     supervisor.start("sandbox", &mut start)?;
-    await_port(&suite.stack, &supervisor, "sandbox", port)?;
+    await_port(&suite.stacks[0], &supervisor, "sandbox", port)?;
     let regress = |arguments: &[&str]| -> Result<Option<i32>, Error> {
         let mut command = Command::new(programs.join("prompt-regression"));
         command.args(["--model", MODEL, "--base", &format!("{sandbox}/gemini")]).args(arguments);

@@ -18,20 +18,23 @@ use super::{
 use crate::{
     error::Error,
     functions::{self, cargo, metadata},
-    layering, python, spec_rules, up,
+    layering,
+    local_dir::LocalDir,
+    python, spec_rules, up,
 };
 use serde_json::Value;
 use std::{
     fs,
-    io::{Read, Write},
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    thread,
 };
 
-/// The test programs that need a running stack; all others run without one.
-const DEPLOYED: [&str; 2] = ["stack", "browser"];
+/// The test program that needs running stacks.
+const STACK: &str = "stack";
 
-/// The test program that needs a browser as well.
+/// The test program that needs a running stack and a browser.
 const BROWSER: &str = "browser";
 
 /// The test programs that simulate whole worlds; they are a separate step.
@@ -39,45 +42,36 @@ const SIMULATED: [&str; 5] = ["simulated", "defects", "recovery", "worlds", "cha
 
 /// All steps of `cargo xtask test`, in order.
 pub(super) const STEPS: [Step; 15] = [
-    Step { name: "tools", about: "what the tests need on this machine", run: tools },
-    Step { name: "format", about: "cargo fmt --check", run: format },
-    Step { name: "layering", about: "who depends on whom, and its drawing", run: layers },
-    Step { name: "rules", about: "every cited rule of the specifications is listed", run: rules },
-    Step { name: "template", about: "cfn-lint template.yaml infra/copy.yaml", run: template },
-    Step { name: "deny", about: "licences and sources of dependencies", run: deny },
+    step("tools", "what the tests need on this machine", tools),
+    step("format", "cargo fmt --check", format),
+    step("layering", "who depends on whom, and its drawing", layers),
+    step("rules", "every cited rule of the specifications is listed", rules),
+    step("template", "cfn-lint template.yaml infra/copy.yaml", template),
+    step("deny", "licences and sources of dependencies", deny),
+    step("attest", "the authority gate's suite, for the metadata of the builds that follow", attest),
+    step("clippy", "cargo clippy, warnings are errors", clippy),
+    step("tests", "every test that needs no stack", tests),
+    step("goldens", "the memory's golden files on aarch64, emulated", goldens),
+    step("false-hits", "the content filter on ordinary words, ours and millions fetched", false_hits),
+    step("prompts", "changed prompts through crosscheck and filter, and a refusal", prompts),
     Step {
-        name: "attest",
-        about: "the authority gate's suite, for the metadata of the builds that follow",
-        run: attest,
+        beside_next: true,
+        ..step("sim", "a short simulation: a thousand worlds, what it must find, and how soon an outage is over", sim)
     },
-    Step { name: "clippy", about: "cargo clippy, warnings are errors", run: clippy },
-    Step { name: "tests", about: "every test that needs no stack", run: tests },
-    Step { name: "goldens", about: "the memory's golden files on aarch64, emulated", run: goldens },
-    Step {
-        name: "false-hits",
-        about: "the content filter on ordinary words, ours and millions fetched",
-        run: false_hits,
-    },
-    Step { name: "prompts", about: "changed prompts through crosscheck and filter, and a refusal", run: prompts },
-    Step {
-        name: "sim",
-        about: "a short simulation: a thousand worlds, what it must find, and how soon an outage is over",
-        run: sim,
-    },
-    Step {
-        name: "deployed",
-        about: "the tests against a stack of their own, in a browser too, the API's description, and other people's agents",
-        run: deployed,
-    },
-    Step {
-        name: "vendors",
-        about: "what the sandbox answers and is asked, against the vendors' own types",
-        run: vendor_types,
-    },
+    step(
+        "deployed",
+        "the tests against stacks of their own, in a browser too, the API's description, and other people's agents",
+        deployed,
+    ),
+    step("vendors", "what the sandbox answers and is asked, against the vendors' own types", vendor_types),
 ];
 
 /// Runs only on request: the release builds of all functions take longer than all other steps.
-pub(super) const SAM: Step = Step { name: "sam", about: "sam build, as for a deployment to AWS", run: sam };
+pub(super) const SAM: Step = step("sam", "sam build, as for a deployment to AWS", sam);
+
+const fn step(name: &'static str, about: &'static str, run: fn(&Suite) -> Result<Count, Error>) -> Step {
+    Step { name, about, beside_next: false, run }
+}
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
     test_tools(suite)?;
@@ -159,46 +153,63 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
 
 fn tests(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
-    let elsewhere = |name: &str| DEPLOYED.contains(&name) || SIMULATED.contains(&name);
-    let programs = test_programs(suite)?.into_iter().filter(|program| !elsewhere(program)).collect();
-    run_programs(suite, "tests", &["--lib", "--bins"], programs)
+    let elsewhere = |name: &str| [STACK, BROWSER].contains(&name) || SIMULATED.contains(&name);
+    let programs: Vec<String> = test_programs(suite)?.into_iter().filter(|program| !elsewhere(program)).collect();
+    run_tests(suite, Some("tests"), &mut programs_of(&["--lib", "--bins"], &programs))
 }
 
+/// At the lowest priority: the deployed tests beside it have time limits, and leave the processors idle most of the time.
 fn sim(suite: &Suite) -> Result<Count, Error> {
     let wanted = |program: &String| SIMULATED.contains(&program.as_str());
-    let programs = test_programs(suite)?.into_iter().filter(wanted).collect();
-    run_programs(suite, "sim", &[], programs)
+    let programs: Vec<String> = test_programs(suite)?.into_iter().filter(wanted).collect();
+    run_tests(suite, Some("sim"), &mut at_lowest_priority(programs_of(&[], &programs)))
 }
 
-fn run_programs(suite: &Suite, step: &str, besides: &[&str], programs: Vec<String>) -> Result<Count, Error> {
+/// `cargo test` with these options and integration-test programs.
+fn programs_of(options: &[&str], programs: &[String]) -> Command {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(besides);
-    for program in &programs {
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(options);
+    for program in programs {
         command.args(["--test", program]);
     }
-    run_tests(suite, Some(step), &mut command)
+    command
+}
+
+fn at_lowest_priority(command: Command) -> Command {
+    let Some(nice) = machine::program("nice") else { return command };
+    let mut lowest = Command::new(nice);
+    lowest.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => lowest.env(name, value),
+            None => lowest.env_remove(name),
+        };
+    }
+    lowest
 }
 
 fn deployed(suite: &Suite) -> Result<Count, Error> {
-    let programs = test_programs(suite)?;
-    let mut present: Vec<&str> =
-        DEPLOYED.into_iter().filter(|name| programs.iter().any(|program| program == name)).collect();
-    let browser = machine::browser();
-    if browser.is_none() {
-        present.retain(|name| *name != BROWSER);
-        machine::skip(
-            suite,
-            Skipped {
-                what: "browser tests",
-                reason: "neither Chromium, Chrome nor Edge with its driver was found".to_owned(),
-                enable: "install one (Debian: apt install chromium chromium-driver)",
-            },
-        )?;
-    }
     build(suite)?;
-    // This same program starts the stack, as a person would.
+    let [visited, called, shared @ ..] = &suite.stacks;
+    let counts = thread::scope(|scope| {
+        // One stack after the other, because each takes the first ports that are free.
+        shared.iter().try_for_each(|stack| start(suite, stack))?;
+        let tests = scope.spawn(|| stack_tests(suite, shared));
+        start(suite, visited)?;
+        let visits = scope.spawn(|| visits(suite, visited));
+        start(suite, called)?;
+        let calls = calls(suite, called);
+        let panicked = |_| Err(Error::Refused("a thread with tests panicked".to_owned()));
+        Ok([tests.join().unwrap_or_else(panicked)?, visits.join().unwrap_or_else(panicked)?, calls?])
+    });
+    Suite::stop(&suite.stacks)?;
+    Ok(counts?.into_iter().sum())
+}
+
+/// Starts a stack with this same program, as a person would.
+fn start(suite: &Suite, stack: &LocalDir) -> Result<(), Error> {
     let mut start = Command::new(&suite.program);
-    start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(suite.stack.path());
+    start.args(["up", "--detach", "--built", "--sandbox-only", "--dir"]).arg(stack.path());
     // The call timeout of a model that hangs is really tested, but with less than 45 s.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
     // The retries of mails do not wait for hours either.
@@ -208,28 +219,46 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
         start.args(["--parameter", &format!("{schedule}=DISABLED")]);
     }
-    run(suite, "cargo xtask up", &mut start)?;
-    let outcome = if present.is_empty() {
-        Ok(Count::default())
-    } else {
-        let mut command = cargo();
-        command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-        for name in present {
-            command.args(["--test", name]);
-        }
-        if let Some(machine::Browser { browser, driver }) = browser {
-            command.env("ORACLE_BROWSER", browser).env("ORACLE_BROWSER_DRIVER", driver);
-            install_axe(suite)?;
-        }
-        run_tests(suite, Some("deployed"), command.env("ORACLE_STACK", suite.stack.file("stack.json")))
+    run(suite, "cargo xtask up", &mut start).map(drop)
+}
+
+/// The tests of the deployed system, on several stacks at once: they wait most of the time.
+fn stack_tests(suite: &Suite, stacks: &[LocalDir]) -> Result<Count, Error> {
+    let described = std::env::join_paths(stacks.iter().map(|stack| stack.file("stack.json")));
+    let described = described.map_err(|error| Error::Refused(format!("ORACLE_STACK: {error}")))?;
+    let mut command = programs_of(&[], &[STACK.to_owned()]);
+    // One test runs alone on each stack; the others run beside one another, or wait for their turn.
+    let threads = 3 * stacks.len();
+    command.env("ORACLE_STACK", described).env("RUST_TEST_THREADS", threads.to_string());
+    run_tests(suite, Some("stack"), &mut command)
+}
+
+/// A browser, and other people's agents.
+fn visits(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
+    Ok([browser_tests(suite, stack)?, peers(suite, stack)?].into_iter().sum())
+}
+
+/// Events by hand, and generated calls.
+fn calls(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
+    Ok([events(suite, stack)?, contract(suite, stack)?].into_iter().sum())
+}
+
+fn browser_tests(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
+    let Some(machine::Browser { browser, driver }) = machine::browser() else {
+        return machine::skip(
+            suite,
+            Skipped {
+                what: "browser tests",
+                reason: "neither Chromium, Chrome nor Edge with its driver was found".to_owned(),
+                enable: "install one (Debian: apt install chromium chromium-driver)",
+            },
+        );
     };
-    let kept = outcome.and_then(|tests| {
-        let further = [events(suite)?, contract(suite)?, peers(suite)?];
-        let sum = |all: Count, one: Count| Count { passed: all.passed + one.passed, failed: all.failed + one.failed };
-        Ok(further.into_iter().fold(tests, sum))
-    });
-    up::stop(&suite.stack)?;
-    kept
+    install_axe(suite)?;
+    let mut command = programs_of(&[], &[BROWSER.to_owned()]);
+    command.env("ORACLE_STACK", stack.file("stack.json"));
+    command.env("ORACLE_BROWSER", browser).env("ORACLE_BROWSER_DRIVER", driver);
+    run_tests(suite, Some(BROWSER), &mut command)
 }
 
 /// Installs the rules for accessibility, which the browser tests run in every page.
@@ -270,23 +299,21 @@ fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
     Ok(programs)
 }
 
-/// Runs `cargo test`, shows its output as it arrives, and counts the results. Stores them under the step's name, if one is
-/// given.
+/// Runs `cargo test`, shows its lines as they arrive, and counts the results. Keeps the output in a log of its own and the
+/// results under the step's name, if one is given.
 pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command) -> Result<Count, Error> {
-    let log = suite.stack.log("cargo-test");
-    let (mut reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
+    let log = suite.stacks[0].log(step.unwrap_or("cargo-test"));
+    let (reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
     command.current_dir(&suite.root).stdout(writer).stdin(Stdio::null());
-    let copy = std::thread::spawn(move || -> std::io::Result<String> {
-        let mut text = Vec::new();
-        let mut buffer = [0; 8192];
-        loop {
-            let read = reader.read(&mut buffer)?;
-            if read == 0 {
-                return Ok(String::from_utf8_lossy(&text).into_owned());
-            }
-            std::io::stdout().write_all(&buffer[..read])?;
-            text.extend_from_slice(&buffer[..read]);
+    let copy = thread::spawn(move || -> std::io::Result<String> {
+        let mut reader = BufReader::new(reader);
+        let (mut text, mut shown) = (Vec::new(), 0);
+        // Whole lines, because another step may write beside this one.
+        while reader.read_until(b'\n', &mut text)? > 0 {
+            std::io::stdout().write_all(&text[shown..])?;
+            shown = text.len();
         }
+        Ok(String::from_utf8_lossy(&text).into_owned())
     });
     let status = suite.supervisor.run("cargo test", command);
     // The copy ends only after the writing end is closed.

@@ -51,16 +51,16 @@ pub(super) fn vendor_types(suite: &Suite) -> Result<Count, Error> {
     Ok(count)
 }
 
-/// Runs the sandbox's own tests and records their calls. The deployed tests have left their recording in the stack's
-/// directory.
+/// Runs the sandbox's own tests and records their calls. The deployed tests have left their recordings in the stacks'
+/// directories.
 fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let file = directory.join("sandbox.jsonl");
     fs::write(&file, "").map_err(Error::io(format!("writing {}", file.display())))?;
     let mut tests = cargo();
     tests.args(["test", "--package", "sandbox", "--locked", "--quiet"]).env("SANDBOX_RECORD", &file);
     run(suite, "cargo test -p sandbox", &mut tests)?;
-    let deployed = suite.stack.file("vendor-calls.jsonl");
-    Ok([file].into_iter().chain(deployed.is_file().then_some(deployed)).collect())
+    let deployed = suite.stacks.iter().map(|stack| stack.file("vendor-calls.jsonl"));
+    Ok([file].into_iter().chain(deployed.filter(|recording| recording.is_file())).collect())
 }
 
 impl Checks<'_> {
