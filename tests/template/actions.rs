@@ -62,8 +62,13 @@ const BY_LAMBDA: [&str; 6] = [
 ];
 
 /// The actions that operators perform with their own rights, and no function.
-const BY_OPERATORS: [&str; 4] =
-    ["kms:GetPublicKey", "sqs:GetQueueAttributes", "sqs:ListMessageMoveTasks", "sqs:StartMessageMoveTask"];
+const BY_OPERATORS: [&str; 5] = [
+    "cloudformation:DescribeStacks",
+    "kms:GetPublicKey",
+    "sqs:GetQueueAttributes",
+    "sqs:ListMessageMoveTasks",
+    "sqs:StartMessageMoveTask",
+];
 
 fn sources(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a source directory");

@@ -28,7 +28,12 @@ fn traffic_is_shifted(template: &Template) -> Vec<String> {
         {
             found.push(format!("{id}: a new version takes all calls at once"));
         }
-        let alarms: Vec<&str> = list(&preference["Alarms"]).into_iter().filter_map(target).collect();
+        // Otherwise an alarm that a broken version has raised also stops the version that mends it.
+        let choice = &preference["Alarms"]["Fn::If"];
+        if choice[0] != "RollsBackOnAlarms" || choice[2] != json!([{ "Ref": "AWS::NoValue" }]) {
+            found.push(format!("{id}: no fix can be deployed while its alarm is raised"));
+        }
+        let alarms: Vec<&str> = list(&choice[1]).into_iter().filter_map(target).collect();
         if !alarms.contains(&format!("{name}ErrorsAlarm").as_str()) {
             found.push(format!("{id}: no error of the new version rolls it back"));
         }
@@ -56,10 +61,14 @@ fn new_versions_take_over_by_and_by_and_go_back_on_errors() {
     assert_rule(rule, remove(&verdict("AutoPublishAlias")), "VerdictFunction: its new version is not published");
     assert_rule(rule, remove(&verdict("AutoPublishAliasAllProperties")), "VerdictFunction: its new version is not");
     assert_rule(rule, remove(&verdict("DeploymentPreference/Role")), "VerdictFunction: a new version takes all");
+    let alarms = verdict("DeploymentPreference/Alarms");
+    let always = json!([{ "Ref": "VerdictErrorsAlarm" }]);
+    assert_rule(rule, set(&alarms, always), "VerdictFunction: no fix can be deployed while");
+    let chosen = format!("{alarms}/Fn::If/1");
     let other = json!([{ "Ref": "WebhookErrorsAlarm" }]);
-    assert_rule(rule, set(&verdict("DeploymentPreference/Alarms"), other), "VerdictFunction: no error of the new");
+    assert_rule(rule, set(&chosen, other), "VerdictFunction: no error of the new");
     let held = json!([{ "Ref": "VerdictErrorsAlarm" }, { "Ref": "HeldAlarm" }]);
-    assert_rule(rule, set(&verdict("DeploymentPreference/Alarms"), held), "cannot look at HeldAlarm");
+    assert_rule(rule, set(&chosen, held), "cannot look at HeldAlarm");
     let role = "/Resources/TrafficShiftRole/Properties/Policies/0/PolicyDocument/Statement/0/Resource/1";
     assert_rule(rule, set(role, json!("")), "CheckoutFunction: CodeDeploy may not move");
     assert_rule(rule, set("/Parameters/TrafficShift/Default", json!("AllAtOnce")), "at once by default");

@@ -78,9 +78,15 @@ fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String>
         }
     }
     for kind in [rate, core] {
-        let but = &kind["ScopeDownStatement"]["NotStatement"]["Statement"]["ByteMatchStatement"];
-        if but["SearchString"] != "/api/webhook" || but["PositionalConstraint"] != "ENDS_WITH" {
-            found.push("Stripe's events can be refused".to_owned());
+        let but = &kind["ScopeDownStatement"]["NotStatement"]["Statement"]["OrStatement"]["Statements"];
+        let but: Vec<_> = list(but).into_iter().map(|one| &one["ByteMatchStatement"]).collect();
+        for path in ["/api/webhook", "/live/api/webhook"] {
+            if !but.iter().any(|one| one["SearchString"] == path) {
+                found.push(format!("Stripe's events to {path} can be refused"));
+            }
+        }
+        if but.iter().any(|one| one["PositionalConstraint"] != "EXACTLY") {
+            found.push("an address that only looks like the webhook's passes the firewall".to_owned());
         }
     }
     let kept = rules.iter().map(|rule| &rule["VisibilityConfig"]).chain([&firewall["Properties"]["VisibilityConfig"]]);
@@ -105,7 +111,14 @@ fn the_firewall_limits_addresses_and_lets_stripe_and_questions_through() {
     assert_rule(rule, set(&part("1/Statement/ManagedRuleGroupStatement/Name"), json!("Other")), "no managed rules");
     let overrides = part("1/Statement/ManagedRuleGroupStatement/RuleActionOverrides/1/ActionToUse");
     assert_rule(rule, set(&overrides, json!({ "Block": {} })), "CrossSiteScripting_BODY refuses");
-    assert_rule(rule, remove(&part("0/Statement/RateBasedStatement/ScopeDownStatement")), "events can be refused");
+    assert_rule(
+        rule,
+        remove(&part("0/Statement/RateBasedStatement/ScopeDownStatement")),
+        "events to /live/api/webhook can be refused",
+    );
+    let exactly = "0/Statement/RateBasedStatement/ScopeDownStatement/NotStatement/Statement/OrStatement/Statements/0";
+    let exactly = part(&format!("{exactly}/ByteMatchStatement/PositionalConstraint"));
+    assert_rule(rule, set(&exactly, json!("ENDS_WITH")), "only looks like the webhook's");
     assert_rule(rule, set(&part("0/VisibilityConfig/SampledRequestsEnabled"), json!(true)), "hold session ids");
     assert_rule(rule, remove("/Resources/SiteFirewall/Condition"), "no parameter turns");
 }

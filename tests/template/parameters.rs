@@ -24,6 +24,13 @@ fn combinations_are_checked(template: &Template) -> Vec<String> {
     if gate["RuleCondition"] != json!({ "Fn::Equals": [{ "Ref": "DeployGate" }, "on"] }) {
         found.push("DeployGate without Release tries nothing".to_owned());
     }
+    let facilitator = &template.section("Rules")["FacilitatorServesNetwork"]["Assertions"][0]["Assert"];
+    let default = &template.section("Parameters")["TollFacilitatorUrl"]["Default"];
+    if *facilitator != json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": "TollFacilitatorUrl" }, default] }] }) {
+        found.push(
+            "the default facilitator serves no network with money, and every payment would be refused".to_owned(),
+        );
+    }
     for (output, attribute) in [("DomainTarget", "RegionalDomainName"), ("DomainTargetZone", "RegionalHostedZoneId")] {
         let output = &template.section("Outputs")[output];
         let is_told = output["Value"] == json!({ "Fn::GetAtt": ["ApiDomain", attribute] });
@@ -39,6 +46,7 @@ fn parameters_that_need_each_other_are_checked_first() {
     let rule = combinations_are_checked;
     assert_rule(rule, remove("/Rules/DomainHasCertificate"), "DomainName without CertificateArn is found late");
     assert_rule(rule, remove("/Rules/GateHasRelease"), "DeployGate without Release");
+    assert_rule(rule, remove("/Rules/FacilitatorServesNetwork"), "the default facilitator serves no network");
     assert_rule(rule, remove("/Outputs/DomainTarget"), "RegionalDomainName");
 }
 

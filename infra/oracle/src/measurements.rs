@@ -87,7 +87,8 @@ impl Measurements {
         let mut found = Alarms::default();
         let mut pages = self.0.describe_alarms().alarm_name_prefix(format!("{stack}-")).into_paginator().send();
         while let Some(page) = pages.next().await {
-            for alarm in page.ok()?.metric_alarms.unwrap_or_default() {
+            let alarms = page.ok()?.metric_alarms.unwrap_or_default().into_iter();
+            for alarm in alarms.filter(|alarm| aws::is_alarm_of(stack, alarm.alarm_name().unwrap_or_default())) {
                 found.count += 1;
                 let description = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
                 match alarm.state_value {

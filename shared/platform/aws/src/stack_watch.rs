@@ -53,8 +53,9 @@ impl StackWatch {
             let alarms = client.describe_alarms().alarm_name_prefix(format!("{}-", self.stack));
             let mut pages = alarms.state_value(StateValue::Alarm).into_paginator().send();
             while let Some(page) = pages.next().await {
-                let alarms = page?.metric_alarms.unwrap_or_default();
-                ringing.extend(alarms.into_iter().filter_map(|alarm| alarm.alarm_description.or(alarm.alarm_name)));
+                let alarms = page?.metric_alarms.unwrap_or_default().into_iter();
+                let own = alarms.filter(|alarm| is_alarm_of(&self.stack, alarm.alarm_name().unwrap_or_default()));
+                ringing.extend(own.filter_map(|alarm| alarm.alarm_description.or(alarm.alarm_name)));
             }
             Ok(ringing)
         };
@@ -117,6 +118,14 @@ impl StackWatch {
     }
 }
 
+/// Whether CloudFormation gave an alarm of this stack this name: the stack's name, the alarm's in the template, and
+/// characters of its own. The prefix alone would also match the alarms of a stack "oracle-staging" for "oracle".
+#[must_use]
+pub fn is_alarm_of(stack: &str, name: &str) -> bool {
+    let own = name.strip_prefix(stack).and_then(|rest| rest.strip_prefix('-'));
+    own.is_some_and(|own| own.split('-').count() == 2)
+}
+
 const fn step(name: &'static str) -> Step<'static> {
     Step { name, operation: "DEPLOYMENT", subject: "-" }
 }
@@ -163,6 +172,15 @@ mod tests {
         assert!(begins(&event("oracle", stack, ResourceStatus::UpdateInProgress, ""), "oracle"));
         assert!(!begins(&event("oracle", stack, ResourceStatus::UpdateComplete, ""), "oracle"));
         assert!(!begins(&event("Table", "AWS::DynamoDB::Table", ResourceStatus::UpdateInProgress, ""), "oracle"));
+    }
+
+    #[test]
+    fn the_alarms_of_another_stack_are_not_this_ones() {
+        assert!(is_alarm_of("oracle", "oracle-CheckoutErrorsAlarm-1A2B3C4D5E6F"));
+        assert!(is_alarm_of("oracle-staging", "oracle-staging-CheckoutErrorsAlarm-1A2B3C4D5E6F"));
+        for other in ["oracle-staging-CheckoutErrorsAlarm-1A2B3C4D5E6F", "oracles-X-1", "oracle-X", "oracle", ""] {
+            assert!(!is_alarm_of("oracle", other), "{other}");
+        }
     }
 
     #[test]
