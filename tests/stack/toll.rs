@@ -85,9 +85,15 @@ async fn a_lost_settlement_is_found_on_the_chain() {
         pending.text
     );
     assert_eq!(settlements(&world).await, before + 1);
-    // The facilitator refuses a payment that is already settled; the answer waits for the chain.
+    // The facilitator refuses a payment that is already settled. The answer waits for the chain, and no second payment is
+    // asked for.
     let refused = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
-    assert_eq!(refused.status, 402, "{}", refused.text);
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (503, Some("settlement_pending")),
+        "{}",
+        refused.text
+    );
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
     assert_eq!(bought.status, 200, "{}", bought.text);

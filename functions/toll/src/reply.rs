@@ -134,16 +134,22 @@ pub(crate) fn answer(purchase: &Purchase, answer: &Answered, version: u8) -> Rep
     }
 }
 
-const NOT_NOW: &str = "This cannot be sold at the moment. Nothing was charged. Please try again in a few minutes.";
+const NOT_NOW: &str = "This cannot be sold at the moment. Please send the same request again in a few minutes, with the same payment if it has one.";
 
 /// No answer was made and nothing was settled. The client may ask again with the same payment.
 pub(crate) fn no_answer() -> Reply {
-    unavailable("no_answer", "The analysis failed. Nothing was charged. The same payment may ask again.")
+    unavailable(
+        "no_answer",
+        "The analysis failed. Please send the same request with the same payment again: it is charged once at most.",
+    )
 }
 
 /// The facilitator or the node could not be reached.
 pub(crate) fn unreachable() -> Reply {
-    unavailable("payment_unavailable", "The payment could not be checked. Nothing was charged. Please try again.")
+    unavailable(
+        "payment_unavailable",
+        "The payment could not be checked. Please send the same request with the same payment again.",
+    )
 }
 
 /// The answer is stored, and the outcome of its settlement is not known yet.

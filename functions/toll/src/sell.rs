@@ -113,12 +113,12 @@ impl<'a> Sale<'a> {
         };
         let found = journal.flush(found).await;
         if !found.value.is_for(&self.fingerprint()) {
-            return self.repeated(found, reply::other_payload(), OTHER_REQUEST).await;
+            return Ok(self.repeated(found, reply::other_payload(), OTHER_REQUEST).await);
         }
         match found.value.stage() {
             Stage::Settled { answer, .. } => {
                 let reply = reply::answer(&found.value, answer, self.means.version());
-                self.repeated(found, reply, "Transaction already used (replay attempt).").await
+                Ok(self.repeated(found, reply, "Transaction already used (replay attempt).").await)
             }
             Stage::Settling { .. } => self.settle_again(found).await,
             Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
@@ -126,7 +126,7 @@ impl<'a> Sale<'a> {
                 let why = "the payment's time is over, and it was never settled";
                 self.refused(found, why).await
             }
-            Stage::Owed { .. } => self.owed(found).await,
+            Stage::Owed { .. } => Ok(self.owed(found).await),
         }
     }
 
@@ -141,15 +141,25 @@ impl<'a> Sale<'a> {
 
     /// Records that the payment was used again, and returns the reply. Only the first hundred repetitions are recorded,
     /// but all are answered.
-    async fn repeated(&self, found: Versioned<Purchase>, reply: Reply, why: &str) -> Result<Reply, CommitError> {
-        self.note(found, TollStatus::Replay, why).await?;
-        Ok(reply)
+    async fn repeated(&self, found: Versioned<Purchase>, reply: Reply, why: &str) -> Reply {
+        self.note_beside(found, TollStatus::Replay, why).await;
+        reply
     }
 
     /// Replies that the money arrived and its answer can no longer be made.
-    async fn owed(&self, found: Versioned<Purchase>) -> Result<Reply, CommitError> {
-        self.note(found, TollStatus::PaymentRejected, "the payment arrived and can buy no answer any more").await?;
-        Ok(reply::owed())
+    async fn owed(&self, found: Versioned<Purchase>) -> Reply {
+        let why = "the payment arrived and can buy no answer any more";
+        self.note_beside(found, TollStatus::PaymentRejected, why).await;
+        reply::owed()
+    }
+
+    /// Records an outcome that is stored already. A record that fails is counted, and withholds nothing that was paid
+    /// (Audit Trail, failure mode 1).
+    async fn note_beside(&self, found: Versioned<Purchase>, status: TollStatus, why: &str) {
+        if let Err(error) = self.note(found, status, why).await {
+            self.count(Metric::AuditWriteFailed);
+            tracing::error!(error = telemetry::chain(&error), "a request that changed nothing is not recorded");
+        }
     }
 
     async fn not_taken(&self, status: TollStatus, why: &str) {
@@ -157,10 +167,11 @@ impl<'a> Sale<'a> {
         rejected::record(rejections, self.offer, &self.query, transaction, (status, why), self.asked_at).await;
     }
 
-    /// Records the outcome of this request, unless its payment already has too many records. A payment that was never
-    /// verified has no purchase and is recorded in the function's stream.
+    /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was
+    /// never verified has no purchase and is recorded in the function's stream. A transfer is money that we have: it is
+    /// stored with its first record, so that the schedule finds it if it buys nothing.
     async fn note(&self, purchase: Versioned<Purchase>, status: TollStatus, why: &str) -> Result<(), CommitError> {
-        if purchase.version == 0 {
+        if purchase.version == 0 && purchase.value.signed().is_some() {
             self.not_taken(status, why).await;
             return Ok(());
         }
@@ -225,7 +236,7 @@ impl<'a> Sale<'a> {
     async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if purchase.value.signed().is_none() && now >= purchase.value.lapses_at() {
-            return self.owed(purchase).await;
+            return Ok(self.owed(purchase).await);
         }
         if let Some(body) = Refusal::of(&self.evaluation) {
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
@@ -264,7 +275,7 @@ impl<'a> Sale<'a> {
         let (purchase, begun) = self.ports.journal.commit(purchase, claim).await?.unsettled();
         match begun {
             Begun::Granted => self.answer(purchase, &owner).await,
-            Begun::Other => self.repeated(purchase, reply::other_payload(), OTHER_REQUEST).await,
+            Begun::Other => Ok(self.repeated(purchase, reply::other_payload(), OTHER_REQUEST).await),
             // Another request is making the answer or has made it: the next request finds it.
             Begun::Busy | Begun::Ended => Ok(reply::in_progress()),
         }

@@ -56,6 +56,8 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
         Whereabouts::Unused { head } => match purchase.value.stage() {
             Stage::Settled { .. } => doubt(ports, purchase).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
+            // After a refusal the payer was asked for another payment: only the payer may try this one again.
+            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => Ok(()),
             Stage::Settling { .. } if now < signed.valid_before => again(ports, purchase).await,
             // The chain's clock is behind: the next run asks again.
             _ => Ok(()),
@@ -88,14 +90,14 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
 /// Ends a purchase that can no longer be settled. An answer that was stored for it was never sent.
 async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
-        let had_answer = matches!(purchase.stage(), Stage::Settling { .. });
+        // An unanswered purchase has the record of its failure already. A claim has none: its invocation has ended in it.
+        let has_record = matches!(purchase.stage(), Stage::Unanswered);
         let triggered_at = purchase.received_at();
         if purchase.lapse(now).is_err() {
             return Change::nothing(());
         }
-        // A purchase without an answer has its record already.
         let record = Record::toll(now, triggered_at, TollStatus::PaymentRejected, why);
-        Change::recorded(if had_answer { vec![record] } else { Vec::new() }, ())
+        Change::recorded(if has_record { Vec::new() } else { vec![record] }, ())
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())

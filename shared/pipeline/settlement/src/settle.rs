@@ -27,15 +27,18 @@ pub async fn settle(
         return Ok(purchase);
     };
     let mut outcome = ports.facilitator.settle(signed).await.map(|transaction| (transaction, false));
-    if matches!(outcome, Err(FacilitatorError::Refused(_)))
-        && let Ok(Whereabouts::Used { transaction, is_ours: true }) = ports.node.whereabouts(signed).await
-    {
-        outcome = Ok((transaction, true));
+    let mut is_refusal = matches!(outcome, Err(FacilitatorError::Refused(_)));
+    if is_refusal {
+        match ports.node.whereabouts(signed).await {
+            Ok(Whereabouts::Used { transaction, is_ours: true }) => outcome = Ok((transaction, true)),
+            Ok(Whereabouts::Used { is_ours: false, .. } | Whereabouts::Unused { .. }) => {}
+            Ok(Whereabouts::Unconfirmed) | Err(_) => is_refusal = false,
+        }
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| match &outcome {
         Ok((transaction, is_confirmed)) => settled(purchase, transaction, *is_confirmed, now, triggered_at),
         Err(error) => {
-            let (why, is_refusal) = (error.to_string(), matches!(error, FacilitatorError::Refused(_)));
+            let why = error.to_string();
             let status = if is_refusal { TollStatus::PaymentRejected } else { TollStatus::RpcUnreachable };
             if purchase.not_settled(Problem { why: why.clone(), is_refusal }).is_err() {
                 return Change::nothing(());

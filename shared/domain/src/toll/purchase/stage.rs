@@ -28,7 +28,7 @@ pub enum Stage {
 pub struct Problem {
     /// The reason, for operators and the payer.
     pub why: String,
-    /// Whether the facilitator refused, as opposed to an unknown outcome.
+    /// Whether every attempt so far was refused, as opposed to an unknown outcome of any of them.
     pub is_refusal: bool,
 }
 

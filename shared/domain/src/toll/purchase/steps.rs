@@ -81,13 +81,19 @@ impl Purchase {
     }
 
     /// Stores the reason why an attempt failed. A facilitator's refusal does not prove that the payment was not
-    /// settled.
+    /// settled: it also refuses what an earlier attempt has settled. So it counts as a refusal only if no earlier attempt
+    /// has an unknown outcome. Otherwise the payer would be asked for a second payment while the first may be made.
     ///
     /// # Errors
     /// [`Refused`] when nothing is to be settled.
     pub fn not_settled(&mut self, why: Problem) -> Result<(), Refused> {
-        let Stage::Settling { problem, .. } = &mut self.stage else { return Err(Refused) };
-        *problem = Some(why);
+        let Stage::Settling { problem, attempts, .. } = &mut self.stage else { return Err(Refused) };
+        let is_refused_so_far = match problem {
+            Some(earlier) => earlier.is_refusal,
+            // Of an attempt that nobody has finished, nothing is stored.
+            None => *attempts <= 1,
+        };
+        *problem = Some(Problem { is_refusal: why.is_refusal && is_refused_so_far, ..why });
         Ok(())
     }
 

@@ -79,3 +79,34 @@ fn a_purchase_is_named_by_a_digest() {
 fn a_signature_is_not_shown() {
     assert!(!format!("{:?}", purchase()).contains("payload"));
 }
+
+/// Otherwise the payer would be asked for a second payment while the first may be made.
+#[test]
+fn a_refusal_after_an_unknown_outcome_is_no_refusal() {
+    let problem = |is_refusal| Problem { why: "why".to_owned(), is_refusal };
+    let refused = |purchase: &Purchase| {
+        let Stage::Settling { problem, .. } = purchase.stage() else { panic!("{:?}", purchase.stage()) };
+        problem.as_ref().is_some_and(|problem| problem.is_refusal)
+    };
+    let settling = || {
+        let mut purchase = purchase();
+        purchase.claim("one", at(10), LEASE);
+        purchase.answer("one", answered(), at(20)).unwrap();
+        purchase
+    };
+    let mut clear = settling();
+    for _ in 0..3 {
+        clear.not_settled(problem(true)).unwrap();
+        assert!(refused(&clear), "refused each time");
+        clear.settle_again(at(30)).unwrap();
+    }
+    let mut lost = settling();
+    lost.not_settled(problem(false)).unwrap();
+    lost.settle_again(at(30)).unwrap();
+    lost.not_settled(problem(true)).unwrap();
+    assert!(!refused(&lost), "the first attempt may have settled it");
+    let mut crashed = settling();
+    crashed.settle_again(at(30)).unwrap();
+    crashed.not_settled(problem(true)).unwrap();
+    assert!(!refused(&crashed), "nobody knows what came of the first attempt");
+}
