@@ -93,7 +93,19 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, request: Request) -> 
     }
 }
 
+/// Whether the request is from our own page, or from no page at all. A form of another site could sign its visitors in to
+/// an account of its owner, who would read what they write there. Browsers name the origin of such a form.
+fn is_from_our_page(settings: &Settings, request: &Request) -> bool {
+    let Some(origin) = request.header("origin") else { return true };
+    let own = settings.site.split('/').take(3).eq(origin.split('/'));
+    let host = origin.split_once("://").map(|(_, host)| host);
+    own || (host.is_some() && host == request.header("host"))
+}
+
 async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+    if !is_from_our_page(settings, request) {
+        return Ok(reply::other_site());
+    }
     let of_exchange = request.path().strip_prefix("/api/chat/exchanges/");
     match (request.method(), request.path()) {
         ("POST", "/api/chat/login") => return sign_in::login(ports, settings, request).await,

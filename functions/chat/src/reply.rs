@@ -13,6 +13,10 @@ pub(crate) fn not_found() -> Reply {
     Reply::error(404, "not_found", "There is nothing at this address.")
 }
 
+pub(crate) fn other_site() -> Reply {
+    Reply::error(403, "other_site", "The chat is used from its own page.")
+}
+
 pub(crate) fn signed_out() -> Reply {
     Reply::error(401, "signed_out", "Please sign in.")
 }

@@ -45,6 +45,28 @@ fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
 }
 
 #[test]
+fn a_form_of_another_site_signs_nobody_in() {
+    let world = world();
+    let browser = login(&world, "someone@example.com");
+    let link = token(&world);
+    let from = |origin: &str, path: &str, body: serde_json::Value| {
+        let request = Request::post(path, body.to_string()).with_header("cookie", &format!("chat_login={browser}"));
+        send(&world, request.with_header("host", "shop.example").with_header("origin", origin)).unwrap().status()
+    };
+    for other in ["https://evil.example", "https://oracle.example.evil.example", "http://oracle.example", "null", ""] {
+        assert_eq!(from(other, "/api/chat/login", json!({ "email": "evil@example.com" })), 403, "{other}");
+        assert_eq!(from(other, "/api/chat/session", json!({ "token": link })), 403, "{other}");
+    }
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(
+        from("https://shop.example", "/api/chat/login", json!({ "email": "a@example.com" })),
+        202,
+        "its own host"
+    );
+    assert_eq!(from("https://oracle.example", "/api/chat/session", json!({ "token": link })), 200);
+}
+
+#[test]
 fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
     let world = world();
     let login = |email: serde_json::Value| {

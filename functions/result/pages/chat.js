@@ -317,6 +317,7 @@
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
+      else if (status === 503) refuse("This message could not be answered yet. Please send it again: it counts once.");
       else refuse("This message could not be answered. Nothing was counted. Please try again.");
     }
     byId("thread").removeAttribute("aria-busy");
@@ -349,7 +350,9 @@
     }
     byId("message").value = "";
     count();
-    await converse(newId(), text);
+    // The same words after an outage are the same message: the first may have arrived.
+    const waiting = pending();
+    await converse(waiting?.text === text ? waiting.id : newId(), text);
   });
 
   // ---- the Bridge ----

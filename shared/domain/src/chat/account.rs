@@ -29,6 +29,9 @@ pub const CHAT_PREFIX: &str = "cs_chat_";
 /// How many exchanges an account lists. Older ones are in the memory.
 const KEPT: usize = 12;
 
+/// The bytes of kept replies that an account lists: a row of the table has 400 KB at most, and a reply may have 96 KB.
+const KEPT_BYTES: usize = 200_000;
+
 /// How many exchanges may run at the same time.
 const MOST_OPEN: usize = 4;
 
@@ -218,7 +221,11 @@ impl Account {
 
     /// Removes the oldest removable exchanges from the list. The memory holds those that were answered.
     fn make_room(&mut self, now: Timestamp) {
-        while self.exchanges.len() >= KEPT {
+        self.remove_oldest(now, |exchanges| exchanges.len() >= KEPT);
+    }
+
+    fn remove_oldest(&mut self, now: Timestamp, are_too_many: impl Fn(&[Exchange]) -> bool) {
+        while are_too_many(&self.exchanges) {
             let Some(oldest) = self.exchanges.iter().position(|exchange| exchange.may_go(now)) else { return };
             self.exchanges.remove(oldest);
         }
@@ -243,6 +250,11 @@ impl Account {
         if exchange.is_free {
             self.used += 1;
         }
+        let bytes = |exchange: &Exchange| match &exchange.stage {
+            Stage::Answered { sealed, .. } => sealed.len(),
+            _ => 0,
+        };
+        self.remove_oldest(now, |exchanges| exchanges.iter().map(bytes).sum::<usize>() > KEPT_BYTES);
         Ok(())
     }
 

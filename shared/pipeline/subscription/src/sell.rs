@@ -5,7 +5,7 @@ use domain::{
     StepError, Timestamp,
     chat::{Billing, PaidPlan, SubscriberId, billing::SubscriptionStatus},
     money::ObjectId,
-    ports::{NewSubscription, Randomness, Subscribers, SubscriptionDesk},
+    ports::{NewSubscription, PaymentError, Randomness, Subscribers, SubscriptionDesk},
 };
 
 /// The ports of selling.
@@ -46,7 +46,14 @@ pub async fn subscribe(
         parameters.trim_start_matches("sha256:").get(..16).unwrap_or_default(),
     );
     let new = NewSubscription { subscriber: subscriber.clone(), plan, customer, idempotency_key };
-    Ok(shop.desk.subscribe(&new).await?)
+    match shop.desk.subscribe(&new).await {
+        // Stripe repeats a failure of its own to this key for a day, and has opened no session. Another key opens one.
+        Err(PaymentError::Replayed) => {
+            let idempotency_key = format!("{}-again", new.idempotency_key);
+            Ok(shop.desk.subscribe(&NewSubscription { idempotency_key, ..new }).await?)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 /// The address of the customer portal, where a subscription is canceled or an invoice is paid; `None` for a customer

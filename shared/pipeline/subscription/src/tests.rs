@@ -10,7 +10,7 @@ use domain::{
     },
     message::ReportedBy,
     money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
-    ports::ChatAccess,
+    ports::{ChatAccess, NewSubscription, PaymentError, SubscriptionDesk},
 };
 use testkit::{Fault, Plan, World, run};
 
@@ -206,4 +206,34 @@ fn another_day_gets_another_session() {
     let go = |day| run(subscribe(shop, &somebody(), PaidPlan::Chat, at(day))).unwrap().unwrap();
     assert_ne!(go(0), go(1));
     assert!(world.state().subscribing.iter().all(|made| made.idempotency_key.len() <= 255));
+}
+
+/// Stripe has stored a failure of its own for the first key.
+struct Stuck(std::sync::Mutex<Vec<String>>);
+
+#[async_trait::async_trait]
+impl SubscriptionDesk for Stuck {
+    async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
+        let mut keys = self.0.lock().unwrap();
+        keys.push(new.idempotency_key.clone());
+        if new.idempotency_key == keys[0] {
+            Err(PaymentError::Replayed)
+        } else {
+            Ok("https://pay.example/2".to_owned())
+        }
+    }
+
+    async fn portal(&self, _: &ObjectId, _: &str) -> Result<String, PaymentError> {
+        Err(PaymentError::Replayed)
+    }
+}
+
+#[test]
+fn a_failure_that_stripe_repeats_for_a_day_stops_nobody_from_subscribing() {
+    let (world, desk) = (World::at(START), Stuck(std::sync::Mutex::default()));
+    let shop = Shop { subscribers: &world, desk: &desk, randomness: &world };
+    let go = || run(subscribe(shop, &somebody(), PaidPlan::Chat, START)).unwrap().unwrap();
+    assert_eq!((go(), go()), ("https://pay.example/2".to_owned(), "https://pay.example/2".to_owned()));
+    let keys = desk.0.lock().unwrap();
+    assert_eq!(keys[1], keys[3], "two tabs share one session: {keys:?}");
 }

@@ -152,3 +152,17 @@ proptest! {
         }
     }
 }
+
+/// A row of the table has at most 400 KB, and a reply in a script of three bytes a letter may have 96 KB.
+#[test]
+fn the_longest_replies_fit_into_one_row() {
+    let mut account = account();
+    for n in 1..=40 {
+        assert_eq!(account.claim(&ask(n, false), at(n as i64), LEASE), Claimed::Granted);
+        account.answer(&id(n), &format!("owner {n}"), "f".repeat(96_300), at(n as i64)).unwrap();
+        let row = serde_json::to_string(&account).unwrap().len();
+        assert!(row < 300_000, "{row} bytes after {n}");
+        account.logged(&id(n)).unwrap();
+    }
+    assert!(account.exchange(&id(40)).is_some() && account.exchange(&id(39)).is_some(), "the latest are listed");
+}
