@@ -8,7 +8,7 @@ use audit::digest::sha256;
 use domain::{
     EmailAddress, SessionId,
     audit_trail::Audited,
-    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, SubscriberId},
+    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, Post, SubscriberId},
     mail::Draft,
     operator::Operator,
     ports::{MailError, Mailbox, OutgoingMail, Versioned},
@@ -64,8 +64,18 @@ pub async fn reply(
     if !held.bridge.value.is_granted(now) {
         return Err(BridgeRefused::Closed(held.bridge.value.state(now)).into());
     }
-    let sealed = held.sealer(ports.keys).await?.seal_reply(held.bridge.value.last_question(), text.as_str())?;
     let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
+    let sealer = held.sealer(ports.keys).await?;
+    // A reply whose mail is not sent is continued, also if the customer has written meanwhile: the command says "repeat".
+    let is_unsent = |post: &&Post| post.mail().is_some_and(|step| *step != MailStep::Sent);
+    let is_same = |post: &&Post| sealer.open_post(post).is_ok_and(|posted| posted == text.as_str());
+    if let Some(post) = held.bridge.value.thread().iter().filter(is_unsent).find(is_same) {
+        let id = post.id().clone();
+        let mail = mail(site, &person, &held.bridge.value, text)?;
+        send(ports, mailbox, held.bridge, &id, &mail).await?;
+        return Ok(Replied { id });
+    }
+    let sealed = sealer.seal_reply(held.bridge.value.last_question(), text.as_str())?;
     let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
     let memory = held.memory().to_owned();
     let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, &sealed, now);

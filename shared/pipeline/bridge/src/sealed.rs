@@ -92,7 +92,7 @@ impl Sealer {
         self.seal("reply", &Plain { text: text.to_owned(), answers: answers.cloned() })
     }
 
-    fn open_post(&self, post: &Post) -> Result<String, BridgeError> {
+    pub(crate) fn open_post(&self, post: &Post) -> Result<String, BridgeError> {
         let place = match post.author() {
             Author::Customer => format!("message/{}", post.id().as_str()),
             Author::Operator(_) => "reply".to_owned(),

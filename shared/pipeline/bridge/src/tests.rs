@@ -1,7 +1,7 @@
 use super::*;
 use domain::{
     CallerIdentity, EmailAddress, Secret,
-    chat::{BridgeState, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberKey},
+    chat::{BridgeState, BridgeTask, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberKey},
     operator::Operator,
 };
 use domain::{ports::MailError, texts};
@@ -214,6 +214,25 @@ fn the_same_words_to_another_message_are_another_reply() {
     run(post(ports(&world), &who(), &second, &message("And now?"))).unwrap().unwrap();
     assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
     assert_eq!(world.state().sent.len(), 2);
+}
+
+/// The mail went out, but its answer was lost; the customer writes before the command is repeated.
+#[test]
+fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
+    for fault in [Fault::Fail, Fault::LoseReply] {
+        let world = granted();
+        run(posting(&world)).unwrap().unwrap();
+        world.plan(Plan::none().whenever("mailbox.send_draft", fault));
+        assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::NotMailed(_))));
+        world.plan(Plan::none());
+        let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
+        run(post(ports(&world), &who(), &second, &message("And now?"))).unwrap().unwrap();
+        run(replying(&world)).unwrap().unwrap();
+        assert_eq!(world.state().sent.len(), 1, "{fault:?}");
+        assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");
+        let bridge = run(load(ports(&world), &who())).unwrap().unwrap();
+        assert!(bridge.bridge.value.work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
+    }
 }
 
 /// Erases the Bridge as an erasure of the memory does.
