@@ -137,10 +137,10 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     }
 }
 
-/// Whether the customer has a verdict although a later one is held. A customer of a follow-up has the first verdict, so
+/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a follow-up has the first verdict, so
 /// only a human refunds the money of both (infra/decisions/followup.md).
 fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_followup()
+    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
 }
 
 /// Removes the data of an erased sale once more. A failure of the erasure does not hold up the sale's refund.

@@ -234,11 +234,14 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
 
 #[test]
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
-    let world = world([held().with("mail", Mail::Sent { at: START })]);
-    world.advance(24 * HOUR);
-    looked(&world, true).unwrap();
-    let state = world.state();
-    assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0));
+    let sent_again = held().with("sent_again", true).with("mail", Mail::Held);
+    for served in [held().with("mail", Mail::Sent { at: START }), sent_again] {
+        let world = world([served]);
+        world.advance(24 * HOUR);
+        looked(&world, true).unwrap();
+        let state = world.state();
+        assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0));
+    }
 }
 
 /// Silent Drop, output 3 and invariant 6.

@@ -111,7 +111,7 @@ pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
     let body = format!(
         "{}\n\nYour result page:\n{site}/oracle/result?session_id={}\n\n42 Sisters AI · oracle@42sisters.ai\n",
         texts::DIVERGENCE_NOTE,
-        session.as_str()
+        session.paid_session().as_str()
     );
     Rendered { subject: texts::DIVERGENCE_SUBJECT.to_owned(), body }
 }

@@ -178,6 +178,13 @@ fn the_note_about_a_divergence_passes_the_filter() {
     }
 }
 
+/// The page knows the paid session alone.
+#[test]
+fn the_note_about_a_follow_up_leads_to_the_page_of_its_sale() {
+    let Rendered { body, .. } = render_divergence(&session().followup(), "https://42sisters.ai");
+    assert!(body.contains(&format!("session_id={}\n", session().as_str())), "{body}");
+}
+
 #[test]
 fn every_template_passes_the_filter() {
     for tier in Tier::ALL {
