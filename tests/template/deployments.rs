@@ -111,6 +111,22 @@ fn deployments_are_gated(template: &Template) -> Vec<String> {
     if target(&gate["Properties"]["FunctionVersion"]) != Some("GateVersion") {
         found.push("GateAlias: does not move to the version of this release".to_owned());
     }
+    // Other code under the name of an earlier release is tried and judged too: the gate's versions change with those of
+    // the functions, and so do the functions behind the gate, because Lambda publishes no version without a change.
+    let tried = template.resource("GateVersion")["Properties"]["Description"].to_string();
+    let trying = template.resource("SmokeTestFunction")["Properties"]["Description"].to_string();
+    let environment = &template.resource("AnvilFunction")["Properties"]["Environment"]["Variables"];
+    let judging = environment["TRAFFIC_VERSIONS"].to_string();
+    for name in SHIFTED {
+        let version = json!({ "Ref": format!("{name}Function.Version") }).to_string();
+        if [&tried, &trying, &judging].iter().any(|of| !of.contains(&version)) {
+            found.push(format!("{name}Function: its new version alone is not tried"));
+        }
+    }
+    let judged = template.resource("GateVerdictVersion")["Properties"]["Description"].to_string();
+    if !judged.contains("${GateVersion.Version}") {
+        found.push("GateVerdictVersion: what is tried is not judged".to_owned());
+    }
     let group = &template.resource("GateDeploymentGroup")["Properties"]["AutoRollbackConfiguration"];
     let rolls_back = list(&group["Events"]).iter().any(|event| **event == "DEPLOYMENT_FAILURE");
     if group["Enabled"] != true || !rolls_back {
@@ -151,6 +167,15 @@ fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
     assert_rule(rule, remove("/Resources/GateVerdictAlias/DependsOn"), "judges before the smoke test");
     let version = property("GateVerdictAlias", "FunctionVersion");
     assert_rule(rule, set(&version, json!("$LATEST")), "GateVerdictAlias: does not move");
+    let release = || json!({ "Ref": "Release" });
+    for place in [
+        property("GateVersion", "Description"),
+        property("SmokeTestFunction", "Description"),
+        property("AnvilFunction", "Environment/Variables/TRAFFIC_VERSIONS"),
+    ] {
+        assert_rule(rule, set(&place, release()), "ResultFunction: its new version alone is not tried");
+    }
+    assert_rule(rule, set(&property("GateVerdictVersion", "Description"), release()), "what is tried is not judged");
 }
 
 /// The policies that are not part of their role (they name the deployment group, which names the roles), with their

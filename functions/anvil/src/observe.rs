@@ -3,7 +3,7 @@
 use crate::Settings;
 use anvil_rules::evidence::{Canary, Deployment};
 use async_trait::async_trait;
-use aws::{Connection, StackWatch};
+use aws::{Connection, FunctionVersion, StackWatch};
 use domain::{
     Timestamp,
     ports::{Notes, StorageError},
@@ -20,7 +20,7 @@ pub trait DeployedStack: Send + Sync {
     async fn ringing(&self) -> Result<Vec<String>, StorageError>;
     /// Resources with data that the update replaces or deletes.
     async fn replaced(&self) -> Result<Vec<String>, StorageError>;
-    /// The number of calls of the functions, and of the failed ones.
+    /// The number of calls of the new versions, and of the failed ones.
     async fn traffic(&self, now: Timestamp) -> Result<Canary, StorageError>;
 }
 
@@ -28,14 +28,14 @@ pub trait DeployedStack: Send + Sync {
 #[derive(Debug)]
 pub struct Watched {
     watch: StackWatch,
-    functions: Vec<String>,
+    versions: Vec<FunctionVersion>,
 }
 
 impl Watched {
     /// The stack of these settings.
     #[must_use]
     pub fn new(connection: Connection, settings: &Settings) -> Self {
-        Self { watch: StackWatch::new(connection, settings.stack.clone()), functions: settings.functions.clone() }
+        Self { watch: StackWatch::new(connection, settings.stack.clone()), versions: settings.versions.clone() }
     }
 }
 
@@ -50,7 +50,7 @@ impl DeployedStack for Watched {
     }
 
     async fn traffic(&self, now: Timestamp) -> Result<Canary, StorageError> {
-        let traffic = self.watch.traffic(&self.functions, TRAFFIC_OF, now).await?;
+        let traffic = self.watch.traffic(&self.versions, TRAFFIC_OF, now).await?;
         Ok(Canary { requests: traffic.requests, errors: traffic.errors })
     }
 }

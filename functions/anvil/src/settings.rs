@@ -1,5 +1,6 @@
 //! The function's settings, which the template sets in its environment.
 
+use aws::FunctionVersion;
 use runtime::{ConfigurationError, Environment};
 
 /// The settings.
@@ -9,8 +10,8 @@ pub struct Settings {
     pub stack: String,
     /// The deployed release (`RELEASE_NAME`).
     pub release: String,
-    /// The functions whose calls are counted (`TRAFFIC_FUNCTIONS`, names separated by commas).
-    pub functions: Vec<String>,
+    /// The new versions whose calls are counted (`TRAFFIC_VERSIONS`, ARNs separated by commas).
+    pub versions: Vec<FunctionVersion>,
 }
 
 impl Settings {
@@ -19,15 +20,18 @@ impl Settings {
     /// # Errors
     /// [`ConfigurationError`] names the variable that is missing.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigurationError> {
-        let functions = environment.required("TRAFFIC_FUNCTIONS")?;
+        let versions = environment.required("TRAFFIC_VERSIONS")?;
+        let malformed = || ConfigurationError::Malformed {
+            name: "TRAFFIC_VERSIONS",
+            expected: "ARNs of versions of functions, separated by commas".to_owned(),
+        };
         Ok(Self {
             stack: environment.required("STACK_NAME")?,
             release: environment.required("RELEASE_NAME")?,
-            functions: functions
+            versions: versions
                 .split(',')
-                .map(|name| name.trim().to_owned())
-                .filter(|name| !name.is_empty())
-                .collect(),
+                .map(|arn| FunctionVersion::parse(arn.trim()).ok_or_else(malformed))
+                .collect::<Result<_, _>>()?,
         })
     }
 }

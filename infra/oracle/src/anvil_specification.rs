@@ -128,10 +128,14 @@ fn read_results(directory: &Path) -> Result<Results, CommandError> {
     Ok(all)
 }
 
+/// The commit that the repository holds; `None` where there is work that is not committed, because no result is of that.
 fn commit_of(repository: &Path) -> Option<String> {
-    let asked = Command::new("git").arg("-C").arg(repository).args(["rev-parse", "HEAD"]).output().ok()?;
-    let commit = String::from_utf8(asked.stdout).ok()?.trim().to_owned();
-    (asked.status.success() && !commit.is_empty()).then_some(commit)
+    let git = |arguments: &[&str]| {
+        let asked = Command::new("git").arg("-C").arg(repository).args(arguments).output().ok()?;
+        asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).trim().to_owned())
+    };
+    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    git(&["rev-parse", "HEAD"]).filter(|commit| is_clean && !commit.is_empty())
 }
 
 /// The names of the test functions in a place. A place is a folder, or a source file with the files of its tests.
@@ -228,6 +232,27 @@ mod tests {
         let source = "#[test]\nfn a() {}\nfn helper() {}\n    #[test]\n    #[ignore = \"slow\"]\n    fn b() {}\n\
                       #[tokio::test(flavor = \"current_thread\")]\nasync fn c() {}\n#[test]\n/// Doc.\nfn d(x in 0..8) {}";
         assert_eq!(test_names(source), ["a", "c", "d"]);
+    }
+
+    /// A verdict on the results of a commit is not one on what is changed since.
+    #[test]
+    fn a_repository_with_work_that_is_not_committed_is_of_no_commit() {
+        let directory = std::env::temp_dir().join(format!("specification-work-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let git = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+            let done = Command::new("git").arg("-C").arg(&directory).args(identity).args(arguments).output().unwrap();
+            assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        assert_eq!(commit_of(&directory), None, "no repository");
+        git(&["init", "-q"]);
+        fs::write(directory.join("rules.toml"), "a").unwrap();
+        git(&["add", "."]);
+        git(&["commit", "-q", "-m", "one"]);
+        assert_eq!(commit_of(&directory).map(|commit| commit.len()), Some(40));
+        fs::write(directory.join("rules.toml"), "b").unwrap();
+        assert_eq!(commit_of(&directory), None);
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

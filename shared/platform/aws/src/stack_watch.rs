@@ -84,37 +84,77 @@ impl StackWatch {
         self.connection.call(step("stack events"), ask).await
     }
 
-    /// Calls of these functions in this time before `now`.
+    /// Calls of these versions, through the alias that shifts the traffic, in this time before `now`.
     ///
     /// # Errors
     /// As [`Self::ringing`].
     pub async fn traffic(
         &self,
-        functions: &[String],
+        versions: &[FunctionVersion],
         within: Duration,
         now: Timestamp,
     ) -> Result<Traffic, StorageError> {
         let mut traffic = Traffic::default();
-        for function in functions {
-            traffic.requests += self.sum(function, "Invocations", within, now).await?;
-            traffic.errors += self.sum(function, "Errors", within, now).await?;
+        for version in versions {
+            traffic.requests += self.sum(version, "Invocations", within, now).await?;
+            traffic.errors += self.sum(version, "Errors", within, now).await?;
         }
         Ok(traffic)
     }
 
-    async fn sum(&self, function: &str, metric: &str, within: Duration, now: Timestamp) -> Result<u64, StorageError> {
+    async fn sum(
+        &self,
+        version: &FunctionVersion,
+        metric: &str,
+        within: Duration,
+        now: Timestamp,
+    ) -> Result<u64, StorageError> {
         let client = self.connection.cloudwatch();
         let start = now.as_seconds() - i64::try_from(within.as_secs()).unwrap_or_default();
         let ask = || async {
-            let dimension = Dimension::builder().name("FunctionName").value(function).build();
+            let dimensions =
+                version.dimensions().map(|(name, value)| Dimension::builder().name(name).value(value).build());
             let figures = client.get_metric_statistics().namespace("AWS/Lambda").metric_name(metric).period(PERIOD);
-            let figures = figures.dimensions(dimension).statistics(Statistic::Sum);
+            let figures = figures.set_dimensions(Some(dimensions.into())).statistics(Statistic::Sum);
             let figures =
                 figures.start_time(DateTime::from_secs(start)).end_time(DateTime::from_secs(now.as_seconds()));
             let points = figures.send().await?.datapoints.unwrap_or_default();
             Ok(points.iter().filter_map(|point| point.sum).map(count).sum())
         };
         self.connection.call(step("function figures"), ask).await
+    }
+}
+
+/// The alias behind which traffic shifts from one version of a function to the next.
+const ALIAS: &str = "live";
+
+/// A published version of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionVersion {
+    function: String,
+    version: String,
+}
+
+impl FunctionVersion {
+    /// Parses a version's ARN, such as `arn:aws:lambda:ca-central-1:123456789012:function:oracle-checkout:7`.
+    #[must_use]
+    pub fn parse(arn: &str) -> Option<Self> {
+        let parts: Vec<&str> = arn.split(':').collect();
+        let ["arn", _, "lambda", _, _, "function", function, version] = parts.as_slice() else { return None };
+        let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+        let version = Self { function: (*function).to_owned(), version: (*version).to_owned() };
+        (is_number && !function.is_empty()).then_some(version)
+    }
+
+    /// The dimensions of its own figures. By `FunctionName` alone, CloudWatch adds up those of all versions, and the old
+    /// version's traffic hides a new one that fails.
+    fn dimensions(&self) -> [(&'static str, String); 3] {
+        let Self { function, version } = self;
+        [
+            ("FunctionName", function.clone()),
+            ("Resource", format!("{function}:{ALIAS}")),
+            ("ExecutedVersion", version.clone()),
+        ]
     }
 }
 
@@ -180,6 +220,19 @@ mod tests {
         assert!(is_alarm_of("oracle-staging", "oracle-staging-CheckoutErrorsAlarm-1A2B3C4D5E6F"));
         for other in ["oracle-staging-CheckoutErrorsAlarm-1A2B3C4D5E6F", "oracles-X-1", "oracle-X", "oracle", ""] {
             assert!(!is_alarm_of("oracle", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_figures_are_of_the_new_version_alone() {
+        let arn = "arn:aws:lambda:ca-central-1:123456789012:function:oracle-checkout";
+        let version = FunctionVersion::parse(&format!("{arn}:7")).unwrap();
+        let owned = |(name, value): (&'static str, &str)| (name, value.to_owned());
+        let dimensions =
+            [("FunctionName", "oracle-checkout"), ("Resource", "oracle-checkout:live"), ("ExecutedVersion", "7")];
+        assert_eq!(version.dimensions(), dimensions.map(owned));
+        for other in [arn.to_owned(), format!("{arn}:live"), format!("{arn}:"), "oracle-checkout".to_owned()] {
+            assert_eq!(FunctionVersion::parse(&other), None, "{other}");
         }
     }
 

@@ -99,8 +99,13 @@ impl Evidence for Configuration {
                     Some(None) => return Some(Reason::missing(format!("The mode of {what} cannot be read."), what)),
                     Some(Some(false)) | None => {}
                 }
-                (is_all(&permission.action) || permission.resource.as_deref() == Some("*"))
-                    .then(|| Reason::fault(format!("The permission of {what} names no action or no resource.")))
+                if is_all(&permission.action) || permission.resource.as_deref() == Some("*") {
+                    return Some(Reason::fault(format!("The permission of {what} names no action or no resource.")));
+                }
+                let is_whole =
+                    permission.mode.is_some() || (permission.action.is_some() && permission.resource.is_some());
+                let why = || format!("The permission of {what} has neither a mode nor an action with its resource.");
+                (!is_whole).then(|| Reason::missing(why(), what.clone()))
             },
         ));
         reasons.extend(each(
@@ -160,6 +165,10 @@ mod tests {
             ("\"600\"", "\"-rwxrwxrwx\"", Verdict::Red),
             ("\"600\"", "\"-rw-r--r--\"", Verdict::Green),
             ("\"600\"", "\"o+w\"", Verdict::Null),
+            (",\"mode\":\"600\"", "", Verdict::Null),
+            ("\"mode\":\"600\"", "\"action\":\"s3:GetObject\"", Verdict::Null),
+            ("\"mode\":\"600\"", "\"action\":\"s3:GetObject\",\"resource\":\"b/*\"", Verdict::Green),
+            ("\"mode\":\"600\"", "\"action\":\"s3:*\"", Verdict::Red),
             ("\"600\"", "\"\"", Verdict::Null),
             ("true}],\n            \"secrets\"", "false}],\n            \"secrets\"", Verdict::Red),
             (":90", ":91", Verdict::Amber),
