@@ -88,7 +88,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         Err(error) => {
             let why = error.to_string();
             let rejected = (TollStatus::PaymentRejected, why.as_str());
-            rejected::record(ports.rejections, offer, &query, None, rejected, asked_at).await;
+            rejected::record(ports.rejections, ports.meter, offer, &query, None, rejected, asked_at).await;
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };

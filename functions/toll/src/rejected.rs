@@ -17,9 +17,10 @@ const DECLINED: &str = "toll-declined";
 struct Nothing {}
 
 /// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
-/// sent before, if the request names one. A failure does not change the reply.
+/// sent before, if the request names one. A failure is counted and does not change the reply.
 pub(crate) async fn record(
     journal: FunctionJournal<'_>,
+    meter: &dyn Meter,
     offer: Offer,
     query: &Query,
     transaction: Option<&str>,
@@ -40,6 +41,7 @@ pub(crate) async fn record(
         })
     };
     if let Err(error) = keep(journal, "payment_not_taken", facts).await {
+        meter.record(&[Metric::AuditWriteFailed.once()], journal.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded");
     }
 }

@@ -163,8 +163,8 @@ impl<'a> Sale<'a> {
     }
 
     async fn not_taken(&self, status: TollStatus, why: &str) {
-        let (Ports { rejections, .. }, transaction) = (self.ports, self.means.transaction());
-        rejected::record(rejections, self.offer, &self.query, transaction, (status, why), self.asked_at).await;
+        let (Ports { rejections, meter, .. }, transaction) = (self.ports, self.means.transaction());
+        rejected::record(rejections, meter, self.offer, &self.query, transaction, (status, why), self.asked_at).await;
     }
 
     /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was
@@ -224,6 +224,7 @@ impl<'a> Sale<'a> {
         // the payer has paid us.
         match self.ports.node.whereabouts(signed).await {
             Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
+            Ok(Whereabouts::Untraced) => Err(Unusable::Unknown(format!("{problem}; the chain does not show where"))),
             Ok(_) => Err(Unusable::Refused(problem)),
             Err(error) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");

@@ -273,6 +273,68 @@ fn a_payment_that_nobody_settles_lapses() {
     assert_eq!(world.state().chain.settled, 0);
 }
 
+/// A node that says that the payment is used, and finds no transaction, contradicts itself: the money may be here.
+#[test]
+fn a_payment_that_cannot_be_traced_waits_a_day_and_is_put_before_a_human() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    world.plan(Plan::none());
+    let used = world.state().chain.used.values().next().unwrap().clone();
+    let says = |transaction: &str| {
+        world.state().chain.used.values_mut().for_each(|known| known.0 = transaction.to_owned());
+    };
+    says("");
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        look(&world).unwrap();
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
+    let before = purchase(&world).unwrap();
+    // The node has caught up: the sale is finished.
+    says(&used.0);
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
+    // It never does.
+    world.state().purchases.values_mut().for_each(|kept| kept.0 = before.clone());
+    says("");
+    world.advance(Duration::from_secs(3_600));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+    let state = world.state();
+    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("does not show where")).count(), 1);
+    assert!(state.log.values().any(|line| line.contains("does not show where") && line.contains("RPC_UNREACHABLE")));
+}
+
+/// A node that lags behind does not have a transfer that another one has shown.
+#[test]
+fn an_unanswered_transfer_that_is_gone_waits_a_day_and_is_put_before_a_human() {
+    let world = world();
+    let transaction = format!("0x{}", "ab".repeat(32));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
+    assert_eq!(send(&world, request).unwrap().status(), 503);
+    world.plan(Plan::none());
+    let transfer = world.state().chain.transfers.remove(&transaction).unwrap();
+    world.advance(Duration::from_secs(23 * 3_600));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
+    let before = purchase(&world).unwrap();
+    world.state().chain.transfers.insert(transaction.clone(), transfer);
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
+    world.state().alerts.clear();
+    world.state().purchases.values_mut().for_each(|kept| kept.0 = before.clone());
+    world.state().chain.transfers.clear();
+    world.advance(Duration::from_secs(3_600));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("not on the chain any more")));
+}
+
 #[test]
 fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
     let world = world();

@@ -123,7 +123,11 @@ fn logs(chain: &Ledger, head: u64, filter: &Value) -> Answer {
     }
     let wanted = filter["topics"].as_array().cloned().unwrap_or_default();
     let is_wanted = |event: &Value| {
-        let same = |(index, topic): (usize, &Value)| topic.is_null() || event["topics"][index] == *topic;
+        let same = |(index, topic): (usize, &Value)| match topic {
+            Value::Null => true,
+            Value::Array(any) => any.contains(&event["topics"][index]),
+            one => event["topics"][index] == *one,
+        };
         wanted.iter().enumerate().all(same)
     };
     let within = chain.transfers.iter().filter(|transfer| (from..=to).contains(&transfer.block));

@@ -59,6 +59,9 @@ pub enum Whereabouts {
     },
     /// A transaction has used it, but too few blocks have followed.
     Unconfirmed,
+    /// It is used, and the node finds no transaction that used it within two days. Either it was used before, or the
+    /// node's answers contradict each other.
+    Untraced,
 }
 
 /// The state on the chain of a transaction that is claimed to have paid us.

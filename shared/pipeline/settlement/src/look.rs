@@ -14,6 +14,9 @@ use domain::{
 };
 use std::time::Duration;
 
+/// How long the chain is asked again about a payment of which its answers contradict each other: a node may lag behind.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
 /// The most time for one run; the rest waits for the next run.
 const SHARE: Duration = Duration::from_secs(60);
 
@@ -53,6 +56,12 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
             lapse(ports, purchase, why).await
         }
         Whereabouts::Unconfirmed => Ok(()),
+        Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
+            doubt(ports, purchase).await
+        }
+        Whereabouts::Untraced => {
+            give_up(ports, purchase, "the payment is used, and the chain does not show where").await
+        }
         Whereabouts::Unused { head } => match purchase.value.stage() {
             Stage::Settled { .. } => doubt(ports, purchase).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
@@ -85,6 +94,21 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
     };
     let (purchase, ()) = ports.journal.commit(purchase, count).await?.unsettled();
     settle(ports, purchase, received_at).await.map(drop)
+}
+
+/// Ends a purchase whose payment cannot be traced for a day. A human is told, because the money may be here.
+async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
+    let decide = |purchase: &mut Purchase, now: Timestamp| {
+        let triggered_at = purchase.received_at();
+        if now < triggered_at.plus(PATIENCE) || purchase.lapse(now).is_err() {
+            return Change::nothing(());
+        }
+        let subject = purchase.id().reference();
+        let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, why);
+        Change::recorded(vec![Record::toll(now, triggered_at, TollStatus::RpcUnreachable, why)], ()).alerting(alert)
+    };
+    ports.journal.commit(purchase, decide).await?.settle().await;
+    Ok(())
 }
 
 /// Ends a purchase that can no longer be settled. An answer that was stored for it was never sent.
@@ -123,8 +147,8 @@ async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) ->
     let Paid::Transferred { transaction, .. } = purchase.value.paid().clone() else { return Ok(()) };
     let found = ports.node.transfer(&transaction, purchase.value.offer().price()).await?;
     if let Transfer::Unconfirmed(_) = found {
-        // A reorganisation removed the transfer after it was shown: there is no money to give back.
-        return lapse(ports, purchase, "the transfer is not on the chain any more").await;
+        // A reorganisation removed the transfer after it was shown, or the node lags behind.
+        return give_up(ports, purchase, "the transfer that was shown is not on the chain any more").await;
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();

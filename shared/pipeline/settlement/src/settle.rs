@@ -32,7 +32,7 @@ pub async fn settle(
         match ports.node.whereabouts(signed).await {
             Ok(Whereabouts::Used { transaction, is_ours: true }) => outcome = Ok((transaction, true)),
             Ok(Whereabouts::Used { is_ours: false, .. } | Whereabouts::Unused { .. }) => {}
-            Ok(Whereabouts::Unconfirmed) | Err(_) => is_refusal = false,
+            Ok(Whereabouts::Unconfirmed | Whereabouts::Untraced) | Err(_) => is_refusal = false,
         }
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| match &outcome {

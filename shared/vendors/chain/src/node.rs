@@ -4,7 +4,10 @@ use crate::{
     http::Endpoint,
     network::Network,
     payment::Price,
-    transfer::{AUTHORIZATION_USED, Block, CONFIRMATIONS, Look, Receipt, TransferError, check, submitted},
+    transfer::{
+        AUTHORIZATION_CANCELED, AUTHORIZATION_USED, Block, CONFIRMATIONS, Look, Receipt, TransferError, check,
+        submitted,
+    },
 };
 use alloy_primitives::{Address, B256, U64, U256, hex};
 use async_trait::async_trait;
@@ -97,7 +100,7 @@ impl NodeClient {
         Ok(U256::from_be_bytes(word.0) != U256::ZERO)
     }
 
-    /// The transaction that used a nonce.
+    /// The transaction that used a nonce, or cancelled it.
     async fn used_in(&self, payer: Address, nonce: B256, head: &Block) -> Result<Option<B256>, StorageError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -107,7 +110,7 @@ impl NodeClient {
         let mut to = head.number;
         for _ in 0..LOOKS_BACK {
             let from = to.saturating_sub(U64::from(BLOCKS_AT_ONCE - 1));
-            let topics = json!([AUTHORIZATION_USED, payer.into_word(), nonce]);
+            let topics = json!([[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer.into_word(), nonce]);
             let filter = json!({ "address": self.network.usdc(), "topics": topics, "fromBlock": from, "toBlock": to });
             let found: Vec<Found> = self.required("eth_getLogs", json!([filter])).await?;
             if let Some(found) = found.first() {
@@ -140,8 +143,7 @@ impl Node for NodeClient {
             return Ok(Whereabouts::Unused { head: time(&head) });
         }
         let Some(transaction) = self.used_in(payer, nonce, &head).await? else {
-            // The payer cancelled it, or it was used before the searched blocks: it has made no transfer to us since.
-            return Ok(Whereabouts::Used { transaction: String::new(), is_ours: false });
+            return Ok(Whereabouts::Untraced);
         };
         let Some(receipt) = self.receipt(&transaction).await? else { return Ok(Whereabouts::Unconfirmed) };
         let is_ours = submitted(&receipt, &self.price(payment.amount), payer, nonce);

@@ -13,6 +13,10 @@ const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628
 /// just before the event of the transfer.
 pub(crate) const AUTHORIZATION_USED: B256 = b256!("98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5");
 
+/// The event of a signed transfer that its payer cancelled (EIP-3009): `AuthorizationCanceled(address,bytes32)`.
+pub(crate) const AUTHORIZATION_CANCELED: B256 =
+    b256!("1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81");
+
 /// The number of blocks that must have followed, including the transaction's own.
 pub const CONFIRMATIONS: u64 = 10;
 
@@ -175,4 +179,21 @@ fn transfer(log: &Log, network: Network, pay_to: Address) -> Option<(Address, U2
     let is_ours = log.address == network.usdc() && *event == TRANSFER && !log.removed;
     let is_to_us = *to == pay_to.into_word();
     (is_ours && is_to_us && log.data.len() == 32).then(|| (Address::from_word(*from), U256::from_be_slice(&log.data)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::keccak256;
+
+    #[test]
+    fn the_topics_are_the_hashes_of_their_events() {
+        for (topic, event) in [
+            (TRANSFER, "Transfer(address,address,uint256)"),
+            (AUTHORIZATION_USED, "AuthorizationUsed(address,bytes32)"),
+            (AUTHORIZATION_CANCELED, "AuthorizationCanceled(address,bytes32)"),
+        ] {
+            assert_eq!(topic, keccak256(event), "{event}");
+        }
+    }
 }
