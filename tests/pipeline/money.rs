@@ -94,7 +94,7 @@ fn a_refund_that_bounces_is_issued_again_by_a_human() {
     let (operator, session) =
         (operations::Operator::parse("dana", Some("the card is closed")).unwrap(), sim.session.clone());
     let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
-    let issued = testkit::run(operations::refunds::issue(ports, &operator, &session)).unwrap().unwrap();
+    let issued = testkit::run(operations::refunds::issue(ports, &operator, &session, None)).unwrap().unwrap();
     assert_eq!(issued, operations::refunds::Issued::Refunded);
     assert_eq!(sim.world.state().refunds.len(), 2);
     assert_eq!(sim.sale().open_work(), None);

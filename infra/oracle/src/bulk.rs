@@ -54,6 +54,11 @@ impl Selection {
         self.sales.len() == 1
     }
 
+    /// Whether the sales come from a list, and are not named.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.sales.is_empty()
+    }
+
     /// The named sales, or those on the lists of `works` that match the filters, oldest first.
     pub(crate) fn sessions(&self, deployed: &Deployed, works: &[Work]) -> Result<Vec<SessionId>, CommandError> {
         if !self.sales.is_empty() {

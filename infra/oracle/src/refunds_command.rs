@@ -85,7 +85,7 @@ struct Charged {
 pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     match command {
         RefundsCommand::List { target } => list(target),
-        RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Unusable]),
+        RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Owed, Work::Unusable]),
         RefundsCommand::Record(arguments) => record(arguments),
     }
 }
@@ -125,6 +125,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     }
     let payments = deployed.refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
+    let listed = selection.is_filtered().then_some(works);
     let charged = wait(charges(&payments, &sessions))?;
     let ports = refund::Ports { journal: deployed.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
@@ -138,7 +139,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
             let text = format!("would be refunded {}", output::amount(amount.as_ref()));
             return Ok(Answer { word: "would_refund", text, done: true });
         }
-        let issued = refunds::issue(ports, &operator, session).await.map_err(failed)?;
+        let issued = refunds::issue(ports, &operator, session, listed).await.map_err(failed)?;
         let (word, text) = match issued {
             Issued::Refunded => ("refunded", "is refunded"),
             Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),

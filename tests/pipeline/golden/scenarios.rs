@@ -163,7 +163,7 @@ fn settle_mails(found: settle::Found) -> impl FnOnce(&mut Simulator) -> String {
 
 fn refund(sim: &mut Simulator) -> String {
     let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
-    show(run(refunds::issue(ports, &operator(), &sim.session)))
+    show(run(refunds::issue(ports, &operator(), &sim.session, None)))
 }
 
 fn payment(transcript: &mut Transcript, change: PaymentChange) {

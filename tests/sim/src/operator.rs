@@ -73,7 +73,7 @@ pub(crate) async fn decide(
         }
         Decision::Refund => {
             let ports = refund::Ports { journal, payments: ports, ledger: ports };
-            answered(refunds::issue(ports, &operator, &session).await, refunds::IssueError::is_refusal)
+            answered(refunds::issue(ports, &operator, &session, None).await, refunds::IssueError::is_refusal)
         }
     }
 }

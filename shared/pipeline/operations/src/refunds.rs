@@ -5,6 +5,7 @@ use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, StepError,
     money::{Authorisation, Money},
+    open_work::Work,
     ports::{PaymentError, StorageError},
     words::InvalidWords,
 };
@@ -19,6 +20,9 @@ pub enum IssueError {
     /// A reason is missing.
     #[error("a refund needs a reason")]
     NoReason,
+    /// It was selected from a list, and is not on it any more.
+    #[error("it is not on the list any more: name it to refund it all the same")]
+    Moved,
     /// The name or the reason cannot be recorded.
     #[error(transparent)]
     Authorisation(#[from] InvalidWords),
@@ -56,6 +60,7 @@ impl IssueError {
         match self {
             Self::NoSale
             | Self::NoReason
+            | Self::Moved
             | Self::Authorisation(_)
             | Self::NotPaid
             | Self::Disputed
@@ -81,17 +86,38 @@ pub enum Issued {
 /// refund was authorised before keeps that authorisation: the refund is only carried out again, and Stripe makes one
 /// refund of all attempts.
 ///
+/// `listed` is the kinds of work that selected the sale, if its operator did not name it: a sale that has moved on since,
+/// for example because a colleague has ordered its verdict again, is not refunded.
+///
 /// # Errors
 /// [`IssueError`]. Repeating is safe.
-pub async fn issue(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Issued, IssueError> {
+pub async fn issue(
+    ports: Ports<'_>,
+    operator: &Operator,
+    named: &SessionId,
+    listed: Option<&[Work]>,
+) -> Result<Issued, IssueError> {
     let authorisation = Authorisation::by_operator(operator, operator.reason().ok_or(IssueError::NoReason)?)?;
-    let session = &session.paid_session();
-    if ports.journal.store.load(session).await?.is_none() {
-        return Err(IssueError::NoSale);
+    let session = &named.paid_session();
+    let has_moved = |sale: &Sale| {
+        let work = sale.open_work().map(|open| open.work);
+        listed.is_some_and(|listed| !work.is_some_and(|work| listed.contains(&work)))
+    };
+    let sale = ports.journal.store.load(session).await?.ok_or(IssueError::NoSale)?;
+    if named != session && ports.journal.store.load(named).await?.is_none_or(|followup| has_moved(&followup.value)) {
+        return Err(IssueError::Moved);
     }
     let checkout = ports.payments.session(session).await?;
     let now = ports.journal.clock.now();
-    match refund::authorise(ports.journal, &checkout, &authorisation, now).await? {
+    let decide = |sale: &mut Sale, _| {
+        // A follow-up's work is its own. A refund that was decided before is only carried out again.
+        if named == session && sale.is_money_kept() && has_moved(sale) {
+            return Change::nothing(None);
+        }
+        refund::decide(sale, &checkout, &authorisation, now).map(Some)
+    };
+    let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
+    match decided.ok_or(IssueError::Moved)? {
         Decision::Authorised | Decision::AlreadyAuthorised => {}
         Decision::AlreadyRefunded => return Ok(Issued::AlreadyRefunded),
         Decision::Disputed => return Err(IssueError::Disputed),
@@ -179,7 +205,7 @@ mod tests {
 
     async fn go(world: &World) -> Result<Issued, IssueError> {
         let ports = Ports { journal: journal(world), payments: world, ledger: world };
-        issue(ports, &operator(), &session()).await
+        issue(ports, &operator(), &session(), None).await
     }
 
     #[test]
@@ -198,9 +224,9 @@ mod tests {
         let world = failed();
         let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
         let nameless = Operator::parse("dana", None).unwrap();
-        assert!(matches!(run(issue(ports, &nameless, &session())), Some(Err(IssueError::NoReason))));
+        assert!(matches!(run(issue(ports, &nameless, &session(), None)), Some(Err(IssueError::NoReason))));
         let stranger = SessionId::parse("cs_test_unknown").unwrap();
-        assert!(matches!(run(issue(ports, &operator(), &stranger)), Some(Err(IssueError::NoSale))));
+        assert!(matches!(run(issue(ports, &operator(), &stranger, None)), Some(Err(IssueError::NoSale))));
         world.state().sessions.values_mut().for_each(|session| session.payment_status = PaymentStatus::Unpaid);
         assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
         assert_eq!(*stored(&world).money(), Money::Kept);
@@ -212,6 +238,31 @@ mod tests {
             .for_each(|(sale, _)| *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None }));
         assert!(run(go(&disputed)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().refunds.is_empty() && disputed.state().refunds.is_empty());
+    }
+
+    /// Between the list and the decision minutes may pass, in which a colleague orders the verdict again.
+    #[test]
+    fn a_sale_that_left_the_list_is_refunded_only_by_name() {
+        let listed: &[Work] = &[Work::Failed, Work::Unusable];
+        let delivered = Fulfilment::Ready { at: at(-10), archived: true };
+        for (moved, expected) in [(None, true), (Some(delivered), false)] {
+            let world = failed();
+            if let Some(fulfilment) = moved {
+                let mut state = world.state();
+                state.sales.values_mut().for_each(|(sale, _)| *sale = sale.with("fulfilment", fulfilment.clone()));
+            }
+            let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
+            let issued = run(issue(ports, &operator(), &session(), Some(listed))).unwrap();
+            assert_eq!(issued.is_ok(), expected, "{issued:?}");
+            assert_eq!(world.state().refunds.len(), usize::from(expected));
+            if expected {
+                let again = run(issue(ports, &operator(), &session(), Some(listed))).unwrap();
+                assert_eq!(again.unwrap(), Issued::AlreadyRefunded, "repeating is safe");
+            } else {
+                assert!(matches!(issued, Err(IssueError::Moved)));
+                assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded, "by name");
+            }
+        }
     }
 
     #[test]

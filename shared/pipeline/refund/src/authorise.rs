@@ -1,6 +1,6 @@
 //! Records the decision to refund a sale.
 
-use audit::{Change, CommitError, Context, Journal};
+use audit::{Change, Context};
 use domain::{
     CheckoutSession, Sale, Timestamp,
     money::{Authorisation, Money},
@@ -22,23 +22,8 @@ pub enum Decision {
     NotPaid,
 }
 
-/// Records who decided to refund a sale, and stops all other automatic work on it. `session` is Stripe's current state
-/// of the session. [`crate::carry_out`] comes next.
-///
-/// # Errors
-/// [`CommitError`]: nothing was decided, or it was and the reply was lost; deciding again is safe.
-pub async fn authorise(
-    journal: Journal<'_>,
-    session: &CheckoutSession,
-    authorisation: &Authorisation,
-    now: Timestamp,
-) -> Result<Decision, CommitError> {
-    let sale = journal.load(&session.id, now).await?;
-    let decided = journal.commit(sale, |sale, _| decide(sale, session, authorisation, now)).await?;
-    Ok(decided.settle().await.1)
-}
-
-/// The same decision without a commit, for a caller that commits it with other changes.
+/// Decides who refunds a sale, and stops all other automatic work on it; the caller commits it. `session` is Stripe's
+/// current state of the session. [`crate::carry_out`] comes next.
 pub fn decide(
     sale: &mut Sale,
     session: &CheckoutSession,

@@ -6,7 +6,7 @@
 mod authorise;
 mod carry_out;
 
-pub use authorise::{Decision, authorise, decide};
+pub use authorise::{Decision, decide};
 pub use carry_out::{Outcome, Ports, carry_out};
 
 #[cfg(test)]

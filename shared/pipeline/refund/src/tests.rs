@@ -1,5 +1,5 @@
 use super::*;
-use audit::Journal;
+use audit::{CommitError, Journal};
 use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
     money::{Authorisation, Money, PaymentId, RefundStatus},
@@ -14,7 +14,7 @@ fn session() -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse("cs_test_1").unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: Default::default(),
         idea: None,
@@ -58,6 +58,18 @@ fn steps(world: &World) -> Vec<String> {
 
 fn money(world: &World) -> Money {
     world.state().sales.values().next().unwrap().0.money().clone()
+}
+
+/// Decides and commits, as an operator's command does.
+async fn authorise(
+    journal: Journal<'_>,
+    session: &CheckoutSession,
+    authorisation: &Authorisation,
+    now: Timestamp,
+) -> Result<Decision, CommitError> {
+    let sale = journal.load(&session.id, now).await?;
+    let decided = journal.commit(sale, |sale, _| decide(sale, session, authorisation, now)).await?;
+    Ok(decided.settle().await.1)
 }
 
 /// Silent Drop, invariants 6 and 7.
