@@ -73,6 +73,9 @@ fn hands() -> Vec<String> {
     by_hand().map(|(place, how)| format!("{place}: {how}")).collect()
 }
 
+/// Also said afterwards, because a command with --yes shows no plan.
+const OWED: &str = "NOTE      paid and not delivered: erasing does not refund it (oracle refunds issue)";
+
 fn planned(plan: &Plan) -> String {
     let mut lines = vec![format!("{}: verdict {}, money {}", plan.session_id.as_str(), plan.verdict, plan.money)];
     if let Some(at) = plan.decided_at {
@@ -82,7 +85,7 @@ fn planned(plan: &Plan) -> String {
     lines.extend(plan.removes.iter().map(|(store, count)| format!("removes   {count} from {store}")));
     lines.push("keeps     the audit log, which holds digests and no text, and what became of the money".to_owned());
     if plan.owed {
-        lines.push("NOTE      paid and not delivered: erasing does not refund it (oracle refunds issue)".to_owned());
+        lines.push(OWED.to_owned());
     }
     lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
     lines.join("\n") + "\n"
@@ -94,6 +97,9 @@ fn done(erased: &Erased) -> String {
     if let Some(at) = erased.settles_at {
         let at = minute(&at.to_iso());
         lines.push(format!("what a worker that had begun before still writes is removed by itself after {at} UTC"));
+    }
+    if erased.owed {
+        lines.push(OWED.to_owned());
     }
     lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
     lines.join("\n") + "\n"
@@ -121,6 +127,10 @@ mod tests {
             ["in review", "ends      the verdict", "1 from quarantine", "audit log", "does not refund", "Stripe"]
         {
             assert!(text.contains(part), "{part}: {text}");
+        }
+        for owed in [true, false] {
+            let erased = Erased { decided_before: false, removed: BTreeMap::new(), settles_at: None, owed };
+            assert_eq!(done(&erased).contains("does not refund"), owed);
         }
     }
 }

@@ -175,8 +175,8 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
         let rows: Vec<_> = rows.iter().filter(|(of, ..)| *of == work).collect();
         let overdue = rows.iter().filter(|(.., overdue)| *overdue).count();
         let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
-        // A failed sale is wrong even before it is overdue, because its customer has paid and has nothing.
-        let is_wrong = overdue > 0 || work == Work::Failed;
+        // Such a sale is wrong even before it is overdue, because its customer has paid and has nothing.
+        let is_wrong = overdue > 0 || matches!(work, Work::Failed | Work::Owed);
         let state = if is_wrong { State::Wrong } else { State::Waiting };
         let next = command(work);
         let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
@@ -194,7 +194,7 @@ const fn command(work: Work) -> &'static str {
         Work::Declined => "oracle authority queue",
         Work::Finding => "oracle findings list",
         Work::DeadLetter => "oracle deadletters list",
-        Work::Refund | Work::RefundFailed | Work::Unusable => "oracle refunds list",
+        Work::Refund | Work::RefundFailed | Work::Unusable | Work::Owed => "oracle refunds list",
         Work::Reply => "oracle replies list",
         Work::NotPaid | Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
     }

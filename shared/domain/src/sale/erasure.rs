@@ -9,6 +9,19 @@ use std::time::Duration;
 pub const ERASURE_SETTLES_AFTER: Duration = Duration::from_secs(15 * 60);
 
 impl Sale {
+    /// Whether its customer has paid, has no verdict, and no refund is decided. A follow-up has no money of its own.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        match self.fulfilment {
+            Fulfilment::Ready { .. } => false,
+            Fulfilment::Erased { owed, .. } => owed && self.is_money_kept(),
+            _ => {
+                let served = matches!(self.mail, Mail::Sent { .. }) || self.sent_again || self.is_followup();
+                self.is_money_kept() && self.not_paid().is_none() && !served
+            }
+        }
+    }
+
     /// Ends all pending work permanently and removes the customer's data from the sale. Its money, its tier and its
     /// audit stream stay, because they are the books. For each field of the sale, this function decides whether it
     /// stays.
@@ -29,7 +42,7 @@ impl Sale {
             email_tag: None,
             locale: None,
             received_at: self.received_at,
-            fulfilment: Fulfilment::Erased { at: now, replies, removed_at: None },
+            fulfilment: Fulfilment::Erased { at: now, replies, removed_at: None, owed: self.is_owed() },
             mail: Mail::NotOrdered,
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,
@@ -77,7 +90,7 @@ impl Sale {
     pub fn erasure_finished(&mut self, now: Timestamp) -> Result<Event, Refused> {
         let refused = self.refuse("removed");
         match &mut self.fulfilment {
-            Fulfilment::Erased { at, replies, removed_at: removed_at @ None }
+            Fulfilment::Erased { at, replies, removed_at: removed_at @ None, .. }
                 if at.plus(ERASURE_SETTLES_AFTER) <= now =>
             {
                 *removed_at = Some(now);

@@ -176,6 +176,9 @@ pub enum Fulfilment {
         replies: Vec<String>,
         /// When everything was removed; `None` while a worker that began earlier may still write.
         removed_at: Option<Timestamp>,
+        /// Whether it was paid and not delivered.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        owed: bool,
     },
 }
 

@@ -41,13 +41,15 @@ pub enum Work {
     Dispute,
     /// The customer has replied to a mail: an operator reads and handles the reply.
     Reply,
+    /// It was erased before its verdict was delivered, and the money is still here: an operator refunds.
+    Owed,
     /// The customer asked for erasure: the data is removed once more when no worker can still write.
     Erasure,
 }
 
 impl Work {
     /// Every kind, in the order in which the deadlines function handles them: money comes first.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Refund,
         Self::RefundFailed,
         Self::Dispute,
@@ -57,6 +59,7 @@ impl Work {
         Self::Reply,
         Self::Unusable,
         Self::Failed,
+        Self::Owed,
         Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
@@ -65,7 +68,7 @@ impl Work {
     ];
 
     /// The kinds that only a human can end.
-    pub const FOR_HUMANS: [Self; 11] = [
+    pub const FOR_HUMANS: [Self; 12] = [
         Self::RefundFailed,
         Self::Dispute,
         Self::Review,
@@ -73,6 +76,7 @@ impl Work {
         Self::Reply,
         Self::Unusable,
         Self::Failed,
+        Self::Owed,
         Self::NotPaid,
         Self::DeadLetter,
         Self::UnknownMail,
@@ -96,6 +100,7 @@ impl Work {
             Self::RefundFailed => "refund_failed",
             Self::Dispute => "dispute",
             Self::Reply => "reply",
+            Self::Owed => "owed",
             Self::Erasure => "erasure",
         }
     }
@@ -111,6 +116,7 @@ impl Work {
             Self::Review
             | Self::Declined
             | Self::Failed
+            | Self::Owed
             | Self::NotPaid
             | Self::Finding
             | Self::DeadLetter
@@ -241,6 +247,7 @@ impl Sale {
                 };
             }
             Fulfilment::Unusable { at } => return Some((Work::Unusable, *at)),
+            Fulfilment::Erased { at, owed: true, .. } => return Some((Work::Owed, *at)),
             Fulfilment::Ordered { .. }
             | Fulfilment::Generating { .. }
             | Fulfilment::Ready { .. }

@@ -61,7 +61,7 @@ pub async fn look(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> 
 pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome, StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotDecided) };
-    let Fulfilment::Erased { at, replies, removed_at } = sale.value.fulfilment().clone() else {
+    let Fulfilment::Erased { at, replies, removed_at, .. } = sale.value.fulfilment().clone() else {
         return Ok(Outcome::NotDecided);
     };
     if removed_at.is_some() {

@@ -85,18 +85,12 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
         ends: ends(&sale, followup.as_ref()),
         removes,
         money: sale.money().as_str(),
-        owed: is_owed(&sale),
+        owed: sale.is_owed(),
         decided_at: match sale.fulfilment() {
             Fulfilment::Erased { at, .. } => Some(*at),
             _ => None,
         },
     })
-}
-
-/// Paid, not delivered, and no refund decided.
-fn is_owed(sale: &Sale) -> bool {
-    let has_verdict = matches!(sale.fulfilment(), Fulfilment::Ready { .. } | Fulfilment::Erased { .. });
-    *sale.money() == Money::Kept && !has_verdict
 }
 
 fn ends(sale: &Sale, followup: Option<&Sale>) -> Vec<String> {
@@ -132,6 +126,8 @@ pub struct Erased {
     pub removed: BTreeMap<&'static str, u64>,
     /// When the stores are checked once more; `None` when that was done.
     pub settles_at: Option<Timestamp>,
+    /// Whether its customer has paid, has no verdict, and no refund is decided.
+    pub owed: bool,
 }
 
 /// Decides that a sale and its follow-up, if one was ordered, are erased, and removes their data. The session's sale is
@@ -144,8 +140,8 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
         return Err(EraseError::NoReason);
     }
     let (paid, followup) = (session.paid_session(), session.followup());
-    let decided_before = decide(ports, operator, &paid).await?.ok_or(EraseError::NoSale)?;
-    let followed = decide(ports, operator, &followup).await?;
+    let (decided_before, owed) = decide(ports, operator, &paid).await?.ok_or(EraseError::NoSale)?;
+    let followed = decide(ports, operator, &followup).await?.map(|(decided_before, _)| decided_before);
     // Both are decided before anything is removed, so that the deadlines function removes what a store refuses now.
     let mut erased = remove(ports, &paid).await?;
     if followed.is_some() {
@@ -153,11 +149,16 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
         add(&mut erased.removed, other.removed);
         erased.settles_at = erased.settles_at.max(other.settles_at);
     }
-    Ok(Erased { decided_before: decided_before && followed.unwrap_or(true), ..erased })
+    Ok(Erased { decided_before: decided_before && followed.unwrap_or(true), owed, ..erased })
 }
 
-/// Decides about one of the two sales. Returns whether it was decided before; `None` if there is no such sale.
-async fn decide(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Option<bool>, EraseError> {
+/// Decides about one of the two sales. Returns whether it was decided before, and whether it is owed; `None` if there is
+/// no such sale.
+async fn decide(
+    ports: Ports<'_>,
+    operator: &Operator,
+    session: &SessionId,
+) -> Result<Option<(bool, bool)>, EraseError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(None) };
     if sale.value.smoke() {
@@ -167,7 +168,8 @@ async fn decide(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> R
         Ok(event) => Change::of(&event, &Context::at(now), false),
         Err(_) => Change::nothing(true),
     };
-    Ok(Some(journal.commit(sale, decide).await?.settle().await.1))
+    let (sale, decided_before) = journal.commit(sale, decide).await?.settle().await;
+    Ok(Some((decided_before, sale.value.is_owed())))
 }
 
 async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Erased, EraseError> {
@@ -176,7 +178,7 @@ async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Erased, EraseEr
         Outcome::Settling(counts, at) => (by_name(&counts), Some(at)),
         Outcome::AlreadyFinished | Outcome::NotDecided => (BTreeMap::new(), None),
     };
-    Ok(Erased { decided_before: false, removed, settles_at })
+    Ok(Erased { decided_before: false, removed, settles_at, owed: false })
 }
 
 fn add(counts: &mut BTreeMap<&'static str, u64>, more: BTreeMap<&'static str, u64>) {

@@ -62,8 +62,8 @@ pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, St
 /// # Errors
 /// [`StorageError`].
 pub async fn undecided(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    const OF_MONEY: [Work; 6] =
-        [Work::Failed, Work::Unusable, Work::Review, Work::Refund, Work::RefundFailed, Work::Reply];
+    const OF_MONEY: [Work; 7] =
+        [Work::Failed, Work::Owed, Work::Unusable, Work::Review, Work::Refund, Work::RefundFailed, Work::Reply];
     let rows = rows(ports, &OF_MONEY, now).await?;
     Ok(rows.into_iter().filter(|row| row.work != Work::Reply || row.undecided).collect())
 }
@@ -190,6 +190,7 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         }
         Work::Dispute => return with_letters(dispute(sale), sale),
         Work::Finding => return finding(sale),
+        Work::Owed => return "erased, paid and not delivered: refund it".to_owned(),
         _ => {}
     }
     if matches!(work, Work::DeadLetter | Work::UnknownMail) {

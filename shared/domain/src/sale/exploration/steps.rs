@@ -213,7 +213,12 @@ pub(super) fn steps() -> Vec<Step> {
         step("refund_authorised (by policy)", Actor::Deadlines, &[Pay], |sale| {
             sale.refund_authorised(&Authorisation::by_policy("p", "r").unwrap(), charge(), NOW).is_ok()
         }),
-        step("refund_answered", Refund, &[Pay, Attention], |sale| {
+        // An erased sale that is owed ends by a refund alone.
+        step("refund_authorised", Refund, &[Delivery, Drop], |sale| {
+            let is_owed = sale.is_erased() && sale.is_owed();
+            is_owed && sale.refund_authorised(&Authorisation::parse("o", "r").unwrap(), charge(), NOW).is_ok()
+        }),
+        step("refund_answered", Refund, EVERYWHERE, |sale| {
             sale.refund_answered(RefundAnswer::Confirmed, charge(), NOW).is_ok()
         }),
         step("refund_answered (not yet)", Refund, &[Pay], |sale| {

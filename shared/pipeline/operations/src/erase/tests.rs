@@ -271,6 +271,32 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     assert_eq!((stored(&world), traces(&world)), before);
 }
 
+/// The review, and with it the refund by policy, ends with the erasure; an operator still has to give the money back.
+#[test]
+fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
+    use domain::{money::Money, open_work::Work, sale::NotPaid};
+    let held = hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }).with("mail", Mail::NotOrdered);
+    let failed = held.with("fulfilment", Fulfilment::Failed { reason: "QUOTA".to_owned(), at: at(-1) });
+    for (sale, owed) in [
+        (held.clone(), true),
+        (failed.clone(), true),
+        (failed.with("not_paid", Some(NotPaid::Unpaid)), false),
+        (held.with("mail", Mail::Sent { at: at(-2) }), false),
+        (held.with("money", Money::Refunded { at: at(-1) }), false),
+        (hashed(), false),
+    ] {
+        let world = full(&sale);
+        assert_eq!(run(go(&world)).unwrap().unwrap().owed, owed, "{sale:?}");
+        assert_eq!(stored(&world).open_work().map(|open| open.work), Some(Work::Erasure));
+        world.advance(ERASURE_SETTLES_AFTER);
+        let repeated = run(go(&world)).unwrap().unwrap();
+        assert!(repeated.decided_before && repeated.owed == owed);
+        assert_eq!(stored(&world).open_work().map(|open| open.work), owed.then_some(Work::Owed), "{sale:?}");
+        let refunded = stored(&world).with("money", Money::Refunded { at: at(-1) });
+        assert_eq!((refunded.open_work(), refunded.is_owed()), (None, false));
+    }
+}
+
 #[test]
 fn what_no_customer_owns_and_what_has_no_reason_is_refused() {
     let world = full(&hashed().with("smoke", true));
