@@ -89,6 +89,10 @@ impl Sale {
         self.fulfilment = Fulfilment::Ordered { at: now };
         self.waiting_since = now;
         self.resubmitted = self.resubmitted || resubmits;
+        if resubmits {
+            // The gate's decision was about the other question.
+            self.declined = None;
+        }
         self.given = self.given || self.not_paid == Some(NotPaid::Free);
         self.not_paid = None;
         self.stop_waiting();

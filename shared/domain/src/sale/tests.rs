@@ -188,9 +188,8 @@ fn only_the_holder_of_the_claim_ends_it() {
     assert_eq!(ready, Ok(Event::VerdictReady { colour: Colour::Green, regenerated: None }));
 }
 
-/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm.
-#[test]
-fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
+/// A sale that the authority gate declined, and whose question a physician may approve.
+fn declined() -> Sale {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
     let lock = HumanLock::People { persons: 1, roles: vec!["physician".into()], sources: vec!["register".into()] };
@@ -208,12 +207,32 @@ fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
     };
     sale.decline("a", &bought(), declined, at(1)).unwrap();
     assert!(sale.declined_to_customer().is_some());
+    sale
+}
+
+/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm.
+#[test]
+fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
+    let mut sale = declined();
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "register:123" };
     sale.approve_declined(by, at(2)).unwrap();
     sale.claim("b", Claimant::Customer, at(3), LEASE);
     sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
     assert!(sale.declined().is_some() && sale.declined_to_customer().is_none());
+}
+
+/// The decision is about one question. The same question, ordered again, keeps it.
+#[test]
+fn another_question_that_fails_is_not_declined() {
+    let operator = Operator::parse("dana", None).unwrap();
+    for resubmits in [true, false] {
+        let mut sale = declined();
+        sale.reattempt(&operator, resubmits, at(2)).unwrap();
+        sale.claim("b", Claimant::Customer, at(3), LEASE);
+        sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
+        assert_eq!(sale.declined().is_none(), resubmits);
+    }
 }
 
 #[test]
