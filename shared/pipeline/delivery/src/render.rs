@@ -63,9 +63,11 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
     Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }
 }
 
-/// The referral of a narrative answer. A regenerated verdict's notice is for the page only.
+/// The referral of a narrative answer. The sentence about a regenerated verdict before it is for the page only.
 fn notice(cached: &CachedVerdict) -> Option<&str> {
-    cached.notice.as_deref().filter(|_| !cached.regen)
+    let notice = cached.notice.as_deref()?;
+    let referral = notice.strip_prefix(texts::REGENERATED_NOTICE).unwrap_or(notice).trim_start();
+    Some(referral).filter(|referral| !referral.is_empty())
 }
 
 fn push_verdict(body: &mut String, verdict: &Verdict, notice: Option<&str>) {

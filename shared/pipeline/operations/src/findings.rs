@@ -85,8 +85,8 @@ pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &Sessio
     if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
 }
 
-/// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck and gate 1. The mail that was sent
-/// does not change.
+/// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck, gate 1 and the grammar of a narrative
+/// answer. The mail that was sent does not change.
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
@@ -102,6 +102,7 @@ pub async fn replace(
     let now = journal.clock.now();
     let examined = examine::verdict(verdict, cached.tier, now)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
+    examine::grammar(&cached, sale.value.locale())?;
     let hash = digest::verdict_hash(&cached.verdict);
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
@@ -180,6 +181,16 @@ mod tests {
         let world = found();
         let still = run(replace(journal(&world), &operator(), &session(), &verdict("The CSDM it is."))).unwrap();
         assert!(matches!(still, Err(FindingError::Refused(_))));
+        // A narrative answer keeps its grammar (003, RFC-0009).
+        let question = "What does 'force majeure' mean?";
+        let ask = |question: &str| {
+            world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
+        };
+        ask(question);
+        let breaking = verdict(&format!("Well, {}.", authority::evaluate(question, None).forbidden_phrases()[0]));
+        let still = run(replace(journal(&world), &operator(), &session(), &breaking)).unwrap();
+        assert!(matches!(still, Err(FindingError::Refused(Refusal::Grammar(_)))), "{still:?}");
+        ask("Move?");
         run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap().unwrap();
         assert_eq!((stored(&world).open_work(), stored(&world).keeps_page()), (None, false));
         let (_, entry) = run(journal(&world).store.load_with_verdict(&session())).unwrap().unwrap();

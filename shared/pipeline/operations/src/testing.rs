@@ -45,7 +45,7 @@ pub(crate) fn world_with(sale: Sale) -> World {
     let paid = CheckoutSession {
         id: sale.session_id().clone(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: [("tier", "quick"), ("q0", "Open a shop?"), ("qn", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))

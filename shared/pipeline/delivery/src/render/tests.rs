@@ -51,6 +51,24 @@ Questions? Reply to this email.
     assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("Your 42 Sisters AI Verdict", expected));
 }
 
+/// The notice that a customer must get is in every mail; the one about a regeneration is for the page only.
+#[test]
+fn a_referral_is_in_the_mail_of_a_regenerated_verdict_too() {
+    let mail = |notice: Option<&str>, regen| {
+        let mut cached = cached(Tier::Quick, quick(), "What does my lease say?");
+        (cached.notice, cached.regen) = (notice.map(str::to_owned), regen);
+        render(&session(), &cached, "https://42sisters.ai").body
+    };
+    let regenerated = format!("{} Ask a lawyer.", texts::REGENERATED_NOTICE);
+    for notice in ["Ask a lawyer.", &regenerated] {
+        let body = mail(Some(notice), true);
+        assert!(body.contains("\nPLEASE NOTE: Ask a lawyer.\n"), "{body}");
+    }
+    for (notice, regen) in [(Some(texts::REGENERATED_NOTICE), true), (None, false)] {
+        assert!(!mail(notice, regen).contains("PLEASE NOTE"), "{notice:?}");
+    }
+}
+
 /// A whole verdict of the strategy tier, with texts of one word.
 fn strategy() -> Verdict {
     let dimension = || Dimension { verdict: Colour::Green, analysis: "MODEL".into() };

@@ -1,8 +1,9 @@
 //! Decides whether a held or cleaned text may go to a customer: plain data in, a result with its audit records out.
 
 use audit::{Body, Record};
+use authority::ReplyProblem;
 use crosscheck::constants::PHI;
-use domain::{Tier, Timestamp, Verdict, ports::CacheEntry};
+use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry};
 use filter::Outcome;
 use gates::Gate;
 use serde::Deserialize;
@@ -30,6 +31,12 @@ pub enum Refusal {
         /// The version of the block list.
         list_version: String,
     },
+    /// It breaks the grammar of a narrative answer.
+    #[error("it breaks the grammar of a narrative answer ({0}): replace it")]
+    Grammar(ReplyProblem),
+    /// The authority gate refuses its question to everybody.
+    #[error("the authority gate refuses the question: {0}")]
+    Question(&'static str),
 }
 
 /// The payload of one hold in the quarantine.
@@ -108,6 +115,26 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     let verdict = verdict.with_texts(texts);
     let again = gates::run(Gate::BeforeCache, verdict.texts());
     if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again, 1)) }
+}
+
+/// Checks a verdict against the grammar of a narrative answer. Returns the notice that it is shown with, if the answer is
+/// a narrative one. `locale` is the customer's.
+///
+/// # Errors
+/// [`Refusal::Grammar`], or [`Refusal::Question`] if today's rules refuse the question and no approval can change that.
+pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'static str>, Refusal> {
+    let evaluation = match &cached.first {
+        Some(first) => authority::evaluate_followup(&first.query, &cached.query, locale),
+        None => authority::evaluate(&cached.query, locale),
+    };
+    let code = evaluation.reason_code();
+    // The question was answerable when its verdict was made: people with the required roles may have approved it.
+    let evaluation = if evaluation.state().is_sold() { Ok(evaluation) } else { evaluation.approved() };
+    let evaluation = evaluation.map_err(|_| Refusal::Question(code))?;
+    let notice = evaluation.notice();
+    let texts: Vec<&str> = cached.verdict.texts().into_iter().chain(notice).collect();
+    evaluation.check_reply(&texts.join("\n")).map_err(Refusal::Grammar)?;
+    Ok(notice)
 }
 
 /// Checks whether a mail or page that gate 2 held may be delivered now: the held text itself, and the cached verdict it

@@ -1,7 +1,8 @@
 //! Sales that the content filter holds: an operator lists, approves or replaces them (content filter, GAP-B and GAP-L).
 //!
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
-//! crosscheck and gate 1 like a model's reply; gate 2 runs before the mail and the page in both cases.
+//! crosscheck and gate 1 like a model's reply; both keep the grammar and the notice of a narrative answer. Gate 2 runs
+//! before the mail and the page in both cases.
 
 pub mod examine;
 
@@ -188,11 +189,14 @@ impl Case {
         }
     }
 
-    /// The cached verdict: with the question of the held one, or the customer's question.
+    /// The cached verdict: with the question of the held one, or the customer's question. A narrative answer must keep
+    /// its grammar, whoever writes or approves it (003, RFC-0009).
     async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
-            return Ok(CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() });
+            let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
+            examine::grammar(&cached, sale.locale())?;
+            return Ok(cached);
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
@@ -201,6 +205,7 @@ impl Case {
             let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict) };
             cached.first = Some(Box::new((*first).into()));
         }
+        cached.notice = examine::grammar(&cached, sale.locale())?.map(str::to_owned);
         if let Some(compared) = sale.comparison(cached.verdict.verdict) {
             cached.mark_regenerated(&compared);
         }

@@ -42,6 +42,13 @@ fn cache(world: &World, summary: &str) {
     world.state().cache.insert(session(), cached);
 }
 
+/// Makes this the question that the customer paid for.
+fn ask(world: &World, question: &str) {
+    let mut state = world.state();
+    let paid = state.sessions.get_mut(&session()).unwrap();
+    paid.metadata.insert("q0".to_owned(), question.to_owned());
+}
+
 fn ports(world: &World) -> Ports<'_> {
     Ports {
         journal: journal(world),
@@ -211,6 +218,37 @@ fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
     let state = world.state();
     assert_eq!(state.cache[&session()].notice.as_deref(), Some(texts::REGENERATED_NOTICE));
     assert!(state.log.values().any(|line| line.contains("regen_divergence_check")));
+}
+
+/// Whether an operator approves the held text or replaces it (003, RFC-0009: the referral of a narrative answer).
+#[test]
+fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
+    let question = "What does 'force majeure' mean?";
+    let notice = authority::evaluate(question, None).notice().expect("a narrative question");
+    for (held, replacement) in [(CLEAN, None), (BLOCKED, Some(quick(CLEAN)))] {
+        let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(held))]);
+        ask(&world, question);
+        match replacement {
+            None => run(approve_it(&world)).unwrap().unwrap(),
+            Some(verdict) => run(replace_it(&world, &verdict)).unwrap().unwrap(),
+        };
+        assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(notice));
+    }
+    let forbidden = authority::evaluate(question, None).forbidden_phrases()[0];
+    let breaking = quick(&format!("Well, {forbidden}."));
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &breaking)]);
+    ask(&world, question);
+    for decided in [run(approve_it(&world)), run(replace_it(&world, &breaking))] {
+        let error = decided.unwrap().unwrap_err();
+        assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
+        untouched(&world, &held_at_gate_1());
+    }
+    // At gate 2 the question is the one of the cache.
+    let world = world_holding(held_at_gate_2(), &[payload(2, -100, &quick(BLOCKED))]);
+    cache(&world, BLOCKED);
+    world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
+    let error = run(replace_it(&world, &breaking)).unwrap().unwrap_err();
+    assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
 }
 
 #[test]
