@@ -133,6 +133,37 @@ async fn an_unpaid_session_gets_the_apis_sentence() {
     browser.close().await;
 }
 
+/// A bank debit takes days: the page says so, and has the verdict once the payment is confirmed.
+#[tokio::test]
+async fn a_payment_in_process_is_waited_for() {
+    let browser = Browser::open().await;
+    let mut session = payment_link_session("quick", "Shall I pay by debit?", &buyer());
+    session["payment_status"] = json!("unpaid");
+    let id = browser.stack.plant(&session).await;
+    browser.visit_result(&id).await;
+    browser.see("#problem").await;
+    assert_eq!(browser.text("#problem-title").await, "Your payment is on its way");
+    let sentence = browser.text("#problem-sentence").await;
+    assert!(sentence.contains("pay again only if your bank tells you"), "{sentence}");
+    assert!(browser.sees("#again").await && !browser.sees("#pay").await);
+    browser.look("payment-in-process").await;
+    session["payment_status"] = json!("paid");
+    browser.stack.plant(&session).await;
+    let paid = json!({
+        "id": format!("evt_{}", unique()),
+        "object": "event",
+        "type": "checkout.session.async_payment_succeeded",
+        "data": { "object": session },
+    });
+    let answer = browser.stack.control("stripe/event", paid).await;
+    assert_eq!(answer["status"], 200, "{answer}");
+    // The page asks every minute, or at once if its customer wants to.
+    browser.click("#again").await;
+    browser.see_within("#result", VERDICT).await;
+    assert_eq!(browser.problems().await, json!([]));
+    browser.close().await;
+}
+
 /// A customer who left the payment page gets a link back to it.
 #[tokio::test]
 async fn a_session_that_is_still_open_leads_back_to_the_payment() {

@@ -2,9 +2,10 @@
 
 use crate::simulator::{Simulator, body};
 use domain::{
-    CheckoutSession, Metric, PaymentStatus, SessionId,
+    CheckoutSession, Metric, PaymentStatus, SessionId, SessionStage,
     guesses::{Answer, Guessing},
     ports::Clock,
+    texts,
 };
 use futures_util::future::join_all;
 use runtime::http::Request;
@@ -154,7 +155,7 @@ fn an_unpaid_session_is_not_asked_about_at_every_request() {
     let address = "https://checkout.stripe.com/c/pay/cs_test_simulated_sale_1#fid";
     for session in sim.world.state().sessions.values_mut() {
         session.payment_status = PaymentStatus::Unpaid;
-        session.url = Some(address.to_owned());
+        (session.stage, session.url) = (SessionStage::Open, Some(address.to_owned()));
     }
     let deployment = sim.deployment();
     for _ in 0..100 {
@@ -166,6 +167,35 @@ fn an_unpaid_session_is_not_asked_about_at_every_request() {
         session.payment_status = PaymentStatus::Paid;
     }
     sim.world.advance(Duration::from_secs(5));
+    assert_eq!(page(&deployment, SALE), 202);
+}
+
+/// A bank debit takes days: its customer is not told that nothing was paid, and the verdict comes by itself.
+#[test]
+fn a_payment_in_process_is_told_apart_from_none() {
+    let sim = Simulator::new("quick");
+    let set = |stage, status| {
+        for session in sim.world.state().sessions.values_mut() {
+            (session.stage, session.payment_status) = (stage, status);
+        }
+        sim.world.advance(Duration::from_secs(5));
+    };
+    let deployment = sim.deployment();
+    let reply = || testkit::run(deployment.page("cs_test_simulated_sale_1")).unwrap();
+    for (stage, code, sentence) in [
+        (SessionStage::Complete, "payment_in_process", texts::PAYMENT_IN_PROCESS),
+        (SessionStage::Over, "unpaid", texts::NOT_PAID),
+        (SessionStage::Open, "unpaid", texts::NOT_PAID),
+    ] {
+        set(stage, PaymentStatus::Unpaid);
+        // The second time the answer is remembered.
+        for _ in 0..2 {
+            let reply = reply();
+            assert_eq!((reply.status(), &body(&reply)["code"]), (402, &code.into()));
+            assert_eq!(body(&reply)["error"], sentence);
+        }
+    }
+    set(SessionStage::Complete, PaymentStatus::Paid);
     assert_eq!(page(&deployment, SALE), 202);
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> Checkou
     CheckoutSession {
         id: SessionId::parse(id).unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: [("tier", tier), ("q0", QUESTION), ("qn", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         idea: None,

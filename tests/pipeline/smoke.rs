@@ -19,7 +19,7 @@ fn facts(now: Timestamp) -> Facts {
     let metadata = [("tier", "quick"), ("q0", smoke::QUERY), ("qn", "1"), smoke::MARK];
     let session = CheckoutSession {
         payment_status: PaymentStatus::Unpaid,
-        open: true,
+        stage: domain::SessionStage::Open,
         url: None,
         metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         amount_total: Some(100),
@@ -162,7 +162,7 @@ fn no_other_session_gets_a_verdict_without_payment() {
         &|facts| facts.livemode = Some(true),
         &|facts| facts.livemode = None,
         &|facts| facts.session.payment_status = PaymentStatus::Paid,
-        &|facts| facts.session.open = false,
+        &|facts| facts.session.stage = domain::SessionStage::Complete,
         &|facts| metadata(facts, "smoke", "no"),
         &|facts| metadata(facts, "q0", "Should I open a second shop?"),
         &|facts| metadata(facts, "tier", "strategy"),

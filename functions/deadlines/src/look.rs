@@ -3,7 +3,7 @@
 use crate::chase;
 use audit::{Change, Context, Journal};
 use domain::{
-    Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp,
+    Alert, CheckoutSession, Sale, SessionId, SessionStage, StepError, Timestamp,
     alert::Severity,
     due::{self, Report},
     mail::{Letter, Mail},
@@ -131,14 +131,15 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         | Work::Reply
         | Work::Unusable
         | Work::Failed
+        | Work::Owed
         | Work::DeadLetter
         | Work::UnknownMail
         | Work::Finding => remind(ports, sale).await,
     }
 }
 
-/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a follow-up has the first verdict, so
-/// only a human refunds the money of both (infra/decisions/followup.md).
+/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
+/// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
 fn is_served(sale: &Sale) -> bool {
     matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
 }
@@ -213,9 +214,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
         return remind(ports, sale).await;
     }
-    // A closed session without a payment has expired; one with a payment waits for a slow payment method.
-    let over = session.is_none_or(|session| !session.open && session.payment.is_none());
-    if !over {
+    if session.is_some_and(|session| session.stage != SessionStage::Over) {
         return remind(ports, sale).await;
     }
     let lapse = |sale: &mut Sale, now| match sale.lapse(now) {
@@ -244,6 +243,7 @@ fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
         Work::NotPaid => "nobody has paid for it: give it away (oracle reattempt), or erase it",
         Work::Failed => "there is no verdict: try again or refund it",
+        Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
         Work::DeadLetter => "its mail was given up: send it on its way again",
         Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
         Work::Finding => {

@@ -34,6 +34,7 @@
     422: "We do not give a verdict here",
     500: "We could not produce your verdict",
     503: "Not available right now",
+    payment_in_process: "Your payment is on its way",
   };
   // What the page says of a follow-up that is not shown (yet).
   const FOLLOW_UP = {
@@ -112,7 +113,7 @@
   };
 
   const showProblem = (status, sentence, reply = {}) => {
-    const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[status] ?? "Something went wrong";
+    const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[reply.code] ?? PROBLEMS[status] ?? "Something went wrong";
     showHelp("problem-help", reply);
     setText("problem-title", title);
     setText("problem-sentence", sentence);
@@ -294,7 +295,8 @@
       return;
     }
     showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE, reply);
-    if (PASSING.includes(response.status)) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
+    const passes = PASSING.includes(response.status) || reply.code === "payment_in_process";
+    if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
   }
 
   byId("again").addEventListener("click", () => {

@@ -1,11 +1,32 @@
 //! Remembers Stripe's recent answers. A client can make up session ids, or poll one that is not paid, and each such
 //! question would use a call that paying customers may need.
 
-use domain::{Guessing, Recent};
+use domain::{CheckoutSession, Guessing, PaymentStatus, Recent, SessionStage};
 use std::time::Duration;
 
 /// How long a session stays known as unpaid: briefly, because it may be paid at any moment.
 const UNPAID_WINDOW: Duration = Duration::from_secs(5);
+
+/// Why a session is not paid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unpaid {
+    /// It can still be paid at this address.
+    Open(String),
+    /// Its customer has finished, and the payment method takes days, as a bank debit does.
+    InProcess,
+    /// It can no longer be paid.
+    Closed,
+}
+
+impl From<CheckoutSession> for Unpaid {
+    fn from(CheckoutSession { stage, payment_status, url, .. }: CheckoutSession) -> Self {
+        match (stage, payment_status, url) {
+            (SessionStage::Open, _, Some(address)) => Self::Open(address),
+            (SessionStage::Complete, PaymentStatus::Unpaid, _) => Self::InProcess,
+            _ => Self::Closed,
+        }
+    }
+}
 
 /// Stripe's recent answers.
 #[derive(Debug)]
@@ -13,8 +34,8 @@ pub struct Asked {
     /// Limits questions about ids that may be made up. Sales in our store are not affected, because the store is read
     /// first.
     pub(crate) sessions: Guessing,
-    /// Sessions that were not paid a moment ago, with the address at which each can still be paid.
-    pub(crate) unpaid: Recent<Option<String>>,
+    /// Sessions that were not paid a moment ago.
+    pub(crate) unpaid: Recent<Unpaid>,
 }
 
 impl Default for Asked {

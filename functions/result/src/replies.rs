@@ -1,5 +1,6 @@
 //! The replies of GET /api/verdict that carry no verdict.
 
+use crate::asked::Unpaid;
 use domain::{Sale, Timestamp, money::Money, sale::Declined, texts};
 use runtime::http::Reply;
 use serde_json::json;
@@ -23,13 +24,17 @@ pub(crate) fn in_review() -> Reply {
     Reply::json(202, &json!({ "status": "in_review" }))
 }
 
-/// The reply for an unpaid session; an open one can be paid at `address`.
-pub(crate) fn unpaid(address: Option<&str>) -> Reply {
-    match address {
-        Some(address) => {
+/// The reply for an unpaid session.
+pub(crate) fn unpaid(why: &Unpaid) -> Reply {
+    match why {
+        Unpaid::Open(address) => {
             Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
         }
-        None => Reply::error(402, "unpaid", texts::NOT_PAID),
+        // The page asks again: the customer can do nothing but wait.
+        Unpaid::InProcess => {
+            Reply::error(402, "payment_in_process", texts::PAYMENT_IN_PROCESS).header("retry-after", "60")
+        }
+        Unpaid::Closed => Reply::error(402, "unpaid", texts::NOT_PAID),
     }
 }
 

@@ -3,7 +3,7 @@
 //! It looks in the cache and then in the archive, and otherwise replies "pending", repeating the order if no worker
 //! handles it. It asks Stripe only if our own records do not already show that the session was paid.
 
-use crate::{Ports, followup, replies};
+use crate::{Ports, asked::Unpaid, followup, replies};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
@@ -260,8 +260,8 @@ impl Retrieval<'_> {
     /// The store has no such sale: its webhook is late or lost, or the id is made up. Stripe is asked, within limits.
     async fn without_sale(&self) -> Reply {
         let (asked, id, payments) = (self.ports.asked, &self.session_id.paid_session(), self.ports.payments);
-        if let Some(address) = asked.unpaid.recall(id.as_str(), self.asked_at) {
-            return replies::unpaid(address.as_deref());
+        if let Some(why) = asked.unpaid.recall(id.as_str(), self.asked_at) {
+            return replies::unpaid(&why);
         }
         if payments.is_of_other_mode(id).await {
             return replies::not_found();
@@ -300,8 +300,9 @@ impl Retrieval<'_> {
 
     /// The session is not paid. The reply is remembered, because the client may poll.
     fn unpaid(&self, session: CheckoutSession) -> Reply {
-        let reply = replies::unpaid(session.url.as_deref());
-        self.ports.asked.unpaid.keep(session.id.as_str(), session.url, self.asked_at);
+        let (id, why) = (session.id.clone(), Unpaid::from(session));
+        let reply = replies::unpaid(&why);
+        self.ports.asked.unpaid.keep(id.as_str(), why, self.asked_at);
         reply
     }
 

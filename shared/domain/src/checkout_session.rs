@@ -14,6 +14,17 @@ pub enum PaymentStatus {
     NoPaymentRequired,
 }
 
+/// How far a session's customer has got (Stripe's `status`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionStage {
+    /// It can still be paid.
+    Open,
+    /// The customer has finished. If it is not paid, the payment takes days, as a bank debit does, or has failed.
+    Complete,
+    /// It expired, or Stripe does not say: it cannot be paid.
+    Over,
+}
+
 /// Stripe's data about a session, from a webhook or from a retrieval.
 #[derive(Clone, Debug)]
 pub struct CheckoutSession {
@@ -21,8 +32,8 @@ pub struct CheckoutSession {
     pub id: SessionId,
     /// Whether it is paid.
     pub payment_status: PaymentStatus,
-    /// Whether the session can still be paid (`status: open`).
-    pub open: bool,
+    /// Whether its customer has finished with it.
+    pub stage: SessionStage,
     /// The address at which it can be paid, while it is open.
     pub url: Option<String>,
     /// The metadata, verbatim.
@@ -93,7 +104,7 @@ mod tests {
         CheckoutSession {
             id: SessionId::parse("cs_test_1").unwrap(),
             payment_status: PaymentStatus::Paid,
-            open: false,
+            stage: SessionStage::Complete,
             url: None,
             metadata: metadata.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             idea: idea.map(str::to_owned),

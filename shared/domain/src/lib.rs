@@ -43,7 +43,7 @@ pub mod verdict;
 pub mod words;
 
 pub use alert::{Alert, Channel};
-pub use checkout_session::{CheckoutSession, PaymentStatus, Submission, Unusable};
+pub use checkout_session::{CheckoutSession, PaymentStatus, SessionStage, Submission, Unusable};
 pub use guesses::Guessing;
 pub use metric::{Measurement, Metric};
 pub use operator::{CallerIdentity, Operator};

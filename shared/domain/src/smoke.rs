@@ -4,7 +4,9 @@
 //! orders that the smoke test itself signed, with facts that Stripe's test mode reported for the smoke test's own key,
 //! and accepts nothing but the one fixed question (Smoke Test, inputs; invariants 1 to 3).
 
-use crate::{CheckoutSession, PaymentStatus, Query, SessionId, Submission, Tier, Timestamp, ports::PaymentError};
+use crate::{
+    CheckoutSession, PaymentStatus, Query, SessionId, SessionStage, Submission, Tier, Timestamp, ports::PaymentError,
+};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -112,7 +114,7 @@ pub fn examine(facts: &Facts, now: Timestamp) -> Result<(), NotOurs> {
         (session.id.is_test_mode(), NotOurs::Id),
         (facts.livemode == Some(false), NotOurs::Livemode),
         (session.metadata.get(MARK.0).is_some_and(|value| value == MARK.1), NotOurs::Unmarked),
-        (session.payment_status == PaymentStatus::Unpaid && session.open, NotOurs::Status),
+        (session.payment_status == PaymentStatus::Unpaid && session.stage == SessionStage::Open, NotOurs::Status),
         (
             session.amount_total == Some(price) && session.currency.as_deref() == Some(crate::tier::CURRENCY),
             NotOurs::Amount,
@@ -137,7 +139,7 @@ mod tests {
         let session = CheckoutSession {
             id: SessionId::parse("cs_test_a1").unwrap(),
             payment_status: PaymentStatus::Unpaid,
-            open: true,
+            stage: SessionStage::Open,
             url: None,
             metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             idea: None,
@@ -183,7 +185,7 @@ mod tests {
         for status in [PaymentStatus::Paid, PaymentStatus::NoPaymentRequired] {
             assert_eq!(with(|facts| facts.session.payment_status = status), Err(NotOurs::Status));
         }
-        assert_eq!(with(|facts| facts.session.open = false), Err(NotOurs::Status));
+        assert_eq!(with(|facts| facts.session.stage = SessionStage::Complete), Err(NotOurs::Status));
         for amount in [None, Some(0), Some(2500)] {
             assert_eq!(with(|facts| facts.session.amount_total = amount), Err(NotOurs::Amount));
         }

@@ -15,6 +15,11 @@ pub const NOT_PAID: &str = "This session has not been paid.";
 /// The session was not paid, and still can be.
 pub const NOT_PAID_YET: &str = "This session has not been paid yet. Your question is kept until you pay.";
 
+/// The customer finished the payment page, and the payment is not confirmed: it takes days, or has failed.
+pub const PAYMENT_IN_PROCESS: &str = "Your payment is not confirmed yet. With some payment methods this takes several \
+    days. Your verdict appears here once it is confirmed. Please pay again only if your bank tells you that this \
+    payment failed.";
+
 /// The sale was erased at its customer's request.
 pub const ERASED: &str = "As you asked, we have erased your verdict and your submission. There is nothing left to \
     show here.";
@@ -273,12 +278,13 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 13] = [
+    const SHOWN: [&str; 14] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         TEMPORARILY_UNAVAILABLE,
         NOT_PAID,
         NOT_PAID_YET,
+        PAYMENT_IN_PROCESS,
         ERASED,
         TRYING_AGAIN,
         MAILED_WHEN_READY,

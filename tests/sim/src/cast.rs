@@ -252,7 +252,7 @@ impl Customer {
         CheckoutSession {
             id,
             payment_status: PaymentStatus::Unpaid,
-            open: true,
+            stage: domain::SessionStage::Open,
             url: None,
             metadata,
             idea: self.by_link.then(|| self.question.clone()),

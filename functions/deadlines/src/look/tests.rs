@@ -1,6 +1,6 @@
 use super::*;
 use domain::{
-    Channel, PaymentStatus,
+    Channel, PaymentStatus, SessionStage,
     mail::Progress,
     money::{Money, PaymentId, RefundStatus},
     sale::Fulfilment,
@@ -16,7 +16,7 @@ fn session(number: u32) -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: SessionStage::Complete,
         url: None,
         metadata: Default::default(),
         idea: None,
@@ -213,8 +213,9 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
         sale.unpaid("a", NotPaid::Unpaid, START).unwrap();
         sale
     };
-    let expired = CheckoutSession { payment_status: PaymentStatus::Unpaid, payment: None, ..session(1) };
-    let slow = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
+    let unpaid_session = || CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
+    let expired = CheckoutSession { stage: SessionStage::Over, ..unpaid_session() };
+    let slow = unpaid_session();
     for (stripe, orders, ended, alerts) in
         [(Some(session(1)), 1, false, 1), (Some(expired), 0, true, 0), (Some(slow), 0, false, 1), (None, 0, true, 0)]
     {
@@ -401,7 +402,7 @@ fn a_kind_of_work_that_hangs_leaves_time_for_the_others() {
 fn an_erasure_is_finished_once_no_worker_can_write_any_more_and_its_refund_does_not_wait_for_it() {
     let authorisation = Authorisation::parse("dana", "asked for it").unwrap();
     let refund = Money::RefundAuthorised { authorisation, at: START };
-    let erased = Fulfilment::Erased { at: START, replies: Vec::new(), removed_at: None };
+    let erased = Fulfilment::Erased { at: START, replies: Vec::new(), removed_at: None, owed: false };
     let world = world([sale(1).with("fulfilment", erased).with("money", refund)]);
     world.state().submissions.insert(
         session(1).id,

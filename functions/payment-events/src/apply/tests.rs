@@ -15,7 +15,7 @@ fn session() -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse("cs_test_1").unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: Default::default(),
         idea: None,

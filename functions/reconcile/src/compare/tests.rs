@@ -10,7 +10,7 @@ fn session(number: u32) -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         idea: None,

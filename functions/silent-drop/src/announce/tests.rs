@@ -6,7 +6,7 @@ fn session(email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
         id: SessionId::parse("cs_test_dropped_1234").unwrap(),
         payment_status: PaymentStatus::Paid,
-        open: false,
+        stage: domain::SessionStage::Complete,
         url: None,
         metadata: [("tier", "premium"), ("q0", "Open a shop?"), ("qn", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))

@@ -1,7 +1,7 @@
 //! Converts Stripe's Checkout Session, from an event or a reply, to the domain's.
 
 use crate::payment_objects;
-use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp};
+use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, SessionStage, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,11 @@ pub fn parse(object: &Value) -> Result<CheckoutSession, SessionError> {
     Ok(CheckoutSession {
         id,
         payment_status,
-        open: object["status"] == "open",
+        stage: match object["status"].as_str() {
+            Some("open") => SessionStage::Open,
+            Some("complete") => SessionStage::Complete,
+            _ => SessionStage::Over,
+        },
         url: pay_address(object),
         metadata: metadata(&object["metadata"]),
         idea: idea(&object["custom_fields"]),
@@ -112,7 +116,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(session.id.as_str(), "cs_test_1");
-        assert_eq!((session.is_paid(), session.open), (true, false));
+        assert_eq!((session.is_paid(), session.stage), (true, SessionStage::Complete));
         assert_eq!(session.metadata["q0"], "Should I?");
         assert_eq!(session.idea.as_deref(), Some("From the link"));
         assert_eq!(session.email.unwrap().expose(), "typed@example.com");

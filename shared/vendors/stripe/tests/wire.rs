@@ -6,7 +6,7 @@ mod server;
 
 use async_trait::async_trait;
 use domain::{
-    PaymentStatus, Query, Secret, SessionId, Tier, Timestamp,
+    PaymentStatus, Query, Secret, SessionId, SessionStage, Tier, Timestamp,
     money::{PaymentId, RefundStatus},
     ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness, ReportsSince},
 };
@@ -117,7 +117,7 @@ async fn creation_is_sent_as_stripe_reads_it() {
 async fn a_session_is_retrieved_by_id() {
     let server = Server::start([json(200, SESSION)]).await;
     let session = client(&server.url).session(&id()).await.unwrap();
-    assert_eq!((session.payment_status, session.open), (PaymentStatus::Paid, false));
+    assert_eq!((session.payment_status, session.stage), (PaymentStatus::Paid, SessionStage::Complete));
     let [request] = &server.seen()[..] else { panic!("one request") };
     assert_eq!(request.line, "GET /v1/checkout/sessions/cs_test_1 HTTP/1.1");
     assert_eq!((request.header("idempotency-key"), request.body.as_str()), (None, ""));

@@ -179,7 +179,7 @@ pub(super) fn smoke_test() -> Transcript {
     let metadata = [("tier", "quick"), ("q0", smoke::QUERY), ("qn", "1"), smoke::MARK];
     let mut session = paid_session("cs_test_simulated_sale_1", "quick", None);
     session.payment_status = PaymentStatus::Unpaid;
-    session.open = true;
+    session.stage = domain::SessionStage::Open;
     session.metadata = metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     session.amount_total = Some(100);
     session.payment = None;

@@ -165,7 +165,7 @@ impl Simulator<'_> {
         }
         let (payment, lost) = (customer.payment, customer.events_lost);
         if let Some(session) = self.world.state().sessions.get_mut(&id) {
-            session.open = false;
+            session.stage = domain::SessionStage::Complete;
             session.payment_status = if paid { PaymentStatus::Paid } else { PaymentStatus::Unpaid };
         }
         let kind = if late { LATE_PAYMENT } else { COMPLETED };
