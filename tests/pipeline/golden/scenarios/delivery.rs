@@ -47,6 +47,7 @@ pub(super) fn retrievals() -> Transcript {
 pub(super) fn unpaid() -> Transcript {
     let mut session = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
     session.payment_status = PaymentStatus::Unpaid;
+    session.stage = domain::SessionStage::Open;
     let sim = Simulator::with_session(session);
     sim.model_says(&quick("GREEN", GOOD));
     let mut unpaid = Transcript::of(sim);
@@ -61,6 +62,7 @@ pub(super) fn unpaid() -> Transcript {
 pub(super) fn never_paid() -> Transcript {
     let mut session = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
     session.payment_status = PaymentStatus::Unpaid;
+    session.stage = domain::SessionStage::Over;
     session.payment = None;
     let mut unpaid = Transcript::of(Simulator::with_session(session));
     unpaid.webhook().drain().deadlines(24).page();
