@@ -118,7 +118,7 @@ fn deployments_are_gated(template: &Template) -> Vec<String> {
     let environment = &template.resource("AnvilFunction")["Properties"]["Environment"]["Variables"];
     let judging = environment["TRAFFIC_VERSIONS"].to_string();
     for name in SHIFTED {
-        let version = json!({ "Ref": format!("{name}Function.Version") }).to_string();
+        let version = json!({ "Fn::GetAtt": [format!("{name}Function"), "Version.Version"] }).to_string();
         if [&tried, &trying, &judging].iter().any(|of| !of.contains(&version)) {
             found.push(format!("{name}Function: its new version alone is not tried"));
         }

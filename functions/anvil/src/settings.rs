@@ -10,7 +10,7 @@ pub struct Settings {
     pub stack: String,
     /// The deployed release (`RELEASE_NAME`).
     pub release: String,
-    /// The new versions whose calls are counted (`TRAFFIC_VERSIONS`, ARNs separated by commas).
+    /// The new versions whose calls are counted (`TRAFFIC_VERSIONS`, such as `oracle-checkout:7`, separated by commas).
     pub versions: Vec<FunctionVersion>,
 }
 
@@ -23,14 +23,14 @@ impl Settings {
         let versions = environment.required("TRAFFIC_VERSIONS")?;
         let malformed = || ConfigurationError::Malformed {
             name: "TRAFFIC_VERSIONS",
-            expected: "ARNs of versions of functions, separated by commas".to_owned(),
+            expected: "names of functions, each with a version, separated by commas".to_owned(),
         };
         Ok(Self {
             stack: environment.required("STACK_NAME")?,
             release: environment.required("RELEASE_NAME")?,
             versions: versions
                 .split(',')
-                .map(|arn| FunctionVersion::parse(arn.trim()).ok_or_else(malformed))
+                .map(|version| FunctionVersion::parse(version.trim()).ok_or_else(malformed))
                 .collect::<Result<_, _>>()?,
         })
     }

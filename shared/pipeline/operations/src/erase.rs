@@ -3,8 +3,7 @@
 use crate::Operator;
 use audit::{Change, CommitError, Context};
 use domain::{
-    Sale, SessionId, StepError, Timestamp, erasure::Store, mail::Letter, money::Money, ports::StorageError,
-    sale::Fulfilment,
+    Sale, SessionId, StepError, Timestamp, erasure::Store, mail::Letter, ports::StorageError, sale::Fulfilment,
 };
 use erasure::{Outcome, Ports};
 use serde::Serialize;
