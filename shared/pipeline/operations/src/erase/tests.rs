@@ -5,6 +5,7 @@ use domain::{
     CachedVerdict, Query, Submission, Tier, Verdict,
     inbox::{Arrival, Incoming, Reply},
     mail::{Draft, Mail, Progress},
+    money::Money,
     ports::{DeadLetters, Quarantine, Queue, VerdictArchive},
     sale::ERASURE_SETTLES_AFTER,
 };
@@ -274,7 +275,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 /// The review, and with it the refund by policy, ends with the erasure; an operator still has to give the money back.
 #[test]
 fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
-    use domain::{money::Money, open_work::Work, sale::NotPaid};
+    use domain::{open_work::Work, sale::NotPaid};
     let held = hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }).with("mail", Mail::NotOrdered);
     let failed = held.with("fulfilment", Fulfilment::Failed { reason: "QUOTA".to_owned(), at: at(-1) });
     for (sale, owed) in [
