@@ -98,12 +98,25 @@ def without_what_cannot_be_met(template):
 
 def without_traffic_shifts(template):
     """Leaves out the aliases of functions, which CodeDeploy moves and the emulator has no CodeDeploy for: a new version
-    takes over at once, and what waits for an alias waits for its function."""
+    takes over at once, and what waits for an alias waits for its function. Each is called version 1."""
     for _, resource in of_type(template, "AWS::Serverless::Function"):
         for name in ("AutoPublishAlias", "AutoPublishAliasAllProperties", "DeploymentPreference"):
             resource["Properties"].pop(name, None)
         if "DependsOn" in resource:
             resource["DependsOn"] = [name.removesuffix("Aliaslive") for name in resource["DependsOn"]]
+    template["Resources"] = with_first_versions(template["Resources"])
+
+
+def with_first_versions(value):
+    """The value with "1" in place of the number of a version that SAM publishes with an alias."""
+    if isinstance(value, list):
+        return [with_first_versions(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    attribute = value.get("Fn::GetAtt")
+    if isinstance(attribute, list) and attribute[1] == "Version.Version":
+        return "1"
+    return {name: with_first_versions(inner) for name, inner in value.items()}
 
 
 def with_numeric_concurrency(template, parameters):
