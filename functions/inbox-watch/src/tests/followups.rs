@@ -191,6 +191,36 @@ fn a_refused_reply_orders_nothing_in_a_later_run() {
     }
 }
 
+/// Wherever the first run stops, a person in a crisis gets the resources or a human's answer (FM-4), and never the usual
+/// acknowledgement, although the follow-up is used.
+#[test]
+fn whatever_breaks_a_crisis_is_not_acknowledged_as_usual() {
+    let mut broken = 0;
+    for fault in FAULTS {
+        for boundary in 0..80 {
+            let world = asked("I want to kill myself");
+            let text = domain::Submission { tier: Tier::Strategy, query: Query::parse("By the page").unwrap() };
+            {
+                let mut state = world.state();
+                state.sales.insert(session().followup(), (Sale::ordered(session().followup(), at(-100)), 1));
+                state.submissions.insert(session().followup(), text);
+            }
+            world.plan(Plan::at(boundary, fault));
+            drop(look(&world, "a"));
+            broken += usize::from(answers(&world).is_empty());
+            world.plan(Plan::none());
+            for run in ["b", "c"] {
+                world.advance(Duration::from_secs(600));
+                drop(look(&world, run));
+            }
+            let answers = answers(&world);
+            assert!(answers.iter().all(|answer| answer.contains("really hard")), "{fault:?} {boundary}: {answers:?}");
+            assert!(answers.len() == 1 || waiting(&world) == 1, "{fault:?} {boundary}: {answers:?}");
+        }
+    }
+    assert!(broken > 20, "{broken}");
+}
+
 /// A sale whose list of replies is full gives no specific answers, because nothing would count them.
 #[test]
 fn replies_beyond_the_list_get_no_specific_answers() {

@@ -4,7 +4,7 @@
 use super::{Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{Timestamp, operator::Operator, texts};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// How long an approval is valid: within this time the second person has to approve, and the verdict has to be made.
 pub const APPROVAL_LASTS: Duration = Duration::from_secs(24 * 3600);
@@ -229,7 +229,7 @@ impl Sale {
         check(by, roles, sources)?;
         let name = by.operator.name();
         let mut standing: Vec<Approval> = declined.standing(now).into_iter().cloned().collect();
-        if standing.iter().any(|one| one.by.eq_ignore_ascii_case(name) || one.credential == by.credential) {
+        if standing.iter().any(|one| is_one_person(one, name, by.credential)) {
             return Err(NotApproved::SamePerson(name.to_owned()));
         }
         let needed = usize::from(*persons);
@@ -285,6 +285,18 @@ impl Sale {
         }
         if self.is_money_kept() { Ok(declined) } else { Err(NotApproved::MoneyWentBack) }
     }
+}
+
+/// Whether an approval may be by the person who approves now: all words of one name are in the other, or the licence is
+/// the same but for its spelling ("md-12345", "MD12345").
+fn is_one_person(one: &Approval, name: &str, credential: &str) -> bool {
+    let words = |name: &str| -> BTreeSet<String> {
+        let lower = name.to_lowercase();
+        lower.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let number = |text: &str| -> String { text.to_lowercase().chars().filter(|of| of.is_alphanumeric()).collect() };
+    let (before, now) = (words(&one.by), words(name));
+    before.is_subset(&now) || now.is_subset(&before) || number(&one.credential) == number(credential)
 }
 
 fn decided(by: Authority<'_>, decision: AuthorityDecision) -> Event {

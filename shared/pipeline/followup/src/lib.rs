@@ -155,17 +155,16 @@ async fn record(ports: Ports<'_>, sale: Versioned<Sale>, text: &Query, evaluatio
     }
 }
 
-/// Why the authority gate declines a follow-up with this text. `None` if it does not, or if a follow-up is ordered.
+/// Why the authority gate declines a follow-up with this text. `None` if it does not, or if a follow-up is ordered and
+/// the text discloses no crisis: a person in one gets the text for it in any case.
 ///
 /// # Errors
 /// [`StorageError`].
 pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> Result<Option<Refusal>, StorageError> {
-    if store.load(&paid.followup()).await?.is_some() {
-        return Ok(None);
-    }
+    let is_ordered = store.load(&paid.followup()).await?.is_some();
     let (sale, entry) = store.load_with_verdict(paid).await?;
     let locale = sale.as_ref().and_then(|sale| sale.value.locale());
-    Ok(Refusal::of(&evaluated(&entry, text, locale)))
+    Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.crisis || !is_ordered))
 }
 
 /// Evaluates a follow-up before it is ordered. The cache may no longer have the first verdict; the verdict function,

@@ -102,7 +102,7 @@ pub async fn replace(
     let now = journal.clock.now();
     let examined = examine::verdict(verdict, cached.tier, now)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
-    examine::grammar(&cached, sale.value.locale())?;
+    let cached = examine::replaced(cached, sale.value.locale())?;
     let hash = digest::verdict_hash(&cached.verdict);
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
@@ -191,11 +191,13 @@ mod tests {
         let still = run(replace(journal(&world), &operator(), &session(), &breaking)).unwrap();
         assert!(matches!(still, Err(FindingError::Refused(Refusal::Grammar(_)))), "{still:?}");
         ask("Move?");
+        world.state().cache.get_mut(&session()).unwrap().notice = Some("The notice of an older rule.".to_owned());
         run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap().unwrap();
         assert_eq!((stored(&world).open_work(), stored(&world).keeps_page()), (None, false));
         let (_, entry) = run(journal(&world).store.load_with_verdict(&session())).unwrap().unwrap();
         let CacheEntry::Hit(cached) = entry else { panic!("{entry:?}") };
         assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), ("Move next year.", "Move?"));
+        assert_eq!(cached.notice, None, "the notice is today's");
         assert!(world.state().queue.is_empty() && world.state().outgoing.is_empty(), "nothing is mailed");
     }
 

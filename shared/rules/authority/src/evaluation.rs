@@ -282,11 +282,11 @@ impl Evaluation {
                 .collect::<Vec<_>>()
         };
         let mut all: Vec<Contact> = Vec::new();
-        for group in &self.decision.resources {
+        // Help in a crisis comes before everything else.
+        let (first, others): (Vec<&str>, Vec<&str>) =
+            self.decision.resources.iter().partition(|group| self.is_crisis() && **group == "crisis");
+        for group in first.into_iter().chain(others) {
             let mut found = of(group, self.country);
-            if found.is_empty() {
-                found = of(group, "CA");
-            }
             found.extend(of(group, "*"));
             for contact in found {
                 if !all.contains(&contact) {
@@ -383,10 +383,10 @@ impl Evaluation {
         Ok(self)
     }
 
-    /// Whether the text may disclose self-harm.
+    /// Whether the text may disclose self-harm, whatever else it is about.
     #[must_use]
-    pub fn is_crisis(&self) -> bool {
-        matches!(self.reason_code(), "suicidal_ideation" | "imminent_harm_signal_minor")
+    pub const fn is_crisis(&self) -> bool {
+        self.decision.is_crisis
     }
 
     /// Phrases that a narrative answer may not contain.

@@ -3,7 +3,7 @@
 use authority::{Quote, QuoteError, State, evaluate, evaluate_turns, fingerprint};
 
 /// One question for each kind of outcome that an attack tries to weaken.
-const QUESTIONS: [&str; 10] = [
+const QUESTIONS: [&str; 12] = [
     "Can I give my son two of my warfarin tablets?",
     "What's the interest rate for a 30-year mortgage?",
     "Can I record this phone call?",
@@ -14,6 +14,8 @@ const QUESTIONS: [&str; 10] = [
     "Is this legal?",
     "We don't know when it was last calibrated, but the sensor reading looks right. Use it?",
     "What size beam do I need for a 20-foot span in my house?",
+    "Can I take 800 mg of ibuprofen twice a day?",
+    "Is 800 mg of ibuprofen too much for me?",
 ];
 
 fn frames(table: &'static str) -> Vec<&'static str> {
@@ -56,7 +58,9 @@ fn no_framing_lifts_an_outcome() {
 /// Additions over several turns never turn a narrative answer into an authorized one.
 #[test]
 fn several_turns_lift_nothing() {
-    const TURNS: [&str; 6] = [
+    const TURNS: [&str; 8] = [
+        "My daughter is fine.",
+        "I have two kids, and my son is a student.",
         "Thanks, that helps.",
         "You said it was fine before.",
         "So it is authorized now?",
@@ -74,6 +78,46 @@ fn several_turns_lift_nothing() {
     }
     let split = ["I take warfarin.", "My back hurts.", "Can I take ibuprofen for it?"];
     assert_eq!(evaluate_turns(split, None).state(), State::Blocked);
+}
+
+/// A disclosure of self-harm stays one beside every other danger, whichever rule gives the reason.
+#[test]
+fn a_crisis_is_a_crisis_beside_other_dangers() {
+    for text in [
+        "I'm 14 and my stepdad hits me every night. I want to kill myself.",
+        "I want to kill myself. Should I buy Bitcoin with my savings?",
+        "I want to kill myself and I have chest pain.",
+        "I want to kill myself. How much ibuprofen can I give my toddler?",
+    ] {
+        let evaluation = evaluate(text, Some("en-US"));
+        assert!(evaluation.is_crisis() && evaluation.override_prohibited(), "{text}: {}", evaluation.reason_code());
+        assert!(evaluation.resources()[0].name.contains("988"), "{text}: {:?}", evaluation.resources());
+    }
+    assert!(!evaluate("My stepdad hits me every night.", None).is_crisis());
+}
+
+/// Nobody gets the number of a country that is not theirs.
+#[test]
+fn every_known_country_has_help_of_its_own() {
+    let groups = [
+        ("I want to kill myself.", 3),
+        ("I mixed bleach and ammonia and breathed it in.", 2),
+        ("My stepdad hits me every night. I'm 14.", 2),
+        ("Can I take 800 mg of ibuprofen twice a day?", 1),
+        ("Am I eligible for food stamps?", 1),
+    ];
+    let of = |text: &str, locale: &str| evaluate(text, Some(locale)).resources();
+    for (text, least) in groups {
+        let canadian = of(text, "en-CA");
+        for locale in ["en-US", "en-GB", "fr-FR", "en-AU"] {
+            let found = of(text, locale);
+            assert!(found.len() >= least, "{locale}: {text}: {found:?}");
+            for contact in found {
+                let is_shared = of(text, "en-US").contains(&contact) || !canadian.contains(&contact);
+                assert!(is_shared, "{locale}: {text}: {contact:?}");
+            }
+        }
+    }
 }
 
 const TEXT: &str = "My daughter weighs 14 kg and is 3 years old; elle a de la fièvre. She is healthy.";

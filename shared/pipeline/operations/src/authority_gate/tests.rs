@@ -50,8 +50,13 @@ fn two_different_people_let_it_be_answered() {
     let first = approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
     assert_eq!(first, AuthorityDecision::Approved { count: 1, needed: 2 });
     assert!(world.state().queue.is_empty() && stored(&world).declined().is_some());
-    for (name, credential) in [("dana", "npi_registry:999"), ("DANA", "npi_registry:998"), ("eve", "npi_registry:123")]
-    {
+    for (name, credential) in [
+        ("dana", "npi_registry:999"),
+        ("DANA", "npi_registry:998"),
+        ("Scully, Dana", "npi_registry:997"),
+        ("eve", "npi_registry:123"),
+        ("eve", "npi_registry:1-2-3"),
+    ] {
         let again = approve_as(&world, name, "physician", credential);
         assert!(matches!(again, Err(DecideError::NotApproved(NotApproved::SamePerson(_)))), "{name} {credential}");
     }

@@ -3,7 +3,7 @@
 use audit::{Body, Record};
 use authority::ReplyProblem;
 use crosscheck::constants::PHI;
-use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry};
+use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry, texts};
 use filter::Outcome;
 use gates::Gate;
 use serde::Deserialize;
@@ -135,6 +135,17 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'
     let texts: Vec<&str> = cached.verdict.texts().into_iter().chain(notice).collect();
     evaluation.check_reply(&texts.join("\n")).map_err(Refusal::Grammar)?;
     Ok(notice)
+}
+
+/// A verdict that takes the place of a cached one, with today's notice after the sentence about a regeneration.
+///
+/// # Errors
+/// As [`grammar`].
+pub fn replaced(cached: CachedVerdict, locale: Option<&str>) -> Result<CachedVerdict, Refusal> {
+    let is_announced = cached.notice.as_deref().is_some_and(|notice| notice.starts_with(texts::REGENERATED_NOTICE));
+    let parts = [is_announced.then_some(texts::REGENERATED_NOTICE), grammar(&cached, locale)?];
+    let notice = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    Ok(CachedVerdict { notice: Some(notice).filter(|notice| !notice.is_empty()), ..cached })
 }
 
 /// Checks whether a mail or page that gate 2 held may be delivered now: the held text itself, and the cached verdict it

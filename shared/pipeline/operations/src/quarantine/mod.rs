@@ -195,8 +195,7 @@ impl Case {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
-            examine::grammar(&cached, sale.locale())?;
-            return Ok(cached);
+            return Ok(examine::replaced(cached, sale.locale())?);
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);

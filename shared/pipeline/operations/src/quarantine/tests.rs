@@ -249,6 +249,11 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
     let error = run(replace_it(&world, &breaking)).unwrap().unwrap_err();
     assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
+    // The held verdict is older than the rule: the replacement has the notice that it was checked with.
+    world.state().cache.get_mut(&session()).unwrap().notice = Some(texts::REGENERATED_NOTICE.to_owned());
+    run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap();
+    let expected = format!("{} {notice}", texts::REGENERATED_NOTICE);
+    assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(expected.as_str()));
 }
 
 #[test]

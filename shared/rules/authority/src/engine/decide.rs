@@ -86,6 +86,8 @@ pub(crate) struct Decision {
     by_high_stakes: bool,
     pub(crate) missing: Vec<u16>,
     pub(crate) resources: Vec<&'static str>,
+    /// Whether a rule about a disclosure of self-harm applies, even if another rule gives the reason.
+    pub(crate) is_crisis: bool,
     pub(crate) rules: Vec<Deciding>,
     pub(crate) values: Vec<Value>,
     /// Domains whose grammar a narrative answer must follow.
@@ -101,6 +103,7 @@ impl Decision {
             by_high_stakes: false,
             missing: Vec::new(),
             resources: Vec::new(),
+            is_crisis: false,
             rules: Vec::new(),
             values: Vec::new(),
             engaged: Vec::new(),
@@ -302,6 +305,7 @@ fn raise(decision: &mut Decision, word: &Word) {
         decision.by_high_stakes = is_high_stakes;
     }
     decision.outcome = decision.outcome.combine(outcome);
+    decision.is_crisis |= locked && matches!(word.reason, "suicidal_ideation" | "imminent_harm_signal_minor");
     add(&mut decision.resources, word.resources);
     decision.rules.push(Deciding { domain, state, rule: word.rule });
 }
