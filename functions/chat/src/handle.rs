@@ -121,7 +121,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     let Some(who) = sign_in::who(ports, request).await? else { return Ok(reply::signed_out()) };
     match (request.method(), request.path(), of_exchange) {
         ("GET", "/api/chat/me", _) => me(ports, &who).await,
-        ("GET", "/api/chat/memory", _) => recollection::export(ports, &who).await,
+        ("GET", "/api/chat/memory", _) => recollection::export(ports, &who, request.query("newest").as_deref()).await,
         ("GET", "/api/chat/bridge", _) => bridge::status(ports, &who).await,
         ("GET", "/api/chat/bridge/messages", _) => bridge::messages(ports, &who).await,
         ("POST", "/api/chat/bridge/acceptance", _) => bridge::accept(ports, &who, request).await,

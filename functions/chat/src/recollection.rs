@@ -27,6 +27,17 @@ use std::borrow::Cow;
 /// The largest part of the memory that a model sees.
 const BUDGET: Budget = Budget::of_bytes(24_000);
 
+/// The largest number of exchanges that a page can ask for.
+const MOST_NEWEST: usize = 500;
+
+/// The largest part of a memory in one reply, in bytes. Lambda allows 6 MB for the reply, in which each quotation mark and
+/// line break of the document is escaped once more.
+const LARGEST_REPLY: usize = 3_500_000;
+
+/// Shown in place of a memory that no reply can hold (infra/runbook.md: an operator exports it).
+const TOO_LARGE: &str = "Your memory is too large to be downloaded here. Please write to oracle@42sisters.ai, and we will \
+    send it to you.";
+
 /// The kind under which an exchange is stored as a fact.
 const KIND: &str = "EXCHANGE";
 
@@ -104,6 +115,18 @@ impl Opened {
             let memory::Payload::FactCommitted(fact) = event.payload else { return None };
             Some((event.key, serde_json::from_slice(&fact.payload.to_bytes()).ok()?))
         })
+    }
+
+    /// The newest exchanges as events of the export, in order, and whether there are earlier ones.
+    fn newest(&self, most: usize) -> Result<Reply, NotDone> {
+        let is_exchange = |event: &Event| matches!(&event.payload, memory::Payload::FactCommitted(fact) if fact.kind.as_str() == KIND);
+        let written = |event: &Event| {
+            let value = canonical::value_of(event).map_err(|_| NotDone::Form("an event"))?;
+            String::from_utf8(value.to_bytes()).map_err(|_| NotDone::Form("an event"))
+        };
+        let events = self.log.events(&self.seal);
+        let (shown, has_earlier) = end_of(events.iter().rev().filter(|event| is_exchange(event)).map(written), most)?;
+        Ok(Reply::json_text(200, format!(r#"{{"earlier":{has_earlier},"events":[{}]}}"#, shown.join(","))))
     }
 
     /// The turn of an exchange that the account no longer lists.
@@ -216,14 +239,47 @@ pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versio
     if account.value.is_erasing() { finish(ports, account).await } else { Ok(account) }
 }
 
-/// GET: every exchange of the memory.
-pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+/// GET: the whole memory as its document, or only the `newest` exchanges, which a page shows.
+pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, NotDone> {
+    let newest = match newest.map(|text| text.parse().ok().filter(|most| (1..=MOST_NEWEST).contains(most))) {
+        Some(None) => return Ok(Reply::error(400, "newest_invalid", "newest must be a number from 1 to 500.")),
+        Some(Some(most)) => Some(most),
+        None => None,
+    };
     let account = ready(ports, who).await?;
     let mut opened = Opened::of(ports, &account.value).await?;
     catch_up(ports, account, &mut opened).await?;
+    if let Some(most) = newest {
+        return opened.newest(most);
+    }
     let document = memory::export::export(&opened.log, &opened.seal).map_err(|_| NotDone::Form("an event"))?;
+    whole(document)
+}
+
+fn whole(document: Vec<u8>) -> Result<Reply, NotDone> {
+    if document.len() > LARGEST_REPLY {
+        return Ok(Reply::error(413, "too_large", TOO_LARGE));
+    }
     let document = String::from_utf8(document).map_err(|_| NotDone::Form("an event"))?;
     Ok(Reply::json_text(200, document))
+}
+
+/// As many of the events, which come newest first, as `most` and one reply allow, in their order; and whether there are
+/// more.
+fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) -> Result<(Vec<String>, bool), NotDone> {
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    let mut has_earlier = false;
+    for event in events {
+        let event = event?;
+        bytes += event.len();
+        has_earlier = shown.len() == most || bytes > LARGEST_REPLY;
+        if has_earlier {
+            break;
+        }
+        shown.push(event);
+    }
+    shown.reverse();
+    Ok((shown, has_earlier))
 }
 
 /// DELETE: erases the memory, then replies.
@@ -239,4 +295,24 @@ async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Version
     let Ports { journal, bridges, logs, keys, .. } = ports;
     let forgetting = forgetting::Ports { journal, bridges, logs, keys };
     Ok(forgetting::finish(forgetting, account).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lambda refuses a reply beyond 6 MB: the customer is told what to do, and the page still shows the end.
+    #[test]
+    fn a_memory_beyond_one_reply_is_refused_with_a_sentence_and_its_end_is_shown() {
+        assert_eq!(whole(vec![b' '; LARGEST_REPLY]).unwrap().status(), 200);
+        let refused = whole(vec![b' '; LARGEST_REPLY + 1]).unwrap();
+        assert!(refused.status() == 413 && refused.body().contains("oracle@42sisters.ai"));
+        let event = |number: usize| Ok(format!("{number}{}", " ".repeat(999_999)));
+        let of = |count: usize, most| end_of((0..count).map(event), most).unwrap();
+        let (shown, has_earlier) = of(5, 500);
+        assert_eq!((shown.len(), has_earlier, shown[2].trim_end()), (3, true, "0"));
+        assert_eq!((of(3, 500).0.len(), of(3, 500).1), (3, false));
+        assert_eq!((of(3, 2).0.len(), of(3, 2).1), (2, true));
+        assert!(matches!(end_of([Err(NotDone::Erased)].into_iter(), 1), Err(NotDone::Erased)));
+    }
 }

@@ -332,6 +332,35 @@ fn pro_has_two_views_with_the_same_guarantees() {
     }
 }
 
+/// A page shows the end of a long conversation; the whole of it is in the export.
+#[test]
+fn the_newest_exchanges_are_read_alone() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    for number in 1..=3 {
+        assert_eq!(ask(&world, number, &format!("And what about shop number {number}?"), &cookie).status(), 200);
+    }
+    let newest = |query: &str| {
+        let request = Request::get("/api/chat/memory").with_query("newest", query).with_header("cookie", &cookie);
+        send(&world, request).unwrap()
+    };
+    let asked = |query: &str| -> (Vec<String>, bool) {
+        let told = body(&newest(query));
+        let events = told["events"].as_array().unwrap();
+        let text = |event: &serde_json::Value| event["payload"]["payload"]["asked"].as_str().unwrap().to_owned();
+        (events.iter().map(text).collect(), told["earlier"] == true)
+    };
+    let shop = |number: usize| format!("And what about shop number {number}?");
+    assert_eq!(asked("2"), (vec![shop(2), shop(3)], true));
+    assert_eq!(asked("3"), (vec![shop(1), shop(2), shop(3)], false));
+    let whole = body(&get(&world, "/api/chat/memory", &cookie));
+    assert_eq!(whole["events"].as_array().unwrap().last(), body(&newest("1"))["events"].as_array().unwrap().last());
+    for wrong in ["0", "501", "-1", "x", ""] {
+        assert_eq!(newest(wrong).status(), 400, "{wrong:?}");
+    }
+}
+
 #[test]
 fn the_memory_is_shown_and_erased_and_three_stay_three() {
     let world = world();

@@ -504,10 +504,14 @@
 
   // ---- the memory ----
 
+  // Older exchanges are in the memory that can be downloaded.
+  const SHOWN_EXCHANGES = 100;
+
   // Shows the memory without the message that is sent again: its answer comes as the reply to that.
   const recall = async (repeated) => {
-    const { status, told } = await call("GET", "/api/chat/memory");
+    const { status, told } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
     if (status !== 200) return;
+    byId("earlier").hidden = !told.earlier;
     byId("thread").replaceChildren();
     const others = told.events.filter(({ key }) => repeated === undefined || key !== repeated);
     const turns = others.map(({ payload }) => payload).filter((payload) => payload?.kind === "EXCHANGE");
@@ -531,6 +535,7 @@
     if (status === 202) {
       await readBridge();
       byId("thread").replaceChildren();
+      byId("earlier").hidden = true;
       byId("empty").hidden = false;
       say("Your memory is erased.");
       byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
