@@ -15,7 +15,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::*;
-use testkit::{Fault, Plan};
+use testkit::{Fault, Plan, World};
 use toll::handle;
 
 #[test]
@@ -276,36 +276,37 @@ fn a_payment_that_nobody_settles_lapses() {
 /// A node that says that the payment is used, and finds no transaction, contradicts itself: the money may be here.
 #[test]
 fn a_payment_that_cannot_be_traced_waits_a_day_and_is_put_before_a_human() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
-    world.plan(Plan::none());
-    let used = world.state().chain.used.values().next().unwrap().clone();
-    let says = |transaction: &str| {
+    let says = |world: &World, transaction: &str| {
         world.state().chain.used.values_mut().for_each(|known| known.0 = transaction.to_owned());
     };
-    says("");
-    for hour in 0..23 {
+    for catches_up in [true, false] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+        assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+        world.plan(Plan::none());
+        let (transaction, _) = world.state().chain.used.values().next().unwrap().clone();
+        says(&world, "");
+        for hour in 0..23 {
+            world.advance(Duration::from_secs(3_600));
+            look(&world).unwrap();
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+        }
+        assert!(world.state().alerts.is_empty());
+        if catches_up {
+            says(&world, &transaction);
+            look(&world).unwrap();
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
+            continue;
+        }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        let state = world.state();
+        let why = "does not show where";
+        assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
+        assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
     }
-    assert!(world.state().alerts.is_empty());
-    let before = purchase(&world).unwrap();
-    // The node has caught up: the sale is finished.
-    says(&used.0);
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
-    // It never does.
-    world.state().purchases.values_mut().for_each(|kept| kept.0 = before.clone());
-    says("");
-    world.advance(Duration::from_secs(3_600));
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
-    let state = world.state();
-    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("does not show where")).count(), 1);
-    assert!(state.log.values().any(|line| line.contains("does not show where") && line.contains("RPC_UNREACHABLE")));
 }
 
 /// A node that lags behind does not have a transfer that another one has shown.
