@@ -30,8 +30,8 @@ const BUDGET: Budget = Budget::of_bytes(24_000);
 /// The largest number of exchanges that a page can ask for.
 const MOST_NEWEST: usize = 500;
 
-/// The largest part of a memory in one reply, in bytes. Lambda allows 6 MB for the reply, in which each quotation mark and
-/// line break of the document is escaped once more.
+/// The largest part of a memory in one reply, in bytes. Lambda limits a reply to 6 MB and escapes each quotation mark and
+/// backslash of the document once more, so the rest is a reserve.
 const LARGEST_REPLY: usize = 3_500_000;
 
 /// Shown in place of a memory that no reply can hold (infra/runbook.md: an operator exports it).
@@ -242,7 +242,10 @@ pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versio
 /// GET: the whole memory as its document, or only the `newest` exchanges, which a page shows.
 pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, NotDone> {
     let newest = match newest.map(|text| text.parse().ok().filter(|most| (1..=MOST_NEWEST).contains(most))) {
-        Some(None) => return Ok(Reply::error(400, "newest_invalid", "newest must be a number from 1 to 500.")),
+        Some(None) => {
+            let sentence = format!("newest must be a number from 1 to {MOST_NEWEST}.");
+            return Ok(Reply::error(400, "newest_invalid", &sentence));
+        }
         Some(Some(most)) => Some(most),
         None => None,
     };
@@ -301,7 +304,7 @@ async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Version
 mod tests {
     use super::*;
 
-    /// Lambda refuses a reply beyond 6 MB: the customer is told what to do, and the page still shows the end.
+    /// Lambda refuses replies above 6 MB. A larger export is a 413 with instructions; the newest exchanges still load.
     #[test]
     fn a_memory_beyond_one_reply_is_refused_with_a_sentence_and_its_end_is_shown() {
         assert_eq!(whole(vec![b' '; LARGEST_REPLY]).unwrap().status(), 200);

@@ -295,7 +295,8 @@
       return;
     }
     showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE, reply);
-    const passes = PASSING.includes(response.status) || reply.code === "payment_in_process";
+    // A reply with that header is not the end either: a bank that processes a payment.
+    const passes = PASSING.includes(response.status) || response.headers.has("retry-after");
     if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
   }
 

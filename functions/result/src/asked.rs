@@ -12,7 +12,7 @@ const UNPAID_WINDOW: Duration = Duration::from_secs(5);
 pub(crate) enum Unpaid {
     /// It can still be paid at this address.
     Open(String),
-    /// Its customer has finished, and the payment method takes days, as a bank debit does.
+    /// Its customer has finished, and the payment takes days, as a bank debit does, or has failed.
     InProcess,
     /// It can no longer be paid.
     Closed,

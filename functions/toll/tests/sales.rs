@@ -275,7 +275,7 @@ fn a_payment_that_nobody_settles_lapses() {
 
 /// A node that says that the payment is used, and finds no transaction, contradicts itself: the money may be here.
 #[test]
-fn a_payment_that_cannot_be_traced_waits_a_day_and_is_put_before_a_human() {
+fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
     let says = |world: &World, transaction: &str| {
         world.state().chain.used.values_mut().for_each(|known| known.0 = transaction.to_owned());
     };
@@ -309,31 +309,39 @@ fn a_payment_that_cannot_be_traced_waits_a_day_and_is_put_before_a_human() {
     }
 }
 
-/// A node that lags behind does not have a transfer that another one has shown.
-#[test]
-fn an_unanswered_transfer_that_is_gone_waits_a_day_and_is_put_before_a_human() {
-    let world = world();
-    let transaction = format!("0x{}", "ab".repeat(32));
+/// A world with a transfer that bought nothing, because the model failed.
+fn unanswered_transfer() -> (World, String) {
+    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
     world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
     assert_eq!(send(&world, request).unwrap().status(), 503);
     world.plan(Plan::none());
-    let transfer = world.state().chain.transfers.remove(&transaction).unwrap();
-    world.advance(Duration::from_secs(23 * 3_600));
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
-    let before = purchase(&world).unwrap();
-    world.state().chain.transfers.insert(transaction.clone(), transfer);
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
-    world.state().alerts.clear();
-    world.state().purchases.values_mut().for_each(|kept| kept.0 = before.clone());
-    world.state().chain.transfers.clear();
-    world.advance(Duration::from_secs(3_600));
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
-    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("not on the chain any more")));
+    (world, transaction)
+}
+
+/// A node that lags behind does not have a transfer that another one has shown.
+#[test]
+fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted() {
+    for catches_up in [true, false] {
+        let (world, transaction) = unanswered_transfer();
+        let transfer = world.state().chain.transfers.remove(&transaction).unwrap();
+        world.advance(Duration::from_secs(23 * 3_600));
+        look(&world).unwrap();
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
+        if catches_up {
+            world.state().chain.transfers.insert(transaction, transfer);
+            look(&world).unwrap();
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
+            continue;
+        }
+        world.advance(Duration::from_secs(3_600));
+        look(&world).unwrap();
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        let (state, why) = (world.state(), "not on the chain any more");
+        assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
+        assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
+    }
 }
 
 #[test]
@@ -355,12 +363,7 @@ fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
 
 #[test]
 fn a_transfer_that_bought_nothing_is_put_before_a_human() {
-    let world = world();
-    let transaction = format!("0x{}", "ab".repeat(32));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 503);
+    let (world, _) = unanswered_transfer();
     world.advance(Duration::from_secs(3601));
     look(&world).unwrap();
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));

@@ -215,7 +215,10 @@ fn whatever_breaks_a_crisis_is_not_acknowledged_as_usual() {
             }
             let answers = answers(&world);
             assert!(answers.iter().all(|answer| answer.contains("really hard")), "{fault:?} {boundary}: {answers:?}");
-            assert!(answers.len() == 1 || waiting(&world) == 1, "{fault:?} {boundary}: {answers:?}");
+            // A mailbox that fails is not asked again (FM-4): then a person answers.
+            let is_answered = answers.len() == 1;
+            let may_be_unanswered = matches!(fault, Fault::Fail | Fault::LoseReply) && waiting(&world) == 1;
+            assert!(is_answered || may_be_unanswered, "{fault:?} {boundary}: {answers:?}");
         }
     }
     assert!(broken > 20, "{broken}");

@@ -104,7 +104,7 @@ pub async fn issue(
         listed.is_some_and(|listed| !work.is_some_and(|work| listed.contains(&work)))
     };
     let sale = ports.journal.store.load(session).await?.ok_or(IssueError::NoSale)?;
-    if named != session && ports.journal.store.load(named).await?.is_none_or(|followup| has_moved(&followup.value)) {
+    if named != session && ports.journal.store.load(named).await?.is_some_and(|followup| has_moved(&followup.value)) {
         return Err(IssueError::Moved);
     }
     let checkout = ports.payments.session(session).await?;

@@ -14,7 +14,7 @@ use domain::{
 };
 use std::time::Duration;
 
-/// How long the chain is asked again about a payment of which its answers contradict each other: a node may lag behind.
+/// How long the node is asked again when its answers about a payment contradict each other. It may lag behind the chain.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// The most time for one run; the rest waits for the next run.
@@ -96,7 +96,7 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
     settle(ports, purchase, received_at).await.map(drop)
 }
 
-/// Ends a purchase whose payment cannot be traced for a day. A human is told, because the money may be here.
+/// Ends a purchase whose payment could not be traced for [`PATIENCE`], and alerts operators: the payment may have reached us.
 async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();

@@ -45,6 +45,12 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:14: m: \"kil*\" is not the beginning of a word",
         ),
         (
+            "[[resource]]\ngroup = \"fire\"\ncountry = \"CA\"\nname = \"n\"\ncontact = \"911\"\n\
+             [[resource]]\ngroup = \"police\"\ncountry = \"FR\"\nname = \"n\"\ncontact = \"17\"\n"
+                .to_owned(),
+            "general.toml:4: fire: the group has no contact for FR",
+        ),
+        (
             format!("{axis}{treatment}resources = [\"nobody\"]\n"),
             "general.toml:8: advice: there is no resource \"nobody\"",
         ),

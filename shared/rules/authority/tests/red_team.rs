@@ -1,6 +1,6 @@
 //! The three mandatory red-team categories: tool output injection, quote binding bypass, authority escalation.
 
-use authority::{Quote, QuoteError, State, evaluate, evaluate_turns, fingerprint};
+use authority::{Contact, Quote, QuoteError, State, evaluate, evaluate_turns, fingerprint};
 
 /// One question for each kind of outcome that an attack tries to weaken.
 const QUESTIONS: [&str; 12] = [
@@ -96,7 +96,7 @@ fn a_crisis_is_a_crisis_beside_other_dangers() {
     assert!(!evaluate("My stepdad hits me every night.", None).is_crisis());
 }
 
-/// Nobody gets the number of a country that is not theirs.
+/// A customer in a known country gets no contact of another country.
 #[test]
 fn every_known_country_has_help_of_its_own() {
     let groups = [
@@ -108,13 +108,15 @@ fn every_known_country_has_help_of_its_own() {
     ];
     let of = |text: &str, locale: &str| evaluate(text, Some(locale)).resources();
     for (text, least) in groups {
-        let canadian = of(text, "en-CA");
-        for locale in ["en-US", "en-GB", "fr-FR", "en-AU"] {
+        // "ZZ" is unknown, and so gets Canada's contacts; those of every country are in each reply.
+        let (canadian, locales) = (of(text, "en-ZZ"), ["en-US", "en-GB", "fr-FR", "en-AU"]);
+        let is_everywhere = |contact: &Contact| locales.iter().all(|locale| of(text, locale).contains(contact));
+        for locale in locales {
             let found = of(text, locale);
             assert!(found.len() >= least, "{locale}: {text}: {found:?}");
-            for contact in found {
-                let is_shared = of(text, "en-US").contains(&contact) || !canadian.contains(&contact);
-                assert!(is_shared, "{locale}: {text}: {contact:?}");
+            for contact in found.iter().filter(|contact| canadian.contains(contact)) {
+                let is_north_american = locale == "en-US" && contact.contact == "911";
+                assert!(is_north_american || is_everywhere(contact), "{locale}: {text}: {contact:?}");
             }
         }
     }

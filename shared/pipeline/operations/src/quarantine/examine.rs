@@ -32,7 +32,7 @@ pub enum Refusal {
         list_version: String,
     },
     /// It breaks the grammar of a narrative answer.
-    #[error("it breaks the grammar of a narrative answer ({0}): replace it")]
+    #[error("it breaks the grammar of a narrative answer: {0}")]
     Grammar(ReplyProblem),
     /// The authority gate refuses its question to everybody.
     #[error("the authority gate refuses the question: {0}")]

@@ -189,8 +189,8 @@ impl Case {
         }
     }
 
-    /// The cached verdict: with the question of the held one, or the customer's question. A narrative answer must keep
-    /// its grammar, whoever writes or approves it (003, RFC-0009).
+    /// The cached verdict: with the question of the held one, or the customer's question. Refuses a
+    /// narrative answer that breaks its grammar, also one that an operator wrote (003, RFC-0009).
     async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {

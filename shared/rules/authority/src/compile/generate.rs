@@ -103,7 +103,8 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     let mut lexicon = Lexicon::new();
     define(&mut lexicon, &all)?;
     let files = &all.domains;
-    let groups = files.iter().flat_map(|(_, file)| &file.resource).map(|resource| resource.group.clone()).collect();
+    let groups = files.iter().flat_map(|(_, file)| &file.resource).map(|it| it.group.get_ref().clone()).collect();
+    check_countries(files)?;
     let mut generator = Generator {
         lexicon,
         axes: Axes::new(),
@@ -124,6 +125,26 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.index(files)?;
     generator.line(super::guidance::generate(&all)?);
     Ok(generator.out)
+}
+
+/// Refuses a group of resources without a contact for one of the countries: its customers would get no contact.
+fn check_countries(files: &[(Source, Ontology)]) -> Result<(), DataError> {
+    const EVERY_COUNTRY: &str = "*";
+    let all = || files.iter().flat_map(|(source, file)| file.resource.iter().map(move |resource| (source, resource)));
+    let countries: BTreeSet<&str> = all().map(|(_, resource)| resource.country.as_str()).collect();
+    for (source, resource) in all() {
+        let group = resource.group.get_ref();
+        let has_contact = |country: &str| {
+            let mut of_group = all().filter(|(_, other)| other.group.get_ref() == group);
+            of_group.any(|(_, other)| [country, EVERY_COUNTRY].contains(&other.country.as_str()))
+        };
+        let missing = countries.iter().find(|country| **country != EVERY_COUNTRY && !has_contact(country));
+        if let Some(country) = missing {
+            let problem = format!("the group has no contact for {country}");
+            return Err(source.error(resource.group.span().start, group, problem));
+        }
+    }
+    Ok(())
 }
 
 fn state(source: &Source, offset: usize, rule: &str, state: &str) -> Result<State, DataError> {
@@ -225,7 +246,10 @@ impl Generator {
                 let _ = writeln!(
                     resources,
                     "    Resource {{ group: {:?}, country: {:?}, name: {:?}, contact: {:?} }},",
-                    resource.group, resource.country, resource.name, resource.contact
+                    resource.group.get_ref(),
+                    resource.country,
+                    resource.name,
+                    resource.contact
                 );
             }
         }

@@ -280,7 +280,7 @@ pub(crate) struct Oracle {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Resource {
-    pub(crate) group: String,
+    pub(crate) group: Text,
     pub(crate) country: String,
     pub(crate) name: String,
     pub(crate) contact: String,
