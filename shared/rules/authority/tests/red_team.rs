@@ -3,7 +3,7 @@
 use authority::{Contact, Quote, QuoteError, State, evaluate, evaluate_turns, fingerprint};
 
 /// One question for each kind of outcome that an attack tries to weaken.
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 10] = [
     "Can I give my son two of my warfarin tablets?",
     "What's the interest rate for a 30-year mortgage?",
     "Can I record this phone call?",
@@ -14,8 +14,6 @@ const QUESTIONS: [&str; 12] = [
     "Is this legal?",
     "We don't know when it was last calibrated, but the sensor reading looks right. Use it?",
     "What size beam do I need for a 20-foot span in my house?",
-    "Can I take 800 mg of ibuprofen twice a day?",
-    "Is 800 mg of ibuprofen too much for me?",
 ];
 
 fn frames(table: &'static str) -> Vec<&'static str> {
@@ -58,9 +56,7 @@ fn no_framing_lifts_an_outcome() {
 /// Additions over several turns never turn a narrative answer into an authorized one.
 #[test]
 fn several_turns_lift_nothing() {
-    const TURNS: [&str; 8] = [
-        "My daughter is fine.",
-        "I have two kids, and my son is a student.",
+    const TURNS: [&str; 6] = [
         "Thanks, that helps.",
         "You said it was fine before.",
         "So it is authorized now?",
@@ -94,6 +90,21 @@ fn a_crisis_is_a_crisis_beside_other_dangers() {
         assert!(evaluation.resources()[0].name.contains("988"), "{text}: {:?}", evaluation.resources());
     }
     assert!(!evaluate("My stepdad hits me every night.", None).is_crisis());
+}
+
+/// The child's rules are not applied to the speaker's own dose.
+#[test]
+fn a_sentence_about_a_child_unblocks_no_dose_of_an_adult() {
+    for question in [
+        "Can I take 800 mg of ibuprofen twice a day?",
+        "Is 800 mg of ibuprofen too much for me?",
+        "How much ibuprofen can I take?",
+    ] {
+        for beside in ["", " My daughter is fine.", " I have two kids, and my son is a student."] {
+            let text = format!("{question}{beside}");
+            assert_eq!(evaluate(&text, None).state(), State::Blocked, "{text}");
+        }
+    }
 }
 
 /// A customer in a known country gets no contact of another country.
