@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anvil_rules::evidence::{Canary, Deployment};
+use aws::{FunctionVersion, StackWatch};
 use domain::{Timestamp, ports::Clock};
 use runtime::System;
 
@@ -40,7 +41,7 @@ pub(crate) fn observe(target: &Target, window: Duration) -> Result<(String, Depl
             alarms: alarms.map(|alarms| alarms.alarming),
             removed: watch.replaced().await.ok(),
             canary: match functions {
-                Some(functions) => canary(&deployed.account, &functions, window, now).await,
+                Some(functions) => canary(&deployed.account, &watch, &functions, window, now).await,
                 None => None,
             },
             ..Deployment::default()
@@ -56,22 +57,27 @@ fn function_names(deployed: &Deployed) -> Option<Vec<String>> {
 
 /// The number of calls of the new versions within the window, and of the failed ones; `None` if one of the functions
 /// could not be read.
-async fn canary(account: &Account, functions: &[String], window: Duration, now: Timestamp) -> Option<Canary> {
-    let (calls, measurements) = (account.signed_calls(), Measurements::of(account));
-    let mut canary = Canary { requests: 0, errors: 0 };
+async fn canary(
+    account: &Account,
+    watch: &StackWatch,
+    functions: &[String],
+    window: Duration,
+    now: Timestamp,
+) -> Option<Canary> {
+    let (calls, mut versions) = (account.signed_calls(), Vec::new());
     for function in functions {
         let version = calls.newest_version(function, ALIAS).await.ok()?;
-        let (requests, errors) = measurements.version_calls((function, ALIAS, &version), window, now).await?;
-        canary.requests += requests;
-        canary.errors += errors;
+        versions.push(FunctionVersion::parse(&format!("{function}:{version}"))?);
     }
-    Some(canary)
+    let traffic = watch.traffic(&versions, window, now).await.ok()?;
+    Some(Canary { requests: traffic.requests, errors: traffic.errors })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::account::Wanted;
+    use aws::Connection;
     use std::sync::{Arc, Mutex};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -153,10 +159,17 @@ mod tests {
                     stream.write_all(&[head.into_bytes(), body].concat()).await.unwrap();
                 }
             });
+            let connection = Connection::from_environment(|name| match name {
+                "AWS_ENDPOINT_URL" => Some(url.clone()),
+                "AWS_REGION" => Some("us-east-1".to_owned()),
+                "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
+                _ => None,
+            });
+            let watch = StackWatch::new(connection.unwrap(), "oracle".to_owned());
             let wanted = Wanted { profile: None, region: Some("us-east-1".to_owned()), emulator: Some(url) };
             let account = Account::find(&wanted).await.unwrap();
             let functions: Vec<String> = functions.iter().map(|function| (*function).to_owned()).collect();
-            Ok(canary(&account, &functions, Duration::from_secs(900), NOW).await)
+            Ok(canary(&account, &watch, &functions, Duration::from_secs(900), NOW).await)
         })
         .unwrap()
     }

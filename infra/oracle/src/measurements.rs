@@ -67,21 +67,6 @@ impl Measurements {
         Some(Runs { last, failed: errors.iter().filter_map(|point| point.sum).map(whole).sum() })
     }
 
-    /// The number of calls of one version behind an alias within the window, and of the failed ones.
-    pub(crate) async fn version_calls(
-        &self,
-        (function, alias, version): (&str, &str, &str),
-        window: Duration,
-        now: Timestamp,
-    ) -> Option<(u64, u64)> {
-        let resource = format!("{function}:{alias}");
-        let of = [("FunctionName", function), ("Resource", &resource), ("ExecutedVersion", version)];
-        let sum = |points: Vec<Datapoint>| points.iter().filter_map(|point| point.sum).map(whole).sum();
-        let calls = self.points(("AWS/Lambda", "Invocations"), &of, window, 60, now).await?;
-        let errors = self.points(("AWS/Lambda", "Errors"), &of, window, 60, now).await?;
-        Some((sum(calls), sum(errors)))
-    }
-
     /// The stack's alarms; `None` if they cannot be read.
     pub(crate) async fn alarms(&self, stack: &str) -> Option<Alarms> {
         let mut found = Alarms::default();
