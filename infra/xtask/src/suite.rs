@@ -5,6 +5,7 @@ mod attested_suite;
 mod build;
 mod contract;
 mod events;
+mod failures;
 mod false_hits;
 mod goldens;
 mod machine;
@@ -21,6 +22,7 @@ use crate::{
     processes::Supervisor,
     up,
 };
+use failures::Failure;
 use machine::Skipped;
 use std::{
     path::PathBuf,
@@ -55,6 +57,8 @@ struct Suite {
     stacks: [LocalDir; 4],
     /// What this machine cannot run.
     skipped: Mutex<Vec<Skipped>>,
+    /// What each failed test says. Repeated at the end: the output has thousands of lines, and the last ones are read first.
+    failures: Mutex<Vec<Failure>>,
 }
 
 /// One step: its name on the command line, and its function.
@@ -69,6 +73,10 @@ struct Step {
 impl Suite {
     fn skipped(&self) -> MutexGuard<'_, Vec<Skipped>> {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failures(&self) -> MutexGuard<'_, Vec<Failure>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stops the stacks that are still running.
@@ -116,7 +124,7 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         130
     })?;
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
-    let suite = &Suite { program, root, supervisor, stacks, skipped: Mutex::default() };
+    let suite = &Suite { program, root, supervisor, stacks, skipped: Mutex::default(), failures: Mutex::default() };
 
     let mut results = Vec::new();
     for together in chosen.split_inclusive(|step| !step.beside_next) {
@@ -129,10 +137,14 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         });
     }
     Suite::stop(&suite.stacks)?;
-    Ok(summarise(&results, &suite.skipped()))
+    Ok(summarise(&results, &suite.skipped(), &suite.failures()))
 }
 
-fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skipped]) -> ExitCode {
+fn summarise(
+    results: &[(&str, Duration, Result<Count, Error>)],
+    skipped: &[Skipped],
+    failures: &[Failure],
+) -> ExitCode {
     println!();
     let counts = results.iter().map(|(name, duration, outcome)| {
         let (verdict, count) = match outcome {
@@ -147,6 +159,9 @@ fn summarise(results: &[(&str, Duration, Result<Count, Error>)], skipped: &[Skip
     let total: Count = counts.sum();
     for Skipped { what, reason, enable } in skipped {
         println!("skipped {what}: {reason}; {enable}");
+    }
+    for Failure { test, said } in failures {
+        println!("\nfailed {test}:\n{said}");
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
     if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -156,6 +156,7 @@ mod tests {
             supervisor: Supervisor::new(&stack),
             stacks: std::array::from_fn(|_| stack.clone()),
             skipped: Mutex::default(),
+            failures: Mutex::default(),
         };
         let skipped = || Skipped { what: "pages", reason: "no browser".to_owned(), enable: "install one" };
         let refused = skip_unless(true, &suite, skipped()).err().map(|error| error.to_string()).unwrap_or_default();

@@ -6,6 +6,7 @@ use super::{
     contract::contract,
     count,
     events::events,
+    failures::failures,
     false_hits::false_hits,
     goldens::goldens,
     machine::{self, Skipped},
@@ -320,6 +321,7 @@ pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command
     command.stdout(Stdio::null());
     let output = copy.join().unwrap_or_else(|_| Ok(String::new())).map_err(Error::io("reading test output"))?;
     write_log(&log, &output)?;
+    suite.failures().extend(failures(&output));
     if let Some(step) = step {
         results::keep(&suite.root, step, &output)?;
     }
