@@ -128,7 +128,7 @@ async fn an_address_has_one_tag() {
 
 /// Each line contains the SHA-256 of the previous line without its line break; the first contains that of no bytes.
 async fn is_a_chain(world: &World, sale: &Sale) {
-    let keys = world.aws.keys("AuditBucket", &format!("/{}/", sale.session)).await;
+    let keys = world.record_keys(&sale.session).await;
     let mut previous = sha256(b"");
     for (number, key) in (1..).zip(&keys) {
         let text = world.aws.text("AuditBucket", key).await;

@@ -29,6 +29,14 @@ pub(crate) struct Aws {
     stack: String,
 }
 
+/// An object's version from before it was damaged.
+#[must_use]
+pub(crate) struct Undamaged {
+    bucket: &'static str,
+    key: String,
+    version: String,
+}
+
 /// Applies the same settings to every service's own configuration type.
 macro_rules! client {
     ($stack:expr, $sdk:ident $(, $more:ident($value:expr))?) => {{
@@ -413,24 +421,40 @@ impl Aws {
         keys
     }
 
-    /// Overwrites an object; returns the new version, which can be removed again.
-    pub(crate) async fn put_over(&self, bucket: &str, key: &str, text: &str) -> String {
+    /// Overwrites an object.
+    pub(crate) async fn put_over(&self, bucket: &'static str, key: &str, text: &str) -> Undamaged {
+        let before = self.undamaged(bucket, key).await;
         let put = self.s3.put_object().bucket(self.output(bucket)).key(key).body(text.as_bytes().to_vec().into());
-        let put = put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
-        put.version_id.expect("a version")
+        put.send().await.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        before
     }
 
-    /// Hides an object behind a delete marker; returns the marker's version.
-    pub(crate) async fn hide(&self, bucket: &str, key: &str) -> String {
+    /// Hides an object behind a delete marker.
+    pub(crate) async fn hide(&self, bucket: &'static str, key: &str) -> Undamaged {
+        let before = self.undamaged(bucket, key).await;
         let deleted = self.s3.delete_object().bucket(self.output(bucket)).key(key).send().await;
-        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a delete marker")
+        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        before
     }
 
-    /// Removes one version of an object in spite of its lock.
-    pub(crate) async fn remove_version(&self, bucket: &str, key: &str, version: &str) {
-        let delete = self.s3.delete_object().bucket(self.output(bucket)).key(key).version_id(version);
-        let deleted = delete.bypass_governance_retention(true).send().await;
-        deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+    async fn undamaged(&self, bucket: &'static str, key: &str) -> Undamaged {
+        let head = self.s3.head_object().bucket(self.output(bucket)).key(key).send().await;
+        let version = head.unwrap_or_else(|error| panic!("{key}: {error:?}")).version_id.expect("a version");
+        Undamaged { bucket, key: key.to_owned(), version }
+    }
+
+    /// Removes, in spite of the locks, whatever was written over an object, however often it was sent.
+    pub(crate) async fn undo(&self, Undamaged { bucket, key, version }: Undamaged) {
+        let bucket = self.output(bucket);
+        let listed = self.s3.list_object_versions().bucket(bucket).prefix(&key).send().await;
+        let listed = listed.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        let versions = listed.versions().iter().filter_map(|version| version.version_id());
+        let markers = listed.delete_markers().iter().filter_map(|marker| marker.version_id());
+        for other in versions.chain(markers).filter(|other| *other != version) {
+            let delete = self.s3.delete_object().bucket(bucket).key(&key).version_id(other);
+            let deleted = delete.bypass_governance_retention(true).send().await;
+            deleted.unwrap_or_else(|error| panic!("{key}: {error:?}"));
+        }
     }
 
     /// Removes an object.

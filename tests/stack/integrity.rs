@@ -1,7 +1,7 @@
 //! The log's signed digests, verified with the command line: every change of the log or of the digests is found.
 //!
-//! The tests do damage with the account's own keys, in spite of the Object Lock if necessary, and undo it afterwards:
-//! all tests share the log.
+//! The tests do damage with the account's own keys, in spite of the Object Lock if necessary. All tests share the log, so
+//! each damage is undone before anything is asserted about it: a test that fails leaves no damage to others.
 
 use crate::{
     operators::oracle,
@@ -10,14 +10,21 @@ use crate::{
 use audit_verify::signed_digest::{Document, document_key};
 use serde_json::{Value, json};
 
-/// The result of `oracle audit verify`: its exit code, and the keys with their damage.
+/// The result of `oracle audit verify`: its exit code, and the keys with their damage. If there is no report, what the
+/// command wrote instead.
 fn verified(world: &World) -> (Option<i32>, Vec<(String, String)>) {
     let output = oracle(world, &["audit", "verify", "--json"]);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
-    let word = |finding: &Value, name: &str| finding[name].as_str().expect("a word").to_owned();
-    let findings = report["findings"].as_array().expect("findings").iter();
-    (output.status.code(), findings.map(|finding| (word(finding, "key"), word(finding, "damage"))).collect())
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let Some(findings) = report["findings"].as_array() else {
+        return (output.status.code(), vec![("no report".to_owned(), format!("{output:?}"))]);
+    };
+    let word = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+    (output.status.code(), findings.iter().map(|finding| (word(finding, "key"), word(finding, "damage"))).collect())
+}
+
+/// The result where the log is sound.
+fn sound() -> (Option<i32>, Vec<(String, String)>) {
+    (Some(0), Vec::new())
 }
 
 async fn digest(world: &World) {
@@ -36,7 +43,7 @@ async fn bought(world: &World) -> (Sale, Vec<String>) {
     let sale = world.buy("quick").await;
     world.delivered(&sale).await;
     world.drained().await;
-    let keys = world.aws.keys("AuditBucket", &sale.session).await;
+    let keys = world.record_keys(&sale.session).await;
     (sale, keys)
 }
 
@@ -60,7 +67,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert_eq!(next, sequence + 1);
     assert!(document.entries.iter().all(|entry| !keys.contains(&entry.key)), "nothing is digested again");
     assert!(document.entries.iter().any(|entry| entry.key.contains("/function/audit-digest/")), "{document:?}");
-    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    assert_eq!(verified(&world), sound());
     let output = oracle(&world, &["audit", "digests", "list", "--json"]);
     let lines: Value = serde_json::from_slice(&output.stdout).expect("a list");
     let lines = lines.as_array().expect("a list");
@@ -77,25 +84,28 @@ async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_a
     let world = World::alone().await;
     let (sale, keys) = bought(&world).await;
     digest(&world).await;
+    assert_eq!(verified(&world), sound(), "before the test");
     let item = world.aws.item(&sale.session, "SALE").await.expect("a sale");
     world.aws.remove_item(&sale.session, "SALE").await;
-    let output = oracle(&world, &["audit", "verify", "--json"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
-    let findings = report["findings"].as_array().expect("findings");
-    assert_eq!((findings.len(), &findings[0]["key"], &findings[0]["damage"]), (1, &json!(keys[0]), &json!("orphaned")));
     let file = world.stack.directory.join("known.jsonl");
-    std::fs::write(&file, format!("{}\n", findings[0])).expect("a file of known findings");
-    let known = ["audit", "verify", "--json", "--known", file.to_str().expect("a path")];
-    let output = oracle(&world, &known);
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
-    assert_eq!((output.status.code(), &report["findings"], &report["known"][0]), (Some(0), &json!([]), &findings[0]));
-    // `oracle show` still shows the sale, from the log alone, and with the finding.
-    let shown = oracle(&world, &["show", &sale.session, "--json"]);
-    let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
-    assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
+    let first = oracle(&world, &["audit", "verify", "--json"]);
+    let report: Value = serde_json::from_slice(&first.stdout).unwrap_or_default();
+    let finding = report["findings"][0].clone();
+    let written = std::fs::write(&file, format!("{finding}\n"));
+    let known = oracle(&world, &["audit", "verify", "--json", "--known", file.to_str().unwrap_or_default()]);
+    let orphaned = oracle(&world, &["show", &sale.session, "--json"]);
     world.aws.put_back(item).await;
-    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    written.expect("a file of known findings");
+    let findings = report["findings"].as_array().map_or(0, Vec::len);
+    assert_eq!((first.status.code(), findings), (Some(1), 1), "{first:?}");
+    assert_eq!((&finding["key"], &finding["damage"]), (&json!(keys[0]), &json!("orphaned")));
+    let report: Value = serde_json::from_slice(&known.stdout).unwrap_or_default();
+    let told_apart = (known.status.code(), &report["findings"], &report["known"][0]);
+    assert_eq!(told_apart, (Some(0), &json!([]), &finding), "{known:?}");
+    // `oracle show` still shows the sale, from the log alone, and with the finding.
+    let shown: Value = serde_json::from_slice(&orphaned.stdout).expect("a sale's story");
+    assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
+    assert_eq!(verified(&world), sound());
     let shown = oracle(&world, &["show", &sale.session, "--json"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
     assert_eq!((&shown["finding"], shown["timeline"].as_array().map(Vec::len)), (&Value::Null, Some(keys.len())));
@@ -118,34 +128,39 @@ async fn damage_to_the_log_is_named() {
     let world = World::alone().await;
     let (sale, keys) = bought(&world).await;
     digest(&world).await;
-    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    assert_eq!(verified(&world), sound(), "before the test");
     let named = |key: &str, damage: &str| (Some(1), vec![(key.to_owned(), damage.to_owned())]);
     // A second version over a record; the lock preserves the first one.
     let edited = world.aws.text("AuditBucket", &keys[1]).await.replace("cs_test", "cs_tset");
-    let version = world.aws.put_over("AuditBucket", &keys[1], &edited).await;
-    assert_eq!(verified(&world).0, Some(1));
-    assert_eq!(verified(&world).1[0].0, keys[1]);
-    world.aws.remove_version("AuditBucket", &keys[1], &version).await;
-    // First one record in the middle, then the last ones, hidden behind delete markers.
-    let marker = world.aws.hide("AuditBucket", &keys[0]).await;
-    assert_eq!(verified(&world), named(&keys[0], "deleted"));
-    world.aws.remove_version("AuditBucket", &keys[0], &marker).await;
+    let undamaged = world.aws.put_over("AuditBucket", &keys[1], &edited).await;
+    let found = verified(&world);
+    world.aws.undo(undamaged).await;
+    assert_eq!((found.0, &found.1[0].0), (Some(1), &keys[1]), "{found:?}");
+    // The first record hidden behind a delete marker.
+    let undamaged = world.aws.hide("AuditBucket", &keys[0]).await;
+    let found = verified(&world);
+    world.aws.undo(undamaged).await;
+    assert_eq!(found, named(&keys[0], "deleted"));
+    // The last one, before and after the table was changed as if the record had never existed: then only the digests
+    // prove that it did.
     let tail = keys.last().expect("a record");
-    let marker = world.aws.hide("AuditBucket", tail).await;
-    assert_eq!(verified(&world), named(tail, "truncated"));
-    // The same, but the table was changed as if the records had never existed: only the digests prove that they did.
     let text = world.aws.text("AuditBucket", &keys[keys.len() - 2]).await;
     let mut whole = Value::Null;
+    let undamaged = world.aws.hide("AuditBucket", tail).await;
+    let truncated = verified(&world);
     let shorten = |_: &mut _, sale: &mut Value| {
-        whole = sale["audit"].clone();
+        whole = sale.clone();
         sale["audit"]["count"] = json!(keys.len() - 1);
         sale["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
+        sale["outbox"] = json!([]);
     };
     world.aws.change_sale(&sale.session, shorten).await;
-    assert_eq!(verified(&world), named(tail, "truncated"));
-    world.aws.change_sale(&sale.session, |_, sale| sale["audit"] = whole.clone()).await;
-    world.aws.remove_version("AuditBucket", tail, &marker).await;
-    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    let shortened = verified(&world);
+    world.aws.change_sale(&sale.session, |_, sale| *sale = whole.clone()).await;
+    world.aws.undo(undamaged).await;
+    assert_eq!(truncated, named(tail, "truncated"));
+    assert_eq!(shortened, named(tail, "truncated"));
+    assert_eq!(verified(&world), sound());
 }
 
 /// Damage to the digests is found too, and damage to both at once.
@@ -157,22 +172,24 @@ async fn damage_to_the_digests_is_named() {
     digest(&world).await;
     let (sequence, _) = last(&world).await;
     let named = |sequence: u64, damage: &str| (document_key(sequence), damage.to_owned());
-    let marker = world.aws.hide("DigestsBucket", &document_key(sequence)).await;
-    let (code, findings) = verified(&world);
-    assert_eq!((code, findings.contains(&named(sequence, "truncated"))), (Some(1), true), "{findings:?}");
+    let last_digest = world.aws.hide("DigestsBucket", &document_key(sequence)).await;
+    let last_is_gone = verified(&world);
     // Log and digests are truncated together: the head in the table matches neither.
-    let also = world.aws.hide("DigestsBucket", &document_key(sequence - 1)).await;
-    let tail = keys.last().expect("a record");
-    let record = world.aws.hide("AuditBucket", tail).await;
-    let (code, findings) = verified(&world);
-    assert_eq!((code, findings.contains(&named(sequence - 1, "truncated"))), (Some(1), true), "{findings:?}");
-    world.aws.remove_version("AuditBucket", tail, &record).await;
-    world.aws.remove_version("DigestsBucket", &document_key(sequence), &marker).await;
-    // A gap.
-    let (code, findings) = verified(&world);
-    assert_eq!((code, findings.contains(&named(sequence - 1, "deleted"))), (Some(1), true), "{findings:?}");
-    world.aws.remove_version("DigestsBucket", &document_key(sequence - 1), &also).await;
-    assert_eq!(verified(&world), (Some(0), Vec::new()));
+    let digest_before = world.aws.hide("DigestsBucket", &document_key(sequence - 1)).await;
+    let record = world.aws.hide("AuditBucket", keys.last().expect("a record")).await;
+    let both_are_truncated = verified(&world);
+    world.aws.undo(record).await;
+    world.aws.undo(last_digest).await;
+    let gap = verified(&world);
+    world.aws.undo(digest_before).await;
+    for ((code, findings), expected) in [
+        (last_is_gone, named(sequence, "truncated")),
+        (both_are_truncated, named(sequence - 1, "truncated")),
+        (gap, named(sequence - 1, "deleted")),
+    ] {
+        assert_eq!((code, findings.contains(&expected)), (Some(1), true), "{findings:?}");
+    }
+    assert_eq!(verified(&world), sound());
     // A digest cannot be removed. (The template's tests check that only the function may write there: the emulator
     // applies no bucket policy to the account's own keys.)
     let head = world.aws.s3.head_object().bucket(world.aws.output("DigestsBucket")).key(document_key(sequence));

@@ -275,10 +275,21 @@ impl World {
         mails.as_array().expect("mails").iter().filter(|mail| mail["to"].to_string().contains(email)).cloned().collect()
     }
 
+    /// The keys of the session's records. A record is in the sale's head before it is in the log, so this waits until the
+    /// log has all of them.
+    pub(crate) async fn record_keys(&self, session: &str) -> Vec<String> {
+        eventually(&format!("the records of {session} to be in the log"), SOON, async || {
+            let sale = self.aws.document(session, "SALE").await.unwrap_or_default();
+            let keys = self.aws.keys("AuditBucket", &format!("/{session}/")).await;
+            (keys.len() as u64 >= sale["audit"]["count"].as_u64().unwrap_or_default()).then_some(keys)
+        })
+        .await
+    }
+
     /// The session's lines in the audit log, in the order of their keys.
     pub(crate) async fn lines(&self, session: &str) -> Vec<String> {
         let mut lines = Vec::new();
-        for key in self.aws.keys("AuditBucket", &format!("/{session}/")).await {
+        for key in self.record_keys(session).await {
             lines.push(self.aws.text("AuditBucket", &key).await);
         }
         lines

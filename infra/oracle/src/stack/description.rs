@@ -108,6 +108,8 @@ impl Stack {
             }
             "TABLE_NAME" => self.outputs.get("TableName").cloned(),
             "AWS_LAMBDA_FUNCTION_NAME" => None,
+            // A command reads hundreds of objects at once, maybe over a slow line, and no customer waits for it.
+            "CACHE_CONNECT_TIMEOUT_MS" => Some(environment.optional(name).unwrap_or_else(|| "10000".to_owned())),
             _ => environment.optional(name),
         }
     }
@@ -136,6 +138,9 @@ mod tests {
         assert_eq!(variable("AWS_ACCESS_KEY_ID").as_deref(), Some("test"));
         assert_eq!((variable("AWS_SESSION_TOKEN"), variable("AWS_REGION").as_deref()), (None, Some("us-east-1")));
         assert_eq!(variable("TABLE_NAME").as_deref(), Some("t"));
+        assert_eq!(variable("CACHE_CONNECT_TIMEOUT_MS").as_deref(), Some("10000"));
+        let chosen = Environment::of(&[("CACHE_CONNECT_TIMEOUT_MS", "500")]);
+        assert_eq!(stack.variable("CACHE_CONNECT_TIMEOUT_MS", &account, &chosen).as_deref(), Some("500"));
         assert_eq!(stack.stripe.as_deref(), Some("http://127.0.0.1:8090/stripe"));
         assert_eq!(stack.output("TableName").unwrap(), "t");
         assert_eq!(stack.output("AuditBucket").unwrap_err().to_string(), "the stack has no output AuditBucket");
