@@ -35,8 +35,9 @@ pub(crate) async fn link(
     subscriber: &SubscriberId,
     from: Option<&str>,
 ) -> Result<bool, NotDone> {
-    Ok(take(ports, &format!("link/{}", subscriber.as_str()), HOUR, LINKS_OF_A_MAILBOX).await?
-        && take(ports, &format!("links/{}", network(key, from)), HOUR, settings.per_network).await?
+    // The network comes first: what it asks for beyond its limit does not use up the links of somebody's mailbox.
+    Ok(take(ports, &format!("links/{}", network(key, from)), HOUR, settings.per_network).await?
+        && take(ports, &format!("link/{}", subscriber.as_str()), HOUR, LINKS_OF_A_MAILBOX).await?
         && take(ports, "links", MINUTE, settings.mails_a_minute).await?)
 }
 

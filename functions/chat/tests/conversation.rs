@@ -3,6 +3,7 @@
 
 mod support;
 
+use chat::{Settings, handle};
 use domain::{
     Timestamp,
     chat::{
@@ -15,7 +16,7 @@ use runtime::http::Request;
 use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 use support::*;
-use testkit::{Fault, Plan};
+use testkit::{Fault, Plan, run};
 
 #[test]
 fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
@@ -80,6 +81,22 @@ fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
     assert_eq!(world.state().sent.len(), 20, "of one mailbox in an hour, whatever its spelling");
     world.advance(Duration::from_secs(3600));
     assert_eq!((login(json!("someone@gmail.com")), world.state().sent.len()), (202, 21));
+}
+
+/// One network that asks for a mailbox's links again and again does not keep its owner from signing in.
+#[test]
+fn what_a_network_asks_for_beyond_its_limit_does_not_use_up_a_mailbox() {
+    let world = world();
+    let settings = Settings { per_network: 15, ..settings() };
+    let login = |address: &str| {
+        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+        run(handle(ports(&world), &settings, request.with_address(address))).unwrap().status()
+    };
+    for _ in 0..40 {
+        assert_eq!(login("203.0.113.7"), 202);
+    }
+    assert_eq!(world.state().sent.len(), 15);
+    assert_eq!((login("198.51.100.9"), world.state().sent.len()), (202, 16));
 }
 
 /// (Product Tiers, VC-9): exactly three free exchanges succeed, at the fourth the gate fires and asks to subscribe.

@@ -27,9 +27,10 @@ impl Sale {
     /// stays.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is erased already, or is a smoke test's, which removes itself.
+    /// [`Refused`] when the sale is erased already, or is a smoke test's, which removes itself, or may still be paid:
+    /// nobody would notice the payment of an erased sale.
     pub fn erase(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
-        if self.smoke || matches!(self.fulfilment, Fulfilment::Erased { .. }) {
+        if self.smoke || self.may_still_be_paid() || matches!(self.fulfilment, Fulfilment::Erased { .. }) {
             return Err(self.refuse("erased"));
         }
         let replies = self.replies.iter().map(|reply| reply.message.clone()).collect();

@@ -42,6 +42,12 @@ impl Sale {
         }
     }
 
+    /// Whether it is not paid, and may still be.
+    #[must_use]
+    pub const fn may_still_be_paid(&self) -> bool {
+        matches!(self.not_paid(), Some(NotPaid::Unpaid | NotPaid::Unknown))
+    }
+
     /// Whether an operator gives the verdict away without a payment.
     #[must_use]
     pub const fn is_given(&self) -> bool {
@@ -74,7 +80,7 @@ impl Sale {
     /// # Errors
     /// [`Refused`] unless it waits for a payment.
     pub fn lapse(&mut self, now: Timestamp) -> Result<Event, Refused> {
-        if !matches!(self.not_paid(), Some(NotPaid::Unpaid | NotPaid::Unknown)) {
+        if !self.may_still_be_paid() {
             return Err(self.refuse("never paid"));
         }
         let reason = NotPaid::Over.words().to_owned();

@@ -18,6 +18,11 @@ pub enum EraseError {
     /// The smoke test removes its own data.
     #[error("the sale is the smoke test's: it belongs to no customer, and is removed by itself")]
     SmokeTest,
+    /// Its payment may still arrive, as that of a bank transfer does days later, and nobody would notice it.
+    #[error(
+        "the session is not paid, but may still be: erase it when it is paid or over, at most 14 days after it was completed"
+    )]
+    MayStillBePaid,
     /// A reason is missing: the log is kept for years and has to say why data was removed.
     #[error("an erasure needs a reason: --reason")]
     NoReason,
@@ -36,7 +41,7 @@ impl EraseError {
     /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::SmokeTest | Self::NoReason)
+        matches!(self, Self::NoSale | Self::SmokeTest | Self::MayStillBePaid | Self::NoReason)
     }
 }
 
@@ -69,6 +74,9 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
     let followup = ports.journal.store.load(&session.followup()).await?.map(|followup| followup.value);
     if sale.smoke() {
         return Err(EraseError::SmokeTest);
+    }
+    if sale.may_still_be_paid() {
+        return Err(EraseError::MayStillBePaid);
     }
     let replies: Vec<String> = match sale.fulfilment() {
         Fulfilment::Erased { replies, .. } => replies.clone(),
@@ -164,11 +172,12 @@ async fn decide(
         return Err(EraseError::SmokeTest);
     }
     let decide = |sale: &mut Sale, now| match sale.erase(operator, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), false),
-        Err(_) => Change::nothing(true),
+        Ok(event) => Change::of(&event, &Context::at(now), Ok(false)),
+        Err(_) if sale.may_still_be_paid() => Change::nothing(Err(EraseError::MayStillBePaid)),
+        Err(_) => Change::nothing(Ok(true)),
     };
     let (sale, decided_before) = journal.commit(sale, decide).await?.settle().await;
-    Ok(Some((decided_before, sale.value.is_owed())))
+    Ok(Some((decided_before?, sale.value.is_owed())))
 }
 
 async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Erased, EraseError> {

@@ -284,7 +284,7 @@ fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
     for (sale, owed) in [
         (held.clone(), true),
         (failed.clone(), true),
-        (failed.with("not_paid", Some(NotPaid::Unpaid)), false),
+        (failed.with("not_paid", Some(NotPaid::Over)), false),
         (held.with("mail", Mail::Sent { at: at(-2) }), false),
         (held.with("money", Money::Refunded { at: at(-1) }), false),
         (hashed(), false),
@@ -298,6 +298,21 @@ fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
         assert_eq!(stored(&world).open_work().map(|open| open.work), owed.then_some(Work::Owed), "{sale:?}");
         let refunded = stored(&world).with("money", Money::Refunded { at: at(-1) });
         assert_eq!((refunded.open_work(), refunded.is_owed()), (None, false));
+    }
+}
+
+/// An erased sale forgets that it was not paid, so a payment that arrived later would be kept and on no list.
+#[test]
+fn what_may_still_be_paid_is_erased_when_it_is_paid_or_over() {
+    use domain::sale::NotPaid;
+    let failed = hashed().with("fulfilment", Fulfilment::Failed { reason: "QUOTA".to_owned(), at: at(-1) });
+    for why in [NotPaid::Unpaid, NotPaid::Unknown] {
+        let world = full(&failed.with("not_paid", Some(why)));
+        let before = (stored(&world), traces(&world));
+        assert!(matches!(run(plan(ports(&world), &session())).unwrap(), Err(EraseError::MayStillBePaid)), "{why:?}");
+        let refused = run(go(&world)).unwrap().unwrap_err();
+        assert!(matches!(refused, EraseError::MayStillBePaid) && refused.is_refusal(), "{why:?}: {refused}");
+        assert_eq!((stored(&world), traces(&world)), before, "{why:?}");
     }
 }
 
