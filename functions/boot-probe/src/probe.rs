@@ -38,7 +38,7 @@ pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
     }
     let document = Value::from_iter(names).to_string();
     if ports.notes.save(NOTE, &document, noted.version).await.is_err() {
-        tracing::error!("what was found could not be kept: it will be told again");
+        tracing::error!("cannot save the findings: the next run alerts on them again");
     }
 }
 

@@ -30,35 +30,34 @@ pub(crate) enum AuditCommand {
     /// Recompute every chain of the log and compare its end with what the sale's record names.
     ///
     /// Finds edits, deletions, reordering, truncation, forks, foreign files and unreadable lines, and names the
-    /// first bad record of each bad stream. The whole table is read once, so that a sale whose records are all gone
-    /// is found too, and records whose sale is gone: only those of smoke tests expire. Then everything is compared with the hourly signed digests: their chain, their signatures, every
-    /// object that they name, and that nothing older than two hours is in none.
+    /// first bad record of each bad stream. Reads the whole table once, so that it also finds a sale without records and
+    /// records without a sale; only sales of smoke tests expire. Then compares everything with the hourly signed digests:
+    /// their chain, their signatures and every object that they name. Every object older than two hours must be in one.
     #[command(
         after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key is asked of the key service, which the account's owner could replace. Keep it, and the heads\nthat the ops topic is told of, somewhere else:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nA finding that was looked into can be told apart from new ones from then on, as long as nothing else happens to its\nstream. What is wrong with a digest cannot:\n  oracle audit verify --json | jq -c '.findings[]' >> known.jsonl\n  oracle audit verify --known known.jsonl\n\nExit code 0: the log is sound, but for what is known. 1: something is wrong. 2: it could not be read."
     )]
     Verify(VerifyArguments),
-    /// Sum the log up: revenue, latency, cache, mail, errors, content filter and crosscheck.
+    /// Summarise the log: revenue, latency, cache, mail, errors, content filter and crosscheck.
     ///
-    /// A sale counts once, with what was charged, on the day (UTC) of its first verdict; a refund takes back what it gave
-    /// back on its own day. A record belongs to the time of its own: a refund in November of a sale of October is in
-    /// November's report. Quantiles are within one per cent. The records are taken as they are: `verify` tells
-    /// whether they can be trusted.
+    /// A sale counts once, with the amount charged, on the day (UTC) of its first verdict; a refund is deducted on its own
+    /// day. A record counts at its own time: a refund in November of a sale of October is in November's report. Quantiles
+    /// are within one per cent. The report trusts the records; `verify` checks them.
     #[command(after_help = "Example:\n  oracle audit report --month 2026-11 --html report.html")]
     Report(ReportArguments),
-    /// The signed digests of the log: list them, or have digested what is in none.
+    /// The signed digests of the log: list them, or digest objects that no digest covers.
     #[command(subcommand, after_help = "Example:\n  oracle audit digests list")]
     Digests(DigestsCommand),
 }
 
 #[derive(Args)]
 pub(crate) struct ReportArguments {
-    /// Only what happened in this month (UTC): 2026-11.
+    /// Only records of this month (UTC): 2026-11.
     #[arg(long, value_name = "MONTH", value_parser = month, conflicts_with_all = ["since", "until"])]
     month: Option<Period>,
-    /// Only what happened since: 2026-11-20, 2026-11-20T10:00:00Z, 24h or 30d.
+    /// Only records since: 2026-11-20, 2026-11-20T10:00:00Z, 24h or 30d.
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only what happened before: 2026-11-20 is the end of the 19th.
+    /// Only records before: 2026-11-20 is the end of the 19th.
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
     /// Also write a page with charts to this file; it needs nothing else and no network.
@@ -81,11 +80,11 @@ pub(crate) struct VerifyArguments {
     pub(crate) since: Since,
     #[command(flatten)]
     trust: Trust,
-    /// A digest's number and hash as an alert named them; may be given more than once. Shows what was set back
-    /// everywhere at once.
+    /// A digest's number and hash, as an alert names them; repeatable. Finds a log, a table and digests that were all set
+    /// back to an earlier state.
     #[arg(long = "head", value_name = "NUMBER:HASH")]
     heads: Vec<Announced>,
-    /// Findings that are known, one a line as --json tells them: key, damage, and the hash of all that is in the stream.
+    /// Known findings, one a line as --json prints them: key, damage, and the hash of the whole stream.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     #[command(flatten)]

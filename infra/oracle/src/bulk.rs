@@ -37,13 +37,13 @@ pub(crate) struct Selection {
     /// Every sale on the list that came there since: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d.
     #[arg(long, visible_alias = "since", value_name = "WHEN", conflicts_with = "sales")]
     failed_since: Option<String>,
-    /// Every sale on the list whose reason holds this text, whatever its case.
+    /// Every sale on the list whose reason contains this text, in upper or lower case.
     #[arg(long, value_name = "TEXT", conflicts_with = "sales")]
     reason_like: Option<String>,
     /// Say what would be done, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Wait until the pipeline is through with each sale, and say how each stands then.
+    /// Wait until the pipeline has finished each sale, then print its state.
     #[arg(long)]
     wait: bool,
 }

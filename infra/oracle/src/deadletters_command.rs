@@ -41,15 +41,15 @@ pub(crate) enum DeadLettersCommand {
     },
     /// Redrive dead-lettered mails.
     ///
-    /// Each begins again with its first attempt and keeps the draft it has: what became of that is looked up before
-    /// anything is sent, so nobody gets a mail twice. Repeating the command is safe.
+    /// Each begins again with its first attempt and keeps its draft. The mailbox is asked about the draft before anything
+    /// is sent, so nobody gets a mail twice. Repeating the command is safe.
     #[command(
         after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was none, or not all of them were put back."
     )]
     Redrive(RedriveArguments),
-    /// Say whether a mail of which nobody knew has gone, after a look into the mailbox.
+    /// Record whether a mail with an unknown outcome was sent, after checking the mailbox.
     ///
-    /// One that has not gone is sent again, as a new draft; one that has is off the list.
+    /// A mail that was not sent is sent again, as a new draft; one that was sent leaves the list.
     #[command(
         after_help = "Examples:\n  oracle deadletters settle cs_live_abc123 --sent --by dana --reason 'the customer has answered it'\n  oracle deadletters settle cs_live_abc123 --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n\nExit code 1: the sale has no such mail, or its money went back."
     )]
@@ -58,10 +58,10 @@ pub(crate) enum DeadLettersCommand {
 
 #[derive(Args)]
 pub(crate) struct SettleArguments {
-    /// The mail has gone.
+    /// The mail was sent.
     #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
     sent: bool,
-    /// The mail has not gone: send it again.
+    /// The mail was not sent: send it again.
     #[arg(long)]
     not_sent: bool,
     #[command(flatten)]

@@ -30,18 +30,17 @@ pub(crate) enum DigestsCommand {
     /// List the signed digests: number, time, how many objects, and whether the signature fits.
     #[command(after_help = "Example:\n  oracle audit digests list --last 24\n\nExit code 1: a signature does not fit.")]
     List(ListArguments),
-    /// Have digested what is in the log and in no digest.
+    /// Digest the objects that no digest covers.
     ///
-    /// For a log that is older than its digests, and for messages of the log's bucket that were lost. Verify first:
-    /// what is digested is from then on what the log is held to. Streams in which something else is wrong are left out
-    /// and named. The digest itself records what it took in.
+    /// For a log that is older than its digests, and for lost messages of the log's bucket. Verify first: later
+    /// verifications compare the log with these digests. Leaves out streams with other damage, and names them.
     #[command(after_help = "Example:\n  oracle audit digests catch-up --yes\n\nThe next hourly run takes it in.")]
     CatchUp(CatchUpArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct ListArguments {
-    /// Only so many, the last ones.
+    /// The most digests to list, from the last one.
     #[arg(long, value_name = "COUNT")]
     last: Option<u64>,
     #[command(flatten)]
@@ -54,7 +53,7 @@ pub(crate) struct ListArguments {
 pub(crate) struct CatchUpArguments {
     #[command(flatten)]
     trust: Trust,
-    /// Do not ask before anything is announced.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

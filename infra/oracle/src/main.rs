@@ -131,18 +131,18 @@ enum Command {
     Anvil(anvil_command::AnvilCommand),
     /// List everything that waits for a human, most urgent first.
     ///
-    /// Held, unusable and failed sales, dead letters, mails that may have gone, refunds that are not confirmed, inquiries,
-    /// and what machines ought to have finished by now. An exclamation mark stands where the due time is past.
+    /// Held, unusable and failed sales, dead letters, mails with an unknown outcome, unconfirmed refunds, inquiries, and
+    /// automatic work that is late. An exclamation mark marks what is past its due time.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
     List(list_command::ListArguments),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
     #[command(
-        after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: something is wrong, or what should be known is not."
+        after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
     )]
     Status(status_command::StatusArguments),
     /// Find a customer's sales by address, card, amount or day: asks Stripe, and keeps nothing.
     ///
-    /// Says of each what became of it, and its reference, which every other command takes.
+    /// Prints the state of each and its reference, which every other command accepts.
     #[command(
         after_help = "Examples:\n  oracle find --email buyer@example.com\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such paid session."
     )]
@@ -161,13 +161,13 @@ enum Command {
     /// Dead-lettered mails: list, show, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
-    /// Queues and what they gave up: list, show, remove, redrive.
+    /// Queues and their dead letters: list, show, remove, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle queues list")]
     Queues(queues_command::QueuesCommand),
     /// What the content filter holds: list, show, approve, replace, refund.
     #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
     Quarantine(quarantine_command::QuarantineCommand),
-    /// Delivered verdicts that the block list of today holds back: list, show, dismiss, replace.
+    /// Delivered verdicts that today's block list would hold: list, show, dismiss, replace.
     #[command(subcommand, after_help = "Example:\n  oracle findings list")]
     Findings(findings_command::FindingsCommand),
     /// Mails that were delivered: send-again.
@@ -176,10 +176,10 @@ enum Command {
     /// Sales whose money needs a decision: list, issue.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
-    /// What customers have written back to a sale's mails: list, show, settle.
+    /// Customers' replies to the mails of a sale: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle replies list")]
     Replies(replies_command::RepliesCommand),
-    /// What people have written that answers no mail of ours: list, show, settle.
+    /// Messages that answer no mail of ours: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
     Inquiries(inquiries_command::InquiriesCommand),
     /// Purchases in USDC that wait for a human: list, settle.
@@ -216,18 +216,18 @@ enum Command {
     Secrets(secrets_command::SecretsCommand),
     /// Order the verdicts of failed or unusable sales again.
     ///
-    /// The standard pipeline makes it, checks and gates included. An unusable sale needs the customer's tier and
-    /// question; a failed one is tried again with what Stripe has unless both are given. With filters instead of sales:
-    /// all that failed since then, or for that reason.
+    /// The pipeline makes each, with all checks and gates. An unusable sale needs the customer's tier and question; a failed
+    /// one uses those that Stripe has, unless both are given. With filters instead of sales: all that failed since then, or
+    /// for that reason.
     #[command(
         after_help = "Examples:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n  oracle reattempt --failed-since 2h --reason-like 503 --dry-run\n  oracle reattempt --failed-since 2h --by dana --reason 'the model is back' --wait\n\nExit code 1: refused."
     )]
     Reattempt(reattempt_command::ReattemptArguments),
-    /// Erase what is kept of a sale, because its customer asks for it.
+    /// Erase a sale's data at its customer's request.
     ///
     /// Ends whatever is pending and removes verdict, archived verdict, submission, held payloads, dead letters, and the
     /// mailbox's drafts, sent mails and replies. The page answers 410 from then on. The audit log stays: it holds digests
-    /// and no text. Stripe keeps what it has: see to that there.
+    /// and no text. Stripe's own data stays: erase it there.
     #[command(
         after_help = "Example:\n  oracle erase cs_live_abc123 --dry-run\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20'\n\nExit code 1: refused, or there is no such sale."
     )]
@@ -257,7 +257,7 @@ struct LinesArguments {
 
 #[derive(Subcommand)]
 enum FilterCommand {
-    /// Show what is seen in a text, view by view, and why it passes or not.
+    /// Show what the filter finds in each view of a text, and why it passes or not.
     ///
     /// Takes the text as an argument or, without one, from standard input.
     #[command(after_help = "Example:\n  oracle filter explain 'The options are manifold, says N&#79;US.'")]

@@ -44,24 +44,24 @@ const PATIENCE: u32 = 60;
 pub(crate) enum QueuesCommand {
     /// List every queue: how many messages wait, are being worked on and are dead letters, and since when.
     ///
-    /// Figures are SQS's own, which are about right. The age of what waits is known where CloudWatch can be asked;
-    /// that of dead letters is the time since the oldest of up to ten was sent.
+    /// The numbers are SQS's approximations. CloudWatch gives the age of the waiting messages; that of dead letters is the
+    /// time since the oldest of up to ten was sent.
     #[command(after_help = "Example:\n  oracle queues list --json | jq '.[] | select(.dead_letters > 0)'")]
     List {
         #[command(flatten)]
         target: Target,
     },
-    /// Show the messages that a queue gave up, and what is wrong with those that nobody can read.
+    /// Show a queue's dead letters, and why an unreadable one cannot be parsed.
     #[command(after_help = "Example:\n  oracle queues show orders\n\nExit code 1: there is none.")]
     Show(ShowArguments),
-    /// Throw a message away that a queue gave up and that nobody can do anything with. On record first.
+    /// Delete a dead letter that cannot be handled. The decision is recorded first.
     ///
-    /// What it asked for is not done then. A message that can be read is better put back: `oracle queues redrive`.
+    /// What it asked for is then not done. Put a readable message back instead: `oracle queues redrive`.
     #[command(
         after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
     )]
     Remove(RemoveArguments),
-    /// Put what a queue gave up back into it. On record first.
+    /// Move a queue's dead letters back into it. The decision is recorded first.
     ///
     /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; what is new in the
     /// audit log (log-notices) may be digested twice. SQS moves the
@@ -91,7 +91,7 @@ pub(crate) struct ShowArguments {
     /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
     #[arg(value_parser = queue)]
     queue: Queue,
-    /// At most so many.
+    /// The most messages to show.
     #[arg(long, value_name = "COUNT", default_value = "50")]
     most: usize,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(crate) struct RemoveArguments {
     /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
     #[arg(value_parser = queue)]
     queue: Queue,
-    /// The message's id, as `oracle queues show` tells it.
+    /// The message's id, as `oracle queues show` prints it.
     id: String,
     #[command(flatten)]
     signature: Signature,

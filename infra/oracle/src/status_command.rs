@@ -269,7 +269,7 @@ fn alarms(found: Option<Alarms>) -> Check {
         // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
         // alarm.
         (_, [], missing) if missing == count => {
-            check(State::Unmeasured, "none has been evaluated: nobody is told of anything by them here".to_owned())
+            check(State::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
         }
         (_, [], missing) => {
             check(State::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
