@@ -1,7 +1,7 @@
 //! Hashes that replace values which must not be in the log.
 
 use domain::{EmailAddress, Query, Secret, Verdict};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use super::{
     median, report,
 };
 use crate::{error::Error, functions::build_release, local_dir::repository, runtime_api};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use std::{

@@ -2,7 +2,7 @@
 //! another spelling of the same address gives no further free exchanges.
 
 use crate::{EmailAddress, Secret, audit_trail::StateId};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 

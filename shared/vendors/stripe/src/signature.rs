@@ -1,7 +1,7 @@
 //! The `Stripe-Signature` header of a webhook (Product Tiers, invariant 2; FM-2).
 
 use domain::{Secret, Timestamp};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// The largest difference between the signature's time and ours, in seconds, in either direction. Stripe's own
