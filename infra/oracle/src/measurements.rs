@@ -3,7 +3,7 @@
 use aws_sdk_cloudwatch::{
     Client,
     primitives::DateTime,
-    types::{Datapoint, Dimension, StateValue, Statistic},
+    types::{Datapoint, Dimension, MetricAlarm, StateValue, Statistic},
 };
 use domain::Timestamp;
 use std::time::Duration;
@@ -37,8 +37,24 @@ pub(crate) struct Alarms {
     pub(crate) count: usize,
     /// The descriptions of the alarms in the state ALARM.
     pub(crate) alarming: Vec<String>,
-    /// The descriptions of the alarms in the state INSUFFICIENT_DATA.
+    /// The descriptions of the alarms in the state INSUFFICIENT_DATA, but for [`Self::silent`].
     pub(crate) unevaluated: Vec<String>,
+    /// The number of alarms in that state that ignore missing data: their figures are reported only while something is
+    /// wrong, so a healthy stack may never have any.
+    pub(crate) silent: usize,
+}
+
+impl Alarms {
+    fn add(&mut self, alarm: MetricAlarm) {
+        self.count += 1;
+        let description = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
+        match alarm.state_value {
+            Some(StateValue::Alarm) => self.alarming.push(description),
+            Some(StateValue::Ok) => {}
+            _ if alarm.treat_missing_data.as_deref() == Some("ignore") => self.silent += 1,
+            _ => self.unevaluated.push(description),
+        }
+    }
 }
 
 impl Measurements {
@@ -73,15 +89,9 @@ impl Measurements {
         let mut pages = self.0.describe_alarms().alarm_name_prefix(format!("{stack}-")).into_paginator().send();
         while let Some(page) = pages.next().await {
             let alarms = page.ok()?.metric_alarms.unwrap_or_default().into_iter();
-            for alarm in alarms.filter(|alarm| aws::is_alarm_of(stack, alarm.alarm_name().unwrap_or_default())) {
-                found.count += 1;
-                let description = alarm.alarm_description.or(alarm.alarm_name).unwrap_or_default();
-                match alarm.state_value {
-                    Some(StateValue::Alarm) => found.alarming.push(description),
-                    Some(StateValue::Ok) => {}
-                    _ => found.unevaluated.push(description),
-                }
-            }
+            alarms
+                .filter(|alarm| aws::is_alarm_of(stack, alarm.alarm_name().unwrap_or_default()))
+                .for_each(|alarm| found.add(alarm));
         }
         Some(found)
     }
@@ -112,4 +122,23 @@ fn at(point: &Datapoint) -> Option<i64> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, and is never negative.
 fn whole(figure: f64) -> u64 {
     figure as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_without_data_is_silent_where_it_ignores_missing_data() {
+        let alarm = |name: &str, state: StateValue, missing: &str| {
+            MetricAlarm::builder().alarm_name(name).state_value(state).treat_missing_data(missing).build()
+        };
+        let mut found = Alarms::default();
+        found.add(alarm("quiet", StateValue::Ok, "notBreaching"));
+        found.add(alarm("new", StateValue::InsufficientData, "notBreaching"));
+        found.add(alarm("breaker that never opened", StateValue::InsufficientData, "ignore"));
+        found.add(alarm("breaker that is open", StateValue::Alarm, "ignore"));
+        let (alarming, unevaluated) = (vec!["breaker that is open".to_owned()], vec!["new".to_owned()]);
+        assert_eq!(found, Alarms { count: 4, alarming, unevaluated, silent: 1 });
+    }
 }

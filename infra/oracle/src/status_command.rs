@@ -260,17 +260,17 @@ fn log(Remembered { head, recheck }: &Remembered) -> Check {
 
 fn alarms(found: Option<Alarms>) -> Check {
     let check = |state, detail: String| Check::new("alarms", state, detail);
-    let Some(Alarms { count, alarming, unevaluated }) = found else {
+    let Some(Alarms { count, alarming, unevaluated, silent }) = found else {
         return check(State::Unknown, "CloudWatch could not be asked".to_owned());
     };
     match (count, alarming.as_slice(), unevaluated.len()) {
         (0, ..) => check(State::Unknown, "CloudWatch knows none of this stack".to_owned()),
-        (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
         // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
         // alarm.
-        (_, [], missing) if missing == count => {
+        (_, [], missing) if missing + silent == count => {
             check(State::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
         }
+        (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
         (_, [], missing) => {
             check(State::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
         }
@@ -359,11 +359,16 @@ mod tests {
         assert_eq!(breaker("m", &Breaker::default()).state, State::Ok);
         let seen = |count, alarming: usize, unevaluated: usize| {
             let names = |count| vec!["verdict failed".to_owned(); count];
-            alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated) })).state
+            alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated), silent: 0 })).state
         };
         assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (State::Wrong, State::Wrong, State::Ok));
         assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (State::Unknown, State::Unmeasured));
         assert_eq!((alarms(None).state, seen(0, 0, 0)), (State::Unknown, State::Unknown));
+        let silent = |unevaluated| {
+            let unevaluated = vec!["verdict failed".to_owned(); unevaluated];
+            alarms(Some(Alarms { count: 50, unevaluated, silent: 4, ..Alarms::default() })).state
+        };
+        assert_eq!((silent(0), silent(1), silent(46)), (State::Ok, State::Unknown, State::Unmeasured));
         let longest = Duration::from_secs(900);
         let ran =
             |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
@@ -375,7 +380,7 @@ mod tests {
     #[test]
     fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
         let checks = vec![
-            alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], unevaluated: vec![] })),
+            alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], ..Alarms::default() })),
             Check::new("dead letters", State::Ok, "none"),
         ];
         let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: State::Wrong, checks };
