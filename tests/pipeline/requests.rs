@@ -35,6 +35,16 @@ fn breakdown() -> String {
         .to_string()
 }
 
+/// The memory of a function in gigabytes, as template.yaml has it.
+fn memory(function: &str) -> f64 {
+    let template = include_str!("../../template.yaml");
+    let name = format!("FunctionName: !Sub ${{AWS::StackName}}-{function}\n");
+    let (_, properties) = template.split_once(&name).expect("the template has the function");
+    let (_, size) = properties.split_once("MemorySize: ").expect("the function has a memory size");
+    let megabytes: f64 = size.lines().next().and_then(|size| size.parse().ok()).expect("a number of megabytes");
+    megabytes / 1024.0
+}
+
 fn main() {
     let mut sim = Simulator::new("full");
     sim.model_says(&breakdown());
@@ -76,8 +86,9 @@ fn main() {
         requests += count * price(kind);
         println!("{}", json!({ "name": format!("requests.{kind}"), "value": count, "unit": "per Full Breakdown" }));
     }
-    // The verdict function waits for the model at 512 MB; the others take some 50 ms each at 256 MB (template.yaml).
-    let compute = (12.0 * 0.5 + 0.05 * (http + messages) * 0.25) * price("lambda_gb_second");
+    // The verdict function waits for the model; the others take some 50 ms each, at the memory of most of them.
+    let (verdicts, others) = (memory("verdict"), memory("result"));
+    let compute = (12.0 * verdicts + 0.05 * (http + messages) * others) * price("lambda_gb_second");
     let per_thousand = |dollars: f64| (dollars * 1000.0 * 10_000.0).round() / 10_000.0;
     println!(
         "{}",
@@ -85,7 +96,7 @@ fn main() {
     );
     println!(
         "{}",
-        json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": "12 s of model time at 512 MB" })
+        json!({ "name": "cost.compute", "value": per_thousand(compute), "unit": "USD per 1000 verdicts", "assumes": format!("12 s of model time at {} MB", verdicts * 1024.0) })
     );
     let sale = month::Sale {
         requests,
@@ -96,6 +107,7 @@ fn main() {
         stripe_calls: 1.0 + calls("payments.session"),
         s3_puts: counted["s3_put"],
         waf_requests: http,
+        open_work_writes: calls("store.save"),
     };
     for sales in [1_000.0, 100_000.0, 10_000_000.0] {
         for line in month::priced(&prices, &sale, sales) {

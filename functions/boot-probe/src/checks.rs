@@ -123,7 +123,7 @@ mod tests {
     fn what_the_doctor_finds_is_told_with_its_remedy_and_what_he_could_not_see_is_not() {
         let mut checks = Checks::default();
         let mut found = doctor::account::topic("ops topic", 0, 0);
-        found.extend(doctor::account::concurrency(1, 1));
+        found.extend(doctor::account::concurrency(1, 1, 2));
         found.push(Finding::unknown("Gemini models", &std::io::Error::other("down"), "wait"));
         checks.take(found);
         assert_eq!(checks.0.keys().copied().collect::<Vec<_>>(), ["Lambda concurrency", "ops topic"]);

@@ -66,9 +66,10 @@ async fn of_account(deployed: &Deployed) -> Vec<Finding> {
             }
         });
     }
-    let orders = deployed.output("OrdersConcurrency").and_then(|orders| orders.parse().ok()).unwrap_or_default();
+    let concurrency = |name| deployed.output(name).and_then(|number| number.parse().ok()).unwrap_or_default();
+    let (orders, mails) = (concurrency("OrdersConcurrency"), concurrency("MailConcurrency"));
     findings.extend(match calls.concurrency_limit().await {
-        Ok(limit) => account::concurrency(limit, orders),
+        Ok(limit) => account::concurrency(limit, orders, mails),
         Err(error) => unknown("Lambda concurrency", error, "see that your own role has lambda:GetAccountSettings"),
     });
     findings

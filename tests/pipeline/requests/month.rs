@@ -31,6 +31,8 @@ pub(crate) struct Sale {
     pub(crate) stripe_calls: f64,
     pub(crate) s3_puts: f64,
     pub(crate) waf_requests: f64,
+    /// Writes of the sale's row while it is open work.
+    pub(crate) open_work_writes: f64,
 }
 
 /// The metrics that the stack's alarms read: CloudWatch charges for each, so that an alarm on a sum of three costs three.
@@ -53,6 +55,8 @@ pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
     let usd = |name| prices.usd(name);
     let gigabytes = |bytes: f64| bytes * sales / GIGABYTE;
     let requests = sale.requests * sales + sale.waf_requests * sales * usd("waf_request");
+    let is_too_many = |quota: &Quota| quota.of == "mails" && share(quota, sale, sales) > 1.0;
+    let mails = if prices.quota.iter().any(is_too_many) { sales * usd("ses_mail") } else { 0.0 };
     let compute = sale.compute * sales;
     let logs = gigabytes(LOG_BYTES) * usd("log_gb");
     let fixed = alarm_metrics() * usd("alarm_metric_month")
@@ -63,11 +67,11 @@ pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
         + usd("firewall_month");
     let stored = gigabytes(sale.audit_bytes + sale.archive_bytes) * usd("s3_gb_month")
         + gigabytes(sale.row_bytes) * usd("dynamodb_gb_month");
-    let total = |months: f64| cents(requests + compute + logs + fixed + stored * months);
+    let total = |months: f64| cents(requests + compute + mails + logs + fixed + stored * months);
     let name = |what: &str| format!("month.{sales}.{what}");
     let mut lines = vec![json!({
         "name": name("cost"), "value": total(1.0), "unit": "USD a month", "after_seven_years": total(KEPT_MONTHS),
-        "requests": cents(requests), "compute": cents(compute), "logs": cents(logs), "fixed": cents(fixed),
+        "requests": cents(requests), "compute": cents(compute), "mails": cents(mails), "logs": cents(logs), "fixed": cents(fixed),
         "storage_first_month": cents(stored), "storage_after_seven_years": cents(stored * KEPT_MONTHS),
         "prices_as_of": prices.as_of,
     })];
@@ -90,6 +94,7 @@ fn share(quota: &Quota, sale: &Sale, sales: f64) -> f64 {
         "generating" => GENERATING_SECONDS,
         "executing" => GENERATING_SECONDS + OTHER_SECONDS,
         "s3_puts" | "records" => sale.s3_puts,
+        "open_work_writes" => sale.open_work_writes,
         other => panic!("prices.toml: nothing is known of {other}"),
     };
     rate * each / quota.per_second

@@ -2,8 +2,11 @@
 
 use crate::Finding;
 
-/// The consumers of the queues other than orders: each works on two messages at the same time.
-const OTHER_CONSUMERS: u64 = 4 * 2;
+/// The consumers of notices and payments: each works on two messages at the same time.
+const OTHER_CONSUMERS: u64 = 2 * 2;
+
+/// The consumers of mails: first attempts and retries, each with `MailConcurrency`.
+const MAIL_CONSUMERS: u64 = 2;
 
 /// The concurrency for the API's functions and the schedules, in addition to the queues' consumers.
 const FOR_THE_SITE: u64 = 10;
@@ -48,10 +51,11 @@ pub fn logs(kept: &[(String, Option<i64>)]) -> Vec<Finding> {
     )]
 }
 
-/// Checks that the account allows as many concurrent functions as the stack needs.
+/// Checks that the account allows as many concurrent functions as the stack needs. `orders` and `mails` are the messages
+/// that one consumer works on at the same time (`OrdersConcurrency`, `MailConcurrency`).
 #[must_use]
-pub fn concurrency(limit: u64, orders: u64) -> Vec<Finding> {
-    let wanted = orders + OTHER_CONSUMERS + FOR_THE_SITE;
+pub fn concurrency(limit: u64, orders: u64, mails: u64) -> Vec<Finding> {
+    let wanted = orders + MAIL_CONSUMERS * mails + OTHER_CONSUMERS + FOR_THE_SITE;
     if limit >= wanted {
         return Vec::new();
     }
@@ -136,9 +140,10 @@ mod tests {
 
     #[test]
     fn a_quota_that_the_queues_use_up_is_found() {
-        assert_eq!(concurrency(1000, 20), []);
-        assert_eq!(concurrency(38, 20), []);
-        assert!(problem(&concurrency(37, 20)).contains("may want 38"));
-        assert!(problem(&concurrency(10, 2)).contains("10 functions"));
+        assert_eq!(concurrency(1000, 20, 2), []);
+        assert_eq!(concurrency(38, 20, 2), []);
+        assert!(problem(&concurrency(37, 20, 2)).contains("may want 38"));
+        assert!(problem(&concurrency(53, 20, 10)).contains("may want 54"));
+        assert!(problem(&concurrency(10, 2, 2)).contains("10 functions"));
     }
 }
