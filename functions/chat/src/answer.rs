@@ -3,6 +3,7 @@
 
 use crate::{
     Ports, Settings,
+    checks::grammar,
     live::{Live, Writing},
 };
 use authority::Evaluation;
@@ -127,21 +128,8 @@ async fn attempt_at(
     let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut writing).await?;
     fact["model_version"] = reply.model_version.into();
     let text = chat_reply(&reply.text, message.as_str())?;
-    grammar(&text, evaluation)?;
+    grammar(&text, evaluation).map_err(Unusable::Grammar)?;
     let gate = gates::run(Gate::BeforeDelivery, [text.as_str()]);
     fact["filter"] = json!({ "outcome": gate.outcome().as_str(), "terms": gate.term_count() });
     gate.delivered().and_then(|texts| texts.into_iter().next()).ok_or(Unusable::Held)
-}
-
-/// The authority gate's check of a text with its notice.
-fn grammar(text: &str, evaluation: &Evaluation) -> Result<(), Unusable> {
-    let spoken = [Some(text), evaluation.notice()].into_iter().flatten().collect::<Vec<_>>().join("\n");
-    evaluation.check_reply(&spoken).map_err(|problem| Unusable::Grammar(problem.to_string()))
-}
-
-/// The beginning of a reply as customers may read it; `None` if they may not. It passes the same checks as a whole
-/// reply: in a governed domain, nothing is readable before the text or its notice has the domain's required phrase.
-pub(crate) fn readable(beginning: &str, evaluation: &Evaluation) -> Option<String> {
-    grammar(beginning, evaluation).ok()?;
-    gates::run(Gate::BeforeDelivery, [beginning]).delivered()?.into_iter().next()
 }

@@ -1,6 +1,6 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
-use crate::{NotDone, Ports, handle, limits, recollection, reply};
+use crate::{NotDone, Ports, limits, ports, recollection, reply};
 use bridge::{AcceptError, Asked, BridgeError, Held, PostError};
 use domain::{
     EmailAddress, Timestamp,
@@ -78,7 +78,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
     if !limits::acceptance(ports, who).await? {
         return Ok(reply::too_many(Duration::from_secs(3600)));
     }
-    let key = handle::key(ports).await?;
+    let key = ports::key(ports).await?;
     let now = ports.journal.clock.now();
     Ok(match bridge::accept(desk(ports), &key, who, &asked).await {
         Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),

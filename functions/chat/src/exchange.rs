@@ -3,8 +3,9 @@
 use crate::{
     NotDone, Ports, Settings,
     answer::{self, Context},
-    bridge, handle, limits,
+    bridge, limits,
     live::{self, Live},
+    ports,
     recollection::{self, Opened, Turn},
     reply, subscription,
 };
@@ -87,7 +88,7 @@ pub(crate) async fn ask(
         return Ok(Reply::json(422, &json!(refusal)));
     }
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
-    let key = handle::key(ports).await?;
+    let key = ports::key(ports).await?;
     let ask = Ask {
         id: asked.id.clone(),
         fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),

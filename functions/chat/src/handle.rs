@@ -1,15 +1,7 @@
 //! Routes each request to its call.
 
-use crate::{Settings, bridge, exchange, recollection, reply, sign_in, subscription};
-use audit::{BridgeJournal, ChatJournal, CommitError};
-use domain::{
-    StepError,
-    chat::{InvalidSubscriberKey, SubscriberId, SubscriberKey},
-    ports::{
-        Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, ReplyBeginnings, SecretSource,
-        SignIns, StorageError, SubjectKeys, Subscribers, SubscriptionDesk,
-    },
-};
+use crate::{NotDone, Ports, Settings, bridge, exchange, recollection, reply, sign_in, subscription};
+use domain::chat::SubscriberId;
 use runtime::{
     http::{Reply, Request},
     telemetry,
@@ -17,67 +9,6 @@ use runtime::{
 
 /// The largest accepted body in bytes. A message of 4,000 characters fits, even with every character escaped.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-
-/// The ports of the function.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: ChatJournal<'a>,
-    pub bridges: BridgeJournal<'a>,
-    pub sign_ins: &'a dyn SignIns,
-    pub access: &'a dyn ChatAccess,
-    pub subscribers: &'a dyn Subscribers,
-    pub desk: &'a dyn SubscriptionDesk,
-    pub mailbox: &'a dyn Mailbox,
-    pub logs: &'a dyn MemoryLogs,
-    pub keys: &'a dyn SubjectKeys,
-    /// The key of subscribers' ids.
-    pub secret: &'a dyn SecretSource,
-    pub model: &'a dyn Model,
-    pub beginnings: &'a dyn ReplyBeginnings,
-    pub breakers: &'a dyn Breakers,
-    pub randomness: &'a dyn Randomness,
-    pub pause: &'a dyn Pause,
-    pub meter: &'a dyn Meter,
-}
-
-/// The reason why a call failed. It may have had an effect; the client may repeat it safely.
-#[derive(Debug, thiserror::Error)]
-pub enum NotDone {
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The account could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The memory could not be read or written.
-    #[error("the memory could not be used")]
-    Memory(#[from] memory::store::StoreError),
-    /// The Bridge could not be read or changed.
-    #[error(transparent)]
-    Bridge(#[from] ::bridge::BridgeError),
-    /// The working set could not be built.
-    #[error("no working set could be built")]
-    WorkingSet(#[from] memory::working_set::BuildError),
-    /// A stored part of the memory does not parse.
-    #[error("a stored part of the memory does not parse: {0}")]
-    Form(&'static str),
-    /// The memory was erased while it was read.
-    #[error("the memory was erased meanwhile")]
-    Erased,
-    /// An erasure that was interrupted could not be finished.
-    #[error(transparent)]
-    NotErased(#[from] forgetting::NotErased),
-    /// The payment provider or a store did not answer; nothing is charged.
-    #[error(transparent)]
-    Step(#[from] StepError),
-    /// The stored key of subscribers' ids is unusable.
-    #[error(transparent)]
-    Key(#[from] InvalidSubscriberKey),
-    /// The operating system supplied no random bytes.
-    #[error("the operating system supplied no random bytes")]
-    NoSecrets,
-}
 
 /// Handles one request.
 pub async fn handle(ports: Ports<'_>, settings: &Settings, request: Request) -> Reply {
@@ -140,9 +71,4 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
     Ok(reply::me(access, account.value.free_left()))
-}
-
-/// The key of subscribers' ids.
-pub(crate) async fn key(ports: Ports<'_>) -> Result<SubscriberKey, NotDone> {
-    Ok(SubscriberKey::parse(&ports.secret.document().await?)?)
 }

@@ -7,15 +7,20 @@
 
 mod answer;
 mod bridge;
+mod checks;
 mod exchange;
 mod handle;
 mod limits;
 mod live;
+mod not_done;
+mod ports;
 mod recollection;
 mod reply;
 mod settings;
 mod sign_in;
 mod subscription;
 
-pub use handle::{NotDone, Ports, handle};
+pub use handle::handle;
+pub use not_done::NotDone;
+pub use ports::Ports;
 pub use settings::Settings;

@@ -4,7 +4,7 @@
 //! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
 //! to store it does not fail the exchange, and only the exchange's own reply is final.
 
-use crate::{NotDone, Ports, answer, recollection};
+use crate::{NotDone, Ports, checks, recollection};
 use async_trait::async_trait;
 use authority::Evaluation;
 use aws::SubjectSeal;
@@ -144,7 +144,7 @@ impl Listener for Writing<'_> {
         let begun = beginning(raw, self.message.as_str());
         let (text, is_complete) = begun.map_or_else(Default::default, |begun| (begun.text, begun.is_complete));
         if text != self.checked {
-            self.readable = answer::readable(&text, self.evaluation).unwrap_or_default();
+            self.readable = checks::readable(&text, self.evaluation).unwrap_or_default();
             self.checked = text;
         }
         self.live.publish(self.voice, self.readable.clone(), is_complete).await;

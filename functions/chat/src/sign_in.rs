@@ -1,6 +1,6 @@
 //! Signing in by a mailed link, and sessions. Secrets are stored as digests.
 
-use crate::{NotDone, Ports, Settings, handle, limits, reply};
+use crate::{NotDone, Ports, Settings, limits, ports, reply};
 use audit::digest::sha256;
 use domain::{
     EmailAddress, Secret, SessionId,
@@ -79,7 +79,7 @@ async fn mail(
     browser: &Secret,
     network: Option<&str>,
 ) -> Result<(), NotMailed> {
-    let key = handle::key(ports).await?;
+    let key = ports::key(ports).await?;
     let subscriber = SubscriberId::of(&key, &to);
     if !limits::link(ports, settings, &key, &subscriber, network).await? {
         tracing::warn!(subscriber = subscriber.prefix(), "too many links were asked for: none is mailed");

@@ -1,6 +1,9 @@
-//! One scheduled run: calls [`watch::run`] with the audit keys, and records the metric that its alarm watches.
+//! One scheduled run: calls [`run::run`] with the audit keys, and records the metric that its alarm watches.
 
-use crate::watch::{self, Report, Settings};
+use crate::{
+    run,
+    watch::{self, Report, Settings},
+};
 use audit::{AuditKeys, FunctionJournal};
 use domain::{
     EmailAddress, Metric,
@@ -85,5 +88,5 @@ async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<
         audit_keys: &audit_keys,
     };
     // Boxed: the compiler cannot lay out futures that are nested this deep.
-    Ok(Box::pin(watch::run(ports, settings, request_id)).await?)
+    Ok(Box::pin(run::run(ports, settings, request_id)).await?)
 }

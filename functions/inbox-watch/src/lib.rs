@@ -12,6 +12,7 @@ mod followup;
 mod handle;
 mod link;
 mod memory;
+mod run;
 mod trouble;
 mod watch;
 

@@ -2,7 +2,7 @@
 //! mail about a Bridge is posted in its thread.
 
 use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
-use audit::{Change, Context, FunctionJournal, Journal, Noted, sale_events::message_digest};
+use audit::{Change, Context, FunctionJournal, Noted, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
@@ -99,12 +99,6 @@ impl Watch<'_> {
         };
         journal.commit(notebook, note).await?.settle().await;
         Ok(())
-    }
-
-    /// The journal of sales.
-    pub(crate) const fn sales(&self) -> Journal<'_> {
-        let FunctionJournal { log, alerts, clock, .. } = self.ports.journal;
-        Journal { store: self.ports.store, log, alerts, clock }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::{
     answer,
     error::WatchError,
     memory::{COOLDOWN, MOST_FAILURES, Memory},
-    watch::{FUNCTION, Ports, Report, Settings, run as watch},
+    run::run as watch,
+    watch::{FUNCTION, Ports, Report, Settings},
 };
 use async_trait::async_trait;
 use audit::{AuditKeys, BridgeJournal, FunctionJournal};

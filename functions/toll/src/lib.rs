@@ -12,11 +12,14 @@ mod mcp;
 mod means;
 mod named;
 mod narrative;
+mod ports;
 mod rejected;
 mod reply;
+mod request;
 mod sell;
 mod settings;
 
-pub use handle::{Corpus, Ports, handle};
+pub use handle::handle;
+pub use ports::{Corpus, Ports};
 pub use reply::closed;
 pub use settings::{Settings, Terms};

@@ -1,7 +1,7 @@
 //! The Model Context Protocol over HTTP (streamable HTTP, one JSON reply per request) offers the same sales as one
 //! tool. The protocol's sessions and streams are not supported: they need a server that keeps state between requests.
 
-use crate::{Ports, Settings, handle};
+use crate::{Ports, Settings, request};
 use chain::wire::{self, PAYMENT_REQUIRED, PAYMENT_RESPONSE, X_PAYMENT_RESPONSE};
 use domain::toll::Offer;
 use runtime::http::{Reply, Request};
@@ -158,7 +158,7 @@ async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>
             request.with_header("payment-signature", &payment)
         }
     };
-    Ok(result(&handle::sell(ports, settings, request).await))
+    Ok(result(&request::sell(ports, settings, request).await))
 }
 
 /// Translates an HTTP reply into the tool's result.

@@ -7,6 +7,7 @@ use chain::{
 };
 use domain::{
     SessionId, Timestamp,
+    ports::StorageError,
     toll::{InvalidPurchase, Offer, Paid, PaymentIdentifier, SignedPayment, purchase_id},
 };
 use runtime::http::Request;
@@ -75,6 +76,11 @@ impl Means {
             Self::Transfer(transaction) => Checked::Transfer(transaction),
         })
     }
+}
+
+/// The error for a digest that is not the id of a purchase, which no digest causes.
+pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
+    StorageError { operation: "purchase id", source: Box::new(error) }
 }
 
 impl Checked {

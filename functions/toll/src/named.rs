@@ -1,7 +1,7 @@
 //! Finds purchases by their payers' names for them (x402's extension `payment-identifier`). An agent that lost its
 //! reply and its payment asks again under the same name and is not charged twice.
 
-use crate::{means::Checked, sell::unnamed};
+use crate::means::{Checked, unnamed};
 use chain::payment::{MARGIN, Price};
 use domain::{
     SessionId, Timestamp,

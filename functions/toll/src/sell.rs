@@ -2,7 +2,7 @@
 
 use crate::{
     Ports, Settings,
-    means::Checked,
+    means::{Checked, unnamed},
     named::{self, Called, Name},
     rejected, reply,
 };
@@ -11,8 +11,8 @@ use authority::{Evaluation, Refusal};
 use chain::payment::{PaymentError, Price};
 use domain::{
     Metric, Query, Timestamp,
-    ports::{FacilitatorError, StorageError, Transfer, Versioned, Whereabouts},
-    toll::{Claimed, InvalidPurchase, Offer, Paid, Purchase, SignedPayment, Stage},
+    ports::{FacilitatorError, Transfer, Versioned, Whereabouts},
+    toll::{Claimed, Offer, Paid, Purchase, SignedPayment, Stage},
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
@@ -27,11 +27,6 @@ pub(crate) struct Sale<'a> {
     pub(crate) evaluation: Evaluation,
     pub(crate) means: Checked,
     pub(crate) asked_at: Timestamp,
-}
-
-/// The error for a digest that is not the id of a purchase, which no digest causes.
-pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
-    StorageError { operation: "purchase id", source: Box::new(error) }
 }
 
 const OTHER_REQUEST: &str = "the payment was used for another request";

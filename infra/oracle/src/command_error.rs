@@ -5,7 +5,7 @@ use std::{error::Error, io};
 use domain::ports::StorageError;
 use operations::InvalidWords;
 
-use crate::stack::StackError;
+use crate::stack_error::StackError;
 
 /// The reason why a command failed: exit code 2, except for a refusal.
 #[derive(Debug, thiserror::Error)]

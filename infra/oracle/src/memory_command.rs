@@ -4,18 +4,18 @@
 use crate::{
     command::{CommandError, Ended},
     json_lines::LinesError,
+    memory_content::{shown, state_hash},
     memory_customer::{self, CustomerArguments, View},
     memory_erase::{self, EraseArguments},
 };
 use clap::{Args, Subcommand};
 use memory::{
-    Digest, EVENTS_SCHEMA, EventLog, Fact, Handle, Pins, export,
+    Digest, EVENTS_SCHEMA, EventLog, Handle, Pins, export,
     log::Unsealed,
-    precision,
     replay::{Replay, Wanted},
     truncate::Budget,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     fs,
     io::{BufRead, Write},
@@ -226,26 +226,6 @@ fn read_export(mut input: impl BufRead) -> Result<(EventLog, Digest), CommandErr
     Ok((log, export::hash(bytes)))
 }
 
-pub(crate) fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
-    log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
-}
-
-/// The content of a log. Shows a locked detail as its gist; the export contains the detail itself.
-pub(crate) fn shown(log: &EventLog) -> Result<Value, CommandError> {
-    let state = log.state();
-    let fact = |(id, fact): (&Digest, &Fact)| {
-        let is_unlocked = precision::is_unlocked(state, fact, state.story().scene_id.as_ref());
-        let content = &fact.content;
-        json!({"fact_id": id, "kind": content.kind, "stable_key": content.stable_key,
-            "created_event_id": fact.created_event_id, "locked": !is_unlocked,
-            "payload": is_unlocked.then_some(&content.payload), "gist": content.gist})
-    };
-    let facts: Vec<Value> = state.facts().canon().map(fact).collect();
-    Ok(json!({"campaign_id": log.campaign_id(), "events": state.events(), "state_hash": state_hash(log)?,
-        "erased": state.is_erased(), "story": state.story(), "pins": state.pins(), "facts": facts,
-        "unlocks": state.unlocks()}))
-}
-
 fn read_pins(file: &PathBuf) -> Result<Pins, CommandError> {
     let problem = |error: &dyn std::fmt::Display| CommandError::Usage(format!("--pins {}: {error}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| problem(&error))?;
@@ -261,6 +241,7 @@ mod tests {
     use super::*;
 
     use clap::Parser;
+    use serde_json::Value;
 
     #[derive(Parser)]
     struct Line {

@@ -4,7 +4,7 @@
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
-    memory_command::{shown, state_hash},
+    memory_content::{shown, state_hash},
     memory_erase::customer,
 };
 use audit::{Change, ChatJournal, ChatStatus, Record};

@@ -3,17 +3,12 @@
 
 mod description;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, TollJournal};
 use aws::{
-    Connection, DynamoMemoryLogs, DynamoSales, InvalidSetting, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog,
-    S3Corpora, S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
+    Connection, DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog, S3Corpora,
+    S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
 };
 use backend::Backend;
 use domain::{CallerIdentity, EmailAddress, ports::Notes};
@@ -23,35 +18,12 @@ use serde_json::Value;
 
 use self::description::Stack;
 use crate::{
-    account::{Account, AccountError, Wanted},
+    account::{Account, Wanted},
     caller::Caller,
     command_error::CommandError,
     log_ports::Ports,
+    stack_error::StackError,
 };
-
-/// The reason why a stack cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StackError {
-    #[error(
-        "{} cannot be read; name a deployed stack with --stack-name or a file with --stack, or start one with \
-         `cargo xtask up`", path.display()
-    )]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("{} is neither a stack.json nor the output of `aws cloudformation describe-stacks`", path.display())]
-    Form { path: PathBuf, source: serde_json::Error },
-    #[error("the stack has no output {0}")]
-    NoOutput(&'static str),
-    #[error("the stack's output GraphSender is no e-mail address")]
-    Sender,
-    #[error("the smoke test cannot be set up")]
-    Smoke(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error(transparent)]
-    Account(#[from] AccountError),
-    #[error(transparent)]
-    Setting(#[from] InvalidSetting),
-    #[error(transparent)]
-    Configuration(#[from] runtime::ConfigurationError),
-}
 
 /// The digests of a stack's log.
 pub(crate) struct DigestParts {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::stripe::refunds::STATUSES;
+use crate::stripe::refund_status::STATUSES;
 
 /// The settings of a sandbox. `Default` has the credentials that the help text names.
 // No Debug, because it contains credentials, though only a sandbox's.

@@ -12,7 +12,7 @@ use crate::config::ConfigChange;
 use crate::http::{Reply, Request};
 use crate::state::{Shared, State};
 use crate::stripe::{
-    disputes, refunds,
+    disputes, events, refunds,
     sessions::{self, PayError},
     subscriptions,
 };
@@ -260,7 +260,7 @@ pub(crate) fn complete(
     if is_lost {
         state.untold.truncate(known);
     }
-    let event = stripe::event(&mut state, "checkout.session.completed", &session);
+    let event = events::event(&mut state, "checkout.session.completed", &session);
     Ok((session, event))
 }
 
@@ -282,7 +282,7 @@ fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, Co
     } else {
         stripe::objects::of_event(kind, object)
     };
-    let mut event = stripe::event(state, kind, &whole);
+    let mut event = events::event(state, kind, &whole);
     if let Value::Object(fields) = &mut event {
         fields.extend(given);
         fields["data"]["object"] = whole;

@@ -15,17 +15,12 @@ use tokio::net::TcpListener;
 use crate::faults::{Action, Fault};
 use crate::http::{Body, Reply, Request, parse_form};
 use crate::state::{Shared, State};
-use crate::stream::{self, Sent};
+use crate::stream::{self, Cut, Sent};
 use crate::target::Target;
 use crate::{alerts, calls, chain, control, gemini, graph, login, pages, ses, stripe, webhook};
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// A connection that is closed without a reply.
-#[derive(Debug, thiserror::Error)]
-#[error("connection cut on purpose")]
-pub(crate) struct Cut;
 
 /// Serves connections for as long as the task runs.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> Infallible {

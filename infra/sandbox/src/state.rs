@@ -13,7 +13,7 @@ use crate::faults::Faults;
 use crate::gemini::catalogue::Catalogue;
 use crate::graph::store::Mailbox;
 use crate::identifiers::{Clock, Identifiers};
-use crate::stripe::{self, store::Store};
+use crate::stripe::store::Store;
 use crate::tokens::Tokens;
 
 pub(crate) struct State {
@@ -64,12 +64,6 @@ impl State {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
-    }
-
-    /// Queues an event for delivery after the current work.
-    pub(crate) fn tell(&mut self, kind: &str, object: &Value) {
-        let event = stripe::event(self, kind, object);
-        self.untold.push(event);
     }
 
     /// Clears mailboxes, sessions, faults and calls. Settings and issued tokens stay, so that running functions can

@@ -10,8 +10,12 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use crate::http::Events;
-use crate::server::Cut;
 use crate::state::Shared;
+
+/// A connection that is closed without a reply.
+#[derive(Debug, thiserror::Error)]
+#[error("connection cut on purpose")]
+pub(crate) struct Cut;
 
 /// What a stream of events waits for.
 pub(crate) struct Watch {

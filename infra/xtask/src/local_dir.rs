@@ -1,6 +1,6 @@
 //! The directory of a local stack, and its two files for other programs: stack.json and processes.json.
 
-use crate::error::Error;
+use crate::{error::Error, toll::Toll};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
@@ -42,37 +42,6 @@ pub(crate) struct StackFile {
     pub(crate) toll: Toll,
     /// Every output of the CloudFormation stack.
     pub(crate) outputs: BTreeMap<String, String>,
-}
-
-/// The toll of a local stack.
-#[derive(Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Toll {
-    /// The network (CAIP-2).
-    pub(crate) network: String,
-    /// The contract of USDC.
-    pub(crate) asset: String,
-    /// The recipient of payments.
-    pub(crate) pay_to: String,
-    /// The key of a funded wallet, which is useful only in the sandbox.
-    pub(crate) wallet_key: String,
-    /// The node.
-    pub(crate) rpc: String,
-    /// The facilitator.
-    pub(crate) facilitator: String,
-}
-
-impl Toll {
-    /// The toll with this sandbox.
-    pub(crate) fn of(sandbox: &str) -> Self {
-        Self {
-            network: "eip155:84532".to_owned(),
-            asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e".to_owned(),
-            pay_to: crate::vendors::TOLL_PAY_TO.to_owned(),
-            wallet_key: "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80".to_owned(),
-            rpc: format!("{sandbox}/rpc"),
-            facilitator: format!("{sandbox}/facilitator"),
-        }
-    }
 }
 
 impl LocalDir {

@@ -18,6 +18,7 @@ mod runtime_api;
 mod sim;
 mod spec_rules;
 mod suite;
+mod toll;
 mod up;
 mod vendors;
 

@@ -13,6 +13,7 @@ mod npm;
 mod peers;
 mod prompts;
 mod results;
+mod running;
 mod steps;
 mod vendor_types;
 
@@ -165,28 +166,4 @@ fn summarise(
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
     if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Adds up the `test result:` lines of a `cargo test` run.
-fn count(output: &str) -> Count {
-    let number = |line: &str, what: &str| {
-        line.split([';', '.']).find_map(|part| part.trim().strip_suffix(what)?.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
-    output.lines().filter(|line| line.starts_with("test result:")).fold(Count::default(), |sum, line| Count {
-        passed: sum.passed + number(line, "passed"),
-        failed: sum.failed + number(line, "failed"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_every_result_line() {
-        let output = "running 2 tests\ntest a ... ok\ntest result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s\n\n\
-                      test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\nerror: test failed";
-        assert_eq!(count(output), Count { passed: 13, failed: 2 });
-        assert_eq!(count("error: could not compile"), Count::default());
-    }
 }

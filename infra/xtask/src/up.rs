@@ -6,9 +6,10 @@ use crate::{
     front_door,
     functions::{self, Built},
     http::Caller,
-    local_dir::{LocalDir, REGION, STACK, StackFile, Toll},
+    local_dir::{LocalDir, REGION, STACK, StackFile},
     processes::{self, MARK, Recorded, Running, Supervisor, wait_until},
     python,
+    toll::Toll,
     vendors::Vendors,
 };
 use serde_json::json;

@@ -2,7 +2,11 @@
 //!
 //! A vendor whose keys are in .env is real: its base URL stays empty. The sandbox simulates all others.
 
-use crate::{error::Error, local_dir::LocalDir};
+use crate::{
+    error::Error,
+    local_dir::LocalDir,
+    toll::{TOLL_NETWORK, TOLL_PAY_TO},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
@@ -135,10 +139,6 @@ impl Vendors {
         parameters
     }
 }
-
-/// The recipient of USDC payments on a local stack, and the chain.
-pub(crate) const TOLL_PAY_TO: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
-pub(crate) const TOLL_NETWORK: &str = "base-sepolia";
 
 fn secrets(dir: &LocalDir) -> Result<Secrets, Error> {
     let stored: Option<Secrets> = dir.read("secrets.json")?;

@@ -1,18 +1,16 @@
 //! The hash chain of one stream, and the keys of its objects.
 
+pub use crate::line::VERSION;
 use crate::{
     digest::sha256,
-    record::{Line, Record},
-    stream_journal::{Place, Stream},
+    line::{Line, json},
+    record::Record,
+    stream::{Place, Stream},
 };
 use domain::{
     Measurement, Sale,
     sale::{AuditEntry, AuditHead},
 };
-use serde::Serialize;
-
-/// Version of the line format.
-pub const VERSION: u8 = 1;
 
 /// The key of record `seq` (from 1) of a stream: the day on which the stream was opened, the stream, the number.
 ///
@@ -48,11 +46,6 @@ pub(crate) fn link(
     head.count = seq;
     head.hash = sha256(line.as_bytes());
     AuditEntry { key: key(&head.opened, stream, seq), line, measurements }
-}
-
-/// A line's JSON. Every field serialises: strings, numbers and JSON values with string keys.
-pub(crate) fn json(line: &impl Serialize) -> String {
-    serde_json::to_string(line).unwrap_or_default()
 }
 
 /// Appends a record to the sale's stream. The record goes into the sale's outbox and is saved with the sale.

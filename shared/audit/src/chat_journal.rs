@@ -1,6 +1,6 @@
 //! The streams of the chat: those of accounts, subscribers and Bridges.
 
-use crate::stream_journal::{Stream, StreamJournal};
+use crate::{stream::Stream, stream_journal::StreamJournal};
 use domain::{
     chat::{Account, Bridge, Subscriber},
     ports::{Bridges, ChatAccounts, Subscribers},

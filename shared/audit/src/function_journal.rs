@@ -10,6 +10,7 @@
 use crate::{
     chain,
     journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
+    line,
 };
 use domain::{
     Alert, CachedVerdict, Timestamp,
@@ -198,12 +199,12 @@ impl<'a> FunctionJournal<'a> {
         }
         let timestamp = now.to_iso();
         let entry = chain::link(head, &stream, Vec::new(), |seq, prev| {
-            chain::json(&FunctionLine {
+            line::json(&FunctionLine {
                 timestamp: &timestamp,
                 function: self.function,
                 event,
                 details,
-                v: chain::VERSION,
+                v: line::VERSION,
                 stream: &stream,
                 seq,
                 prev,
@@ -309,12 +310,12 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
     let renumbered = |line: &Value| {
         let text = |name: &str| line[name].as_str().unwrap_or_default();
         chain::link(&mut head, text("stream"), Vec::new(), |seq, prev| {
-            chain::json(&FunctionLine {
+            line::json(&FunctionLine {
                 timestamp: text("timestamp"),
                 function: text("function"),
                 event: text("event"),
                 details: &line["details"],
-                v: chain::VERSION,
+                v: line::VERSION,
                 stream: text("stream"),
                 seq,
                 prev,

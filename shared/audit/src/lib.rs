@@ -9,9 +9,11 @@ mod chat_journal;
 pub mod digest;
 mod function_journal;
 mod journal;
+mod line;
 pub mod record;
 pub mod sale_events;
 mod sale_journal;
+mod stream;
 mod stream_journal;
 mod toll_journal;
 
@@ -23,7 +25,8 @@ pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
-pub use stream_journal::{Place, Stream, StreamJournal};
+pub use stream::{Place, Stream};
+pub use stream_journal::StreamJournal;
 pub use toll_journal::TollJournal;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Trail spec; the other bodies are those of the specs that their names refer to.
 
 use domain::{
-    CallerIdentity, Colour, Measurement, Metric, Operator, Tier, Timestamp,
+    CallerIdentity, Colour, Measurement, Metric, Operator, Timestamp,
     chat::{BillingChange, BridgeEvent, Plan},
     message::ReportedBy,
     money::{ObjectId, PaymentChange, PaymentId, RefundStep},
@@ -302,62 +302,6 @@ pub struct Record {
     pub triggered_at: Timestamp,
     /// What happened.
     pub body: Body,
-}
-
-/// A line in the log: the spec's fields first, the chain's after them.
-#[derive(Serialize)]
-pub(crate) struct Line<'a> {
-    pub(crate) timestamp: String,
-    pub(crate) session_id: &'a str,
-    pub(crate) tier: Option<Tier>,
-    pub(crate) query_hash: Option<&'a str>,
-    pub(crate) verdict_hash: Option<&'a str>,
-    pub(crate) email: Option<&'a str>,
-    pub(crate) latency_ms: u64,
-    /// Present, and true, only if the sale is a smoke test's.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) smoke: bool,
-    #[serde(flatten)]
-    pub(crate) body: &'a Body,
-    pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
-}
-
-/// The line of a purchase's record: the fields of the spec's x402 records, then the stream's.
-#[derive(Serialize)]
-pub(crate) struct TollLine<'a> {
-    pub(crate) timestamp: String,
-    /// The purchase, which names its stream.
-    pub(crate) session_id: &'a str,
-    /// The first 12 characters; `None` before the settlement.
-    pub(crate) tx_hash: Option<String>,
-    pub(crate) endpoint: &'static str,
-    pub(crate) query_hash: &'a str,
-    pub(crate) amount_usdc: f64,
-    pub(crate) latency_ms: u64,
-    #[serde(flatten)]
-    pub(crate) body: &'a Body,
-    pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
-}
-
-/// The line of a chat account's, a subscriber's or a Bridge's record.
-#[derive(Serialize)]
-pub(crate) struct ChatLine<'a> {
-    pub(crate) timestamp: String,
-    /// The account, the subscriber or the Bridge, which names its stream.
-    pub(crate) session_id: &'a str,
-    pub(crate) latency_ms: u64,
-    #[serde(flatten)]
-    pub(crate) body: &'a Body,
-    pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
 }
 
 impl Record {

@@ -4,47 +4,15 @@
 use crate::{
     chain,
     journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
-    record::{ChatLine, Record},
+    record::Record,
+    stream::Stream,
 };
 use domain::{
     Alert, CachedVerdict, Timestamp,
     alert::Severity,
-    audit_trail::{Audited, StateId},
+    audit_trail::StateId,
     ports::{Alerts, AuditLog, Clock, SaveError, StorageError, Store, Versioned},
 };
-
-/// A record's place in its stream.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// The id that names the stream, in the form of a session id.
-    pub id: &'a str,
-    /// The stream.
-    pub stream: &'a str,
-    /// The record's number, from 1.
-    pub seq: u64,
-    /// The hash of the line before it.
-    pub prev: &'a str,
-}
-
-/// A state whose records the journal writes.
-pub trait Stream: Audited {
-    /// The port that stores it.
-    type Store: ?Sized + Store<Self>;
-
-    /// The JSON line of a record.
-    fn line(&self, record: &Record, place: Place<'_>) -> String {
-        chain::json(&ChatLine {
-            timestamp: record.timestamp.to_iso(),
-            session_id: place.id,
-            latency_ms: record.timestamp.millis_since(record.triggered_at),
-            body: &record.body,
-            v: chain::VERSION,
-            stream: place.stream,
-            seq: place.seq,
-            prev: place.prev,
-        })
-    }
-}
 
 /// The ports of a state's commit.
 pub struct StreamJournal<'a, S: Stream> {

@@ -1,9 +1,11 @@
 //! The stream of a purchase in USDC.
 
 use crate::{
-    chain::{VERSION, cut, json},
-    record::{Record, TollLine},
-    stream_journal::{Place, Stream, StreamJournal},
+    chain::cut,
+    line::{TollLine, VERSION, json},
+    record::Record,
+    stream::{Place, Stream},
+    stream_journal::StreamJournal,
 };
 use domain::{ports::Purchases, toll::Purchase};
 

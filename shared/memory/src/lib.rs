@@ -4,6 +4,7 @@
 //! Pure: no clock, no randomness, no store. Stores are behind ports in `domain::ports`. `lens` holds the types that
 //! models see; nothing in it writes.
 
+mod alignment;
 pub mod compaction;
 pub mod event;
 pub mod export;
@@ -22,11 +23,12 @@ pub mod store;
 pub mod truncate;
 pub mod working_set;
 
+pub use alignment::alignment;
 pub use event::{Event, EventId, Payload};
 pub use handle::{Handle, InvalidHandle};
 pub use lens::Digest;
 pub use log::EventLog;
-pub use pins::{PinKind, PinMismatch, Pins, alignment};
+pub use pins::{PinKind, PinMismatch, Pins};
 pub use state::{
     Consent, ConsentStatus, Fact, FactsLedger, ImageLedger, NudgeState, OpenRecall, PinLedger, PlaybackState,
     PooledAsset, Refusal, Revision, RoleplayState, State, StoryState, Unlock, UnlockSource, UnlockState,

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use runtime::Environment;
 use serde::Deserialize;
 
-use super::StackError;
-use crate::account::Account;
+use crate::{account::Account, stack_error::StackError};
 
 /// One stack.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
-use super::objects::whole;
-use super::{API_VERSION, listing};
+use super::listing;
+use super::objects::{complete_custom_fields, whole};
+use super::version::API_VERSION;
 use crate::state::State;
 
 /// The events that the deployment guide requires.
@@ -152,7 +153,7 @@ fn link(index: usize, given: &Value) -> Value {
         }),
     );
     let mut link = over(whole, given);
-    super::sessions::complete_custom_fields(&mut link);
+    complete_custom_fields(&mut link);
     link
 }
 

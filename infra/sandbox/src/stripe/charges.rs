@@ -1,8 +1,9 @@
-//! Stripe's search of charges, to the extent that operators use it. Every purchase here is made with the same card.
+//! Charges and Stripe's search of them, to the extent that operators use it. Every purchase here is made with the same
+//! card.
 
 use serde_json::{Value, json};
 
-use super::{error::StripeError, form::Form, objects::whole, refunds};
+use super::{error::StripeError, form::Form, objects::whole, refund_status};
 use crate::state::State;
 
 /// The last digits of the card for all payments.
@@ -28,7 +29,7 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
 
 /// The charge of a payment in its current state.
 pub(super) fn charge(state: &State, intent: &Value) -> Value {
-    let returned = intent["id"].as_str().map_or(0, |id| refunds::refunded(state, id));
+    let returned = intent["id"].as_str().map_or(0, |id| refunded(state, id));
     let disputed = state.stripe.disputes.iter().any(|dispute| dispute["charge"] == intent["latest_charge"]);
     let given = json!({
         "id": intent["latest_charge"],
@@ -43,6 +44,15 @@ pub(super) fn charge(state: &State, intent: &Value) -> Value {
         "refunded": intent["amount"].as_i64().is_some_and(|amount| returned >= amount),
     });
     whole("charge", given)
+}
+
+/// The refunded amount of a payment.
+pub(super) fn refunded(state: &State, intent_id: &str) -> i64 {
+    let refunds = state.stripe.refunds.iter();
+    refunds
+        .filter(|refund| refund["payment_intent"] == intent_id && refund_status::counts(refund))
+        .filter_map(|refund| refund["amount"].as_i64())
+        .sum()
 }
 
 struct Clause<'a> {

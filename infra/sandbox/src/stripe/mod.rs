@@ -5,31 +5,29 @@ mod account;
 mod charges;
 pub(crate) mod disputes;
 pub(crate) mod error;
+pub(crate) mod events;
 mod form;
 mod idempotency;
 mod listing;
 pub(crate) mod objects;
 mod promotions;
+pub(crate) mod refund_status;
 pub(crate) mod refunds;
 mod session_form;
 pub(crate) mod sessions;
 pub(crate) mod store;
 pub(crate) mod subscriptions;
+mod version;
 
 use hyper::Method;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::http::{Reply, Request};
 use crate::state::State;
 use error::StripeError;
 use form::Form;
-
-/// The API version of events and replies, which the implementation was checked against.
-pub(crate) const API_VERSION: &str = "2026-07-29.dahlia";
-
-/// Existing versions that our callers may request. Any other is refused, as Stripe refuses an unknown one.
-const VERSIONS: [&str; 2] = [API_VERSION, "2026-10-28.endive"];
+use version::{API_VERSION, VERSIONS};
 
 /// Handles one API call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
@@ -122,19 +120,4 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
             ))
         }),
     }
-}
-
-/// An event in the form in which Stripe delivers it.
-pub(crate) fn event(state: &mut State, kind: &str, object: &Value) -> Value {
-    json!({
-        "id": state.identifiers.prefixed("evt_", 24),
-        "object": "event",
-        "api_version": API_VERSION,
-        "created": state.now().as_second(),
-        "data": {"object": object},
-        "livemode": false,
-        "pending_webhooks": 1,
-        "request": {"id": null, "idempotency_key": null},
-        "type": kind,
-    })
 }

@@ -16,6 +16,16 @@ pub(crate) fn whole(kind: &str, given: Value) -> Value {
     object
 }
 
+/// Adds the fields that Stripe returns for every custom field of a session or a payment link.
+pub(super) fn complete_custom_fields(object: &mut Value) {
+    for field in object["custom_fields"].as_array_mut().into_iter().flatten() {
+        *field = whole("custom_field", field.take());
+        if field["text"].is_object() {
+            field["text"] = whole("custom_field_text", field["text"].take());
+        }
+    }
+}
+
 /// The completed object of an event of this type; an object of an unknown kind stays unchanged.
 pub(crate) fn of_event(event: &str, given: &Map<String, Value>) -> Value {
     let named = given.get("object").and_then(Value::as_str);

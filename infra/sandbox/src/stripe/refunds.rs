@@ -7,18 +7,11 @@ use serde_json::{Map, Value, json};
 use super::error::StripeError;
 use super::form::Form;
 use super::objects::whole;
+use super::refund_status::{STATUSES, counts};
 use super::{charges, listing};
 use crate::state::State;
 
 const REASONS: [&str; 3] = ["duplicate", "fraudulent", "requested_by_customer"];
-
-/// The statuses of a refund.
-pub(crate) const STATUSES: [&str; 5] = ["pending", "requires_action", "succeeded", "failed", "canceled"];
-
-/// Whether a refund returns money, or may.
-fn counts(refund: &Value) -> bool {
-    refund["status"] != "failed" && refund["status"] != "canceled"
-}
 
 pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
     form.allow(&["payment_intent", "charge", "amount", "reason", "metadata.@", "instructions_email", "expand.#"])?;
@@ -96,7 +89,7 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
             ..StripeError::invalid(format!("Charge {charge} has been charged back; cannot issue a refund."))
         });
     }
-    let left = intent["amount_received"].as_i64().unwrap_or(0) - refunded(state, intent_id);
+    let left = intent["amount_received"].as_i64().unwrap_or(0) - charges::refunded(state, intent_id);
     if left <= 0 {
         return Err(StripeError {
             code: Some("charge_already_refunded"),
@@ -154,15 +147,6 @@ fn settle(state: &mut State, id: &str, status: &str) -> Option<Value> {
         state.tell("refund.failed", &refund);
     }
     Some(refund)
-}
-
-/// The refunded amount of a payment.
-pub(super) fn refunded(state: &State, intent_id: &str) -> i64 {
-    let refunds = state.stripe.refunds.iter();
-    refunds
-        .filter(|refund| refund["payment_intent"] == intent_id && counts(refund))
-        .filter_map(|refund| refund["amount"].as_i64())
-        .sum()
 }
 
 /// The payment intent that `payment_intent` or `charge` names.

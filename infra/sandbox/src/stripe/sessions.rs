@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
 use super::form::Form;
-use super::objects::whole;
+use super::objects::{complete_custom_fields, whole};
 use super::store::{Session, close};
 use super::{listing, session_form, subscriptions};
 use crate::config::is_email;
@@ -42,16 +42,6 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     let sessions = &mut state.stripe.sessions;
     sessions.insert(value.clone(), new.line_items, new.intent_metadata);
     Ok(expanded(state, &value, form))
-}
-
-/// Adds the fields that Stripe returns for every custom field of a session or a payment link.
-pub(super) fn complete_custom_fields(object: &mut Value) {
-    for field in object["custom_fields"].as_array_mut().into_iter().flatten() {
-        *field = whole("custom_field", field.take());
-        if field["text"].is_object() {
-            field["text"] = whole("custom_field_text", field["text"].take());
-        }
-    }
 }
 
 /// Adds the fields that Stripe always returns to the given ones.

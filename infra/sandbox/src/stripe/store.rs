@@ -1,4 +1,5 @@
-//! The state of this Stripe account: sessions, payments, refunds, disputes, promotion codes, stored replies.
+//! The state of this Stripe account: sessions, payments, refunds, disputes, subscriptions, promotion codes, stored
+//! replies.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{idempotency, subscriptions::Book};
+use super::idempotency;
 
 /// The state of this Stripe account.
 pub(crate) struct Store {
@@ -83,6 +84,19 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The account's subscriptions.
+#[derive(Default)]
+pub(crate) struct Book {
+    /// Ordered oldest first, as are the others.
+    pub(super) subscriptions: Vec<Value>,
+    pub(super) invoices: Vec<Value>,
+    pub(super) invoice_payments: Vec<Value>,
+    /// Portal sessions: the id, the customer's id, and the return address.
+    pub(super) portals: Vec<(String, String, String)>,
+    /// How far the clock of subscriptions was moved, in seconds.
+    pub(crate) advanced: i64,
 }
 
 /// A code that customers can enter.

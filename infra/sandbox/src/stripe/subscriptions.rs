@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error::StripeError;
+use super::events::event;
 use super::form::Form;
 use super::listing;
 use super::objects::whole;
@@ -19,19 +20,6 @@ const DAY: i64 = 24 * 3600;
 /// The statuses of a subscription.
 const STATUSES: [&str; 9] =
     ["active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "trialing", "unpaid"];
-
-/// The account's subscriptions.
-#[derive(Default)]
-pub(crate) struct Book {
-    /// Ordered oldest first, as are the others.
-    pub(super) subscriptions: Vec<Value>,
-    invoices: Vec<Value>,
-    invoice_payments: Vec<Value>,
-    /// Portal sessions: the id, the customer's id, and the return address.
-    portals: Vec<(String, String, String)>,
-    /// How far the clock of subscriptions was moved, in seconds.
-    pub(crate) advanced: i64,
-}
 
 /// The objects that a paid session creates.
 pub(super) struct Begun {
@@ -52,7 +40,7 @@ fn months_after(start: i64, months: i64) -> i64 {
 }
 
 fn tell(state: &mut State, kind: &str, object: &Value, at: i64) {
-    let mut event = super::event(state, kind, object);
+    let mut event = event(state, kind, object);
     event["created"] = json!(at);
     state.untold.push(event);
 }

@@ -11,7 +11,7 @@ use crate::{
     functions::{build_release, cargo},
     http::Caller,
     local_dir::repository,
-    vendors::{TOLL_NETWORK, TOLL_PAY_TO},
+    toll::{TOLL_NETWORK, TOLL_PAY_TO},
 };
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! them: the TypeScript example uses the npm packages `@x402/fetch` and `@x402/evm`, the Rust example uses
 //! `x402-reqwest`. The fourth calls the tool with the npm package `@modelcontextprotocol/sdk`.
 
-use super::{Count, Suite, npm};
+use super::{Count, Suite, npm, running::at_lowest_priority};
 use crate::{
     error::Error,
     functions::cargo,
@@ -111,7 +111,8 @@ fn rust(suite: &Suite, page: &str) -> Result<(&'static str, Command), Error> {
     write(&folder.join("src/main.rs"), &example(page, "with-rust")?)?;
     let mut build = cargo();
     build.args(["build", "--locked", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
-    super::build::run(suite, "cargo build", build.arg("--target-dir").arg(folder.join("target")))?;
+    build.arg("--target-dir").arg(folder.join("target"));
+    super::build::run(suite, "cargo build", &mut at_lowest_priority(build))?;
     Ok(("Rust", Command::new(folder.join("target/debug/peer"))))
 }
 

@@ -4,16 +4,14 @@ use super::{
     Count, Step, Suite, attested_suite,
     build::{build, run},
     contract::contract,
-    count,
     events::events,
-    failures::failures,
     false_hits::false_hits,
     goldens::goldens,
     machine::{self, Skipped},
     npm,
     peers::peers,
     prompts::prompts,
-    results,
+    running::{at_lowest_priority, run_tests},
     vendor_types::vendor_types,
 };
 use crate::{
@@ -24,13 +22,7 @@ use crate::{
     python, spec_rules, up,
 };
 use serde_json::Value;
-use std::{
-    fs,
-    io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread,
-};
+use std::{fs, process::Command, thread};
 
 /// The test program that needs running stacks.
 const STACK: &str = "stack";
@@ -176,19 +168,6 @@ fn programs_of(options: &[&str], programs: &[String]) -> Command {
     command
 }
 
-fn at_lowest_priority(command: Command) -> Command {
-    let Some(nice) = machine::program("nice") else { return command };
-    let mut lowest = Command::new(nice);
-    lowest.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => lowest.env(name, value),
-            None => lowest.env_remove(name),
-        };
-    }
-    lowest
-}
-
 fn deployed(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let [visited, called, shared @ ..] = &suite.stacks;
@@ -216,6 +195,10 @@ fn start(suite: &Suite, stack: &LocalDir) -> Result<(), Error> {
     // The retries of mails do not wait for hours either.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     start.args(["--parameter", "VerdictRetryDelays=1,2"]);
+    // Four stacks share this machine, and a call that is given up alerts or fails.
+    for patience in ["ApiConnectTimeoutMs=5000", "CacheConnectTimeoutMs=10000", "AlertTableTimeoutMs=5000"] {
+        start.args(["--parameter", patience]);
+    }
     // Tests count the vendors' calls, so the scheduled functions must make none.
     for schedule in ["BootProbe", "CacheHealth", "InboxWatch", "SmokeTest"] {
         start.args(["--parameter", &format!("{schedule}=DISABLED")]);
@@ -298,40 +281,4 @@ fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
         }
     }
     Ok(programs)
-}
-
-/// Runs `cargo test`, shows its lines as they arrive, and counts the results. Keeps the output in a log of its own and the
-/// results under the step's name, if one is given.
-pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command) -> Result<Count, Error> {
-    let log = suite.stacks[0].log(step.unwrap_or("cargo-test"));
-    let (reader, writer) = std::io::pipe().map_err(Error::io("opening a pipe"))?;
-    command.current_dir(&suite.root).stdout(writer).stdin(Stdio::null());
-    let copy = thread::spawn(move || -> std::io::Result<String> {
-        let mut reader = BufReader::new(reader);
-        let (mut text, mut shown) = (Vec::new(), 0);
-        // Whole lines, because another step may write beside this one.
-        while reader.read_until(b'\n', &mut text)? > 0 {
-            std::io::stdout().write_all(&text[shown..])?;
-            shown = text.len();
-        }
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    });
-    let status = suite.supervisor.run("cargo test", command);
-    // The copy ends only after the writing end is closed.
-    command.stdout(Stdio::null());
-    let output = copy.join().unwrap_or_else(|_| Ok(String::new())).map_err(Error::io("reading test output"))?;
-    write_log(&log, &output)?;
-    suite.failures().extend(failures(&output));
-    if let Some(step) = step {
-        results::keep(&suite.root, step, &output)?;
-    }
-    let (status, count) = (status?, count(&output));
-    if status.success() || count.failed > 0 {
-        return Ok(count);
-    }
-    Err(Error::Program { program: "cargo test".to_owned(), status: status.to_string(), log: None })
-}
-
-fn write_log(log: &Path, output: &str) -> Result<(), Error> {
-    fs::write(log, output).map_err(Error::io(format!("writing {}", PathBuf::from(log).display())))
 }

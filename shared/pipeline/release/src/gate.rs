@@ -1,6 +1,10 @@
 //! Judges a deployment, and decides whether it continues.
 
-use crate::{bind, entry::Entry, overrides::Override};
+use crate::{
+    bind,
+    entry::Entry,
+    memory::{FUNCTION, Memory},
+};
 use anvil_rules::{
     Effect,
     evidence::{Deployment, Evidence, Score},
@@ -14,12 +18,9 @@ use domain::{
     ports::{Notes, StorageError},
     smoke::{self, LastRun},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
-pub const FUNCTION: &str = "anvil";
 
 /// The age up to which a smoke test counts. An older one says nothing about this deployment, because the hook before
 /// this one has just run one.
@@ -27,16 +28,6 @@ pub const SMOKE_TEST_COUNTS_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// The number of stored verdicts. The audit log has all of them.
 const REMEMBERED: usize = 20;
-
-/// The gate's saved state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Memory {
-    /// Granted overrides that may still apply.
-    pub overrides: Vec<Override>,
-    /// The last verdicts, the oldest first.
-    pub verdicts: Vec<Entry>,
-}
 
 /// The reason why no verdict is recorded. The deployment must not continue.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,11 @@
 mod binding;
 mod entry;
 mod gate;
+mod memory;
 mod overrides;
 
 pub use binding::bind;
 pub use entry::{Entry, ListedReason};
-pub use gate::{FUNCTION, JudgeError, Memory, SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
-pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Override, Request, grant};
+pub use gate::{JudgeError, SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
+pub use memory::{FUNCTION, Memory, Override};
+pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Request, grant};

@@ -1,6 +1,6 @@
 //! Overrides: two people let a release go live against its verdict; recorded, alerted, and limited in time.
 
-use crate::gate::{FUNCTION, Memory};
+use crate::memory::{FUNCTION, Memory, Override};
 use audit::{CommitError, FunctionJournal, Noted};
 use domain::{
     Alert, CallerIdentity, Timestamp,
@@ -8,28 +8,12 @@ use domain::{
     ports::StorageError,
     words::{self, InvalidWords},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// How long an override applies: a deployment takes minutes, and a forgotten override must not apply to the next one.
 pub const OVERRIDE_LASTS: Duration = Duration::from_secs(4 * 3600);
-
-/// A granted override.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
-    /// The release that may go live.
-    pub release: String,
-    /// The first person.
-    pub by: String,
-    /// The second person.
-    pub second: String,
-    /// The reason.
-    pub reason: String,
-    /// When it expires.
-    pub until: Timestamp,
-}
 
 /// A request of two people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,14 +97,6 @@ fn name_words(name: &str) -> BTreeSet<String> {
     let visible = latin.chars().filter(|of| of.is_alphanumeric() || of.is_ascii());
     let words: String = visible.collect();
     words.split(|of: char| !of.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-impl Override {
-    /// Whether it allows this release to go live now.
-    #[must_use]
-    pub fn covers(&self, release: &str, now: Timestamp) -> bool {
-        self.release == release && now < self.until
-    }
 }
 
 /// Grants an override. It is recorded and operators are alerted before it applies.

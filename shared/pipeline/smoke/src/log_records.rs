@@ -2,8 +2,7 @@
 
 use crate::{
     ports::Ports,
-    stage::Failure,
-    stages::{LOOK_EVERY, failed, out_of_time},
+    stage::{Failure, LOOK_EVERY, failed, out_of_time},
 };
 use domain::{SessionId, Timestamp, smoke};
 use serde_json::{Value, json};

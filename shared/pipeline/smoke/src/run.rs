@@ -3,8 +3,8 @@
 use crate::{
     ports::{Ports, Settings},
     report::Report,
-    stage::{Failure, Outcome, Stage},
-    stages::{self, Answer, Removed, out_of_time},
+    stage::{Failure, Outcome, Stage, out_of_time},
+    stages::{self, Answer, Removed},
 };
 use domain::{Secret, SessionId, Timestamp};
 use runtime::{Broke, within};

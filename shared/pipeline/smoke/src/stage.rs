@@ -1,7 +1,8 @@
 //! The ten stages, as data, and their possible outcomes.
 
+use runtime::telemetry;
 use serde_json::Value;
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 /// A stage (Smoke Test, stage definitions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The time limit of the two health checks: 10 seconds.
 const HEALTH: Duration = Duration::from_secs(10);
+
+/// The interval between two checks of the pipeline's progress.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Stage {
     /// Every stage, in order.
@@ -105,6 +109,19 @@ impl Failure {
     pub(crate) fn with(error: impl Into<String>, payload: Value) -> Self {
         Self { error: error.into(), payload: Some(payload) }
     }
+}
+
+pub(crate) fn out_of_time(limit: Duration) -> Failure {
+    if limit.is_zero() {
+        Failure::new("no time was left of the minute")
+    } else {
+        Failure::new(format!("no answer within {:.0} s", limit.as_secs_f64()))
+    }
+}
+
+/// An error with its causes; adapters keep addresses and questions out of their errors.
+pub(crate) fn failed(error: &(dyn Error + 'static)) -> Failure {
+    Failure::new(telemetry::chain(error))
 }
 
 /// The outcome of a stage.

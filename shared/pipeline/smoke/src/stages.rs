@@ -1,6 +1,10 @@
 //! The work of each stage.
 
-use crate::{environment, log_records, ports::Ports, stage::Failure};
+use crate::{
+    environment, log_records,
+    ports::Ports,
+    stage::{Failure, LOOK_EVERY, failed, out_of_time},
+};
 use domain::{
     CachedVerdict, Sale, Secret, SessionId, Timestamp,
     mail::{Draft, Mail},
@@ -8,29 +12,12 @@ use domain::{
     sale::Fulfilment,
     smoke,
 };
-use runtime::telemetry;
 use serde_json::json;
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 use stripe::{Created, signature};
-
-/// The interval between two checks of the pipeline's progress.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A stage's result: the value for later stages, and the detail after PASS.
 pub(crate) type Answer<T> = Result<(T, String), Failure>;
-
-pub(crate) fn out_of_time(limit: Duration) -> Failure {
-    if limit.is_zero() {
-        Failure::new("no time was left of the minute")
-    } else {
-        Failure::new(format!("no answer within {:.0} s", limit.as_secs_f64()))
-    }
-}
-
-/// An error with its causes; adapters keep addresses and questions out of their errors.
-pub(crate) fn failed(error: &(dyn Error + 'static)) -> Failure {
-    Failure::new(telemetry::chain(error))
-}
 
 pub(crate) async fn configuration(ports: Ports<'_>) -> Answer<Secret> {
     let smoke = ports.smoke_secret.document().await.map_err(|error| failed(&error))?;

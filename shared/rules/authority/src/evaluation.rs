@@ -11,7 +11,7 @@ use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS}
 use crate::engine::decide::{Decision, Rule, decide};
 use crate::engine::lexicon::word_list;
 use crate::guidance::Guided;
-use crate::quote::{MappingSource, Quote};
+use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
 use crate::text::token::tokens;
 
@@ -22,21 +22,6 @@ pub struct Contact {
     pub name: &'static str,
     /// A phone or text number, or an address.
     pub contact: &'static str,
-}
-
-/// A value that the text gives for an axis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AxisValue {
-    /// The domain of the axis.
-    pub domain: &'static str,
-    /// The axis.
-    pub axis: &'static str,
-    /// The value; the quoted text itself for quantities.
-    pub value: String,
-    /// The source of the value.
-    pub source: MappingSource,
-    /// The bytes of the text that state it.
-    pub quote: Quote,
 }
 
 /// A rule that contributed to the decision, with the place of its definition.

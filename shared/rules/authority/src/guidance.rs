@@ -3,7 +3,7 @@
 
 use crate::engine::data::{DOMAINS, GUIDANCE};
 use crate::engine::decide::Decision;
-use crate::evaluation::AxisValue;
+use crate::quote::AxisValue;
 use crate::tables::Guidance;
 use crate::text::token::tokens;
 

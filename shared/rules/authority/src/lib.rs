@@ -36,15 +36,14 @@ mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
 pub use evaluation::{
-    AxisValue, Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_followup, evaluate_turns,
-    vocabulary_hash,
+    Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_followup, evaluate_turns, vocabulary_hash,
 };
 pub use evidence::{
     BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,
     ReasonCode, Unbound,
 };
 pub use ontology::{Axis, Ontology, Oracle, ontologies};
-pub use quote::{MappingSource, Quote, QuoteError, fingerprint};
+pub use quote::{AxisValue, MappingSource, Quote, QuoteError, fingerprint};
 pub use refusal::Refusal;
 pub use response::Response;
 pub use state::{Locked, Operation, Outcome, State};

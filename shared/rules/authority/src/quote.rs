@@ -26,6 +26,21 @@ pub struct Quote {
     fingerprint: String,
 }
 
+/// A value that the text gives for an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AxisValue {
+    /// The domain of the axis.
+    pub domain: &'static str,
+    /// The axis.
+    pub axis: &'static str,
+    /// The value; the quoted text itself for quantities.
+    pub value: String,
+    /// The source of the value.
+    pub source: MappingSource,
+    /// The bytes of the text that state it.
+    pub quote: Quote,
+}
+
 /// The reason why a quote is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuoteError {

@@ -5,9 +5,9 @@
 
 use super::{
     findings::is_long_ago,
-    leftover::Used,
     readings::Found,
     token::{Kind, Tokens},
+    used::Used,
     vocabulary::{List, Lists, is_word},
 };
 use crate::assessment::{Reason, shown_name};

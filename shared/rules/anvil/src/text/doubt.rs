@@ -2,12 +2,13 @@
 //! statement and no other sentence casts doubt on it, changes its unit or calculates with it.
 
 use super::{
-    leftover::{LABELS, Used},
+    leftover::LABELS,
     names::name_at,
     numbers::is_numeric,
     phrases::Phrases,
     readings::Found,
     token::{Kind, Tokens},
+    used::Used,
     vocabulary::{List, Term},
 };
 use crate::assessment::Reason;

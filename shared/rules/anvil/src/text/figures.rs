@@ -1,25 +1,13 @@
 //! Finds the figures of a forge and of a smoke test.
 
 use super::{
-    leftover::Used,
+    found_figures::Found,
     numbers::{broken_end, is_decimal, is_loose, value_at},
     readings::changed,
     smoke::scores,
     token::{Kind, Tokens},
+    used::Used,
 };
-use crate::forge::ForgeFigures;
-
-/// The figures of a text.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) figures: ForgeFigures,
-    /// The text gives an impossible figure, such as a smoke score of 6/5 or a loss of "0.3 * 10".
-    pub(super) has_unusable: bool,
-    /// The text gives a smoke score without stating clearly that it is the result.
-    pub(super) is_unclear: bool,
-    /// The positions of the losses.
-    pub(super) losses_at: Vec<usize>,
-}
 
 /// Words before "loss" that mean a different kind of loss.
 const OTHER_LOSSES: [&str; 7] = ["packet", "data", "weight", "signal", "revenue", "no", "power"];

@@ -5,29 +5,9 @@ use super::{
     numbers::{is_decimal, is_loose, is_numeric, value_at},
     readings::Found,
     token::{Kind, Tokens},
+    used::Used,
 };
 use crate::{assessment::Reason, kernel::Kernel, measure::Measure};
-
-/// Which tokens a reader has used.
-pub(super) struct Used(Vec<bool>);
-
-impl Used {
-    pub(super) fn new(tokens: &Tokens<'_>) -> Self {
-        Self(vec![false; tokens.len()])
-    }
-
-    /// Marks the tokens from `from` up to, but not including, `to`.
-    pub(super) fn mark(&mut self, from: usize, to: usize) {
-        let to = to.min(self.0.len());
-        if let Some(range) = self.0.get_mut(from.min(to)..to) {
-            range.fill(true);
-        }
-    }
-
-    pub(super) fn is_used(&self, at: usize) -> bool {
-        self.0.get(at).copied().unwrap_or(true)
-    }
-}
 
 /// Words that make the number after them a label: "node 1", "run 12".
 pub(super) const LABELS: [&str; 21] = [

@@ -8,6 +8,7 @@ mod doubt;
 mod figures;
 mod findings;
 mod fold;
+mod found_figures;
 mod leftover;
 mod names;
 mod numbers;
@@ -21,6 +22,7 @@ mod stated;
 mod subjects;
 mod table;
 mod token;
+mod used;
 mod vocabulary;
 
 use crate::{
@@ -30,10 +32,10 @@ use crate::{
     load::judge_readings,
 };
 use fold::Folded;
-use leftover::Used;
 use observed::Observed;
 use phrases::Phrases;
 use token::Tokens;
+use used::Used;
 use vocabulary::Term;
 
 /// Assesses a request. A status check gets one word; any other request gets every kernel and reason before the verdict.

@@ -2,11 +2,11 @@
 
 use super::{
     connectors::{comparison_at, is_limit_before, skip_connectors},
-    leftover::Used,
     names::{name_at, names_in_row},
     numbers::{broken_end, value_at},
     table::Table,
     token::{Kind, Tokens},
+    used::Used,
     vocabulary::List,
 };
 use crate::{kernel::Kernel, load::Readings, measure::Measure};

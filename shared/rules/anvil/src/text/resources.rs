@@ -1,8 +1,8 @@
 //! Judges shares of resources in use: each share, the sum for each resource, and all together.
 
 use super::{
-    leftover::Used,
     token::{Kind, Tokens},
+    used::Used,
 };
 use crate::{assessment::Reason, load::COMBINED, measure::Measure};
 

@@ -1,10 +1,10 @@
 //! Finds the scores of smoke tests, and whether the words around a score state a pass.
 
 use super::{
-    figures::Found,
-    leftover::Used,
+    found_figures::Found,
     numbers::broken_end,
     token::{Kind, Tokens},
+    used::Used,
 };
 use crate::forge::SmokeScore;
 

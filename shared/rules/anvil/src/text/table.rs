@@ -2,10 +2,10 @@
 
 use super::{
     connectors::skip_connectors,
-    leftover::Used,
     names::name_at,
     numbers::{broken_end, value_at},
     token::{Kind, Tokens},
+    used::Used,
     vocabulary::List,
 };
 use crate::{kernel::Kernel, load::Readings};

@@ -3,7 +3,8 @@
 use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
 use super::fitted::fitted;
 use super::hits::Hits;
-use super::matching::{Fired, fired};
+use super::mappings::fired;
+use super::matching::Fired;
 use super::quantity::number_word;
 use super::trust::untrusted_from;
 use crate::state::{Outcome, State};

@@ -2,7 +2,6 @@
 
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{ConceptBits, Hit, Hits};
-use super::signs::weigh;
 use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId, Sign};
 
 /// The maximum number of matches examined for one pattern.
@@ -21,11 +20,15 @@ pub(crate) struct Fired {
     pub(crate) end: usize,
 }
 
-/// All mappings that apply. An untrusted part of the text supplies no state.
-pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
+/// The mappings that apply without a weighing. An untrusted part of the text supplies no state. Appends to `signs` those
+/// whose words the text has, with their patterns.
+pub(crate) fn fired_alone<'h>(
+    hits: &'h Hits,
+    untrusted_from: usize,
+    chains: &mut Option<Chains<'h>>,
+    signs: &mut Vec<(u16, Sign)>,
+) -> Vec<Fired> {
     let mut fired: Vec<Fired> = Vec::new();
-    let mut chains: Option<Chains<'_>> = None;
-    let mut signs: Vec<(u16, Sign)> = Vec::new();
     for index in hits.anchors().flat_map(|set| ANCHORED.of(usize::from(set))) {
         let pattern = &PATTERNS[usize::from(*index)];
         if !hits.has_all(pattern) {
@@ -57,8 +60,6 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             }
         }
     }
-    weigh(hits, &mut chains, &signs, &mut fired);
-    fired.sort_by_key(|one| (one.mapping, one.start, one.end));
     fired
 }
 

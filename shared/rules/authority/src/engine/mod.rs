@@ -5,6 +5,7 @@ pub(crate) mod disguise;
 pub(crate) mod fitted;
 pub(crate) mod hits;
 pub(crate) mod lexicon;
+pub(crate) mod mappings;
 pub(crate) mod matching;
 pub(crate) mod quantity;
 pub(crate) mod signs;

@@ -1,0 +1,163 @@
+//! One run: handles the new messages of the inbox, one by one.
+
+use crate::{
+    answer::{self, Unanswered},
+    error::WatchError,
+    link::Linked,
+    memory::{Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
+    trouble::{alert, changed, trouble},
+    watch::{Ports, Report, Settings, Watch},
+};
+use audit::Noted;
+use domain::{
+    Timestamp,
+    alert::Severity,
+    inbox::{Order, ReceivedAt, is_authenticated},
+};
+use runtime::within;
+use serde_json::json;
+
+/// The number of messages that are listed: all that may have been seen, and room for new ones behind them, so that
+/// every run reaches new messages if there are any.
+const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
+
+/// Checks the inbox once. `id` identifies this run.
+///
+/// # Errors
+/// [`WatchError`]. Saved steps stay saved, and the next run continues from there.
+pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
+    let notebook = ports.journal.load::<Memory>().await?;
+    let mut watch = Watch { ports, settings, id, notebook, report: Report::default() };
+    let (begun_at, lease) = (watch.now(), settings.lease);
+    let begun = watch.commit(|memory, _| match memory.begin(id, begun_at, lease) {
+        begun @ (Begun::Seed | Begun::Go) => Noted::save(begun),
+        begun @ (Begun::Busy | Begun::Waiting) => Noted::nothing(begun),
+    });
+    let outcome = match begun.await? {
+        Begun::Busy | Begun::Waiting => return Ok(watch.report),
+        Begun::Seed => watch.seed().await,
+        Begun::Go => watch.look(begun_at.plus(settings.budget)).await,
+    };
+    watch.end(outcome.err()).await
+}
+
+impl Watch<'_> {
+    /// The first run, or one without saved state: the messages in the inbox count as seen, none is acknowledged, and an
+    /// alert says so (Inbox Watch, invariant 2, FM-2, FM-3, G7).
+    async fn seed(&mut self) -> Result<(), WatchError> {
+        let since = ReceivedAt::earliest();
+        let unread = self.ports.inbox.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
+        let (count, more) = (unread.messages.len(), unread.more);
+        let seed = |memory: &mut Memory, now| {
+            memory.seed(&unread, now);
+            let or_more = if more { " or more" } else { "" };
+            let detail = format!("first run: {count}{or_more} message(s) taken as seen, nobody is answered");
+            Noted::save(()).recording("inbox_seeded", json!({ "unread": count, "more": more })).alerting(alert(
+                Severity::Warn,
+                now,
+                "SEED",
+                "-",
+                &detail,
+            ))
+        };
+        self.note(seed).await?;
+        self.report.looked = true;
+        Ok(())
+    }
+
+    /// Takes new messages into work, and handles those in work.
+    async fn look(&mut self, until: Timestamp) -> Result<(), WatchError> {
+        let since = self.notebook.value.memory.since();
+        let unread = self.ports.inbox.arrived(&since, Order::OldestFirst, MOST_LISTED).await?;
+        self.report.looked = true;
+        self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
+        let at_hand: Vec<String> = self.notebook.value.memory.at_hand.iter().map(|it| it.id.clone()).collect();
+        for id in at_hand {
+            if self.now() >= until {
+                break;
+            }
+            let (pause, limit) = (self.ports.pause, self.settings.limit);
+            let handled = within(pause, limit, self.handle(&id)).await;
+            match handled.unwrap_or_else(|broke| Err(broke.into())) {
+                Ok(()) => self.report.finished += 1,
+                Err(error) if error.wait().is_some() || matches!(error, WatchError::Overtaken) => return Err(error),
+                Err(error) => {
+                    self.report.failed += 1;
+                    let error = runtime::telemetry::chain(&error);
+                    tracing::error!(message = digest(&id), error, "a message could not be dealt with");
+                    self.failed(&id).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles one message, from the point where an earlier run left it.
+    async fn handle(&mut self, id: &str) -> Result<(), WatchError> {
+        let Some(at_hand) = self.at_hand(id) else { return Ok(()) };
+        if let Some(draft) = at_hand.answer.as_ref().and_then(|answer| answer.draft.clone()) {
+            return self.settle(id, &draft).await;
+        }
+        let Some(message) = self.ports.inbox.message(id).await? else {
+            return self.finish(id, "gone", Ended::Well, None).await;
+        };
+        if !at_hand.alerted {
+            self.ports.broadcast.tell(&answer::broadcast(&message)).await?;
+            self.note(|memory, _| {
+                memory.record_alert(id);
+                Noted::save(())
+            })
+            .await?;
+        }
+        let address = match answer::recipient(&message, &self.settings.own) {
+            Ok(address) => address,
+            Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
+        };
+        // Only a person's message is linked: an out-of-office reply is no work for an operator.
+        let (mut session, mut answer) = (None, None);
+        if !at_hand.unlinked {
+            match self.link(id, &message, &address).await? {
+                Linked::Sale(of, asked) => (session, answer) = (Some(of), asked),
+                Linked::Bridge => {}
+                Linked::Nothing => self.inquire(id, &address).await?,
+            }
+        }
+        if !is_authenticated(&message) {
+            return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
+        }
+        let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
+        let is_counted = answer.is_some();
+        match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, is_counted, now))).await? {
+            Claimed::Granted => {
+                let body = answer.unwrap_or_else(|| answer::BODY.to_owned());
+                self.acknowledge(id, address, &message.subject, body, session).await
+            }
+            Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
+            Claimed::Full => {
+                let detail = "too many senders today: no acknowledgement";
+                let alert = alert(Severity::Error, now, "AUTORESPONSE", "-", detail);
+                self.finish(id, "skipped_full", Ended::Well, Some(alert)).await
+            }
+        }
+    }
+
+    /// Ends the run, and alerts once when something stops working, and once when it works again.
+    async fn end(mut self, error: Option<WatchError>) -> Result<Report, WatchError> {
+        if matches!(error, Some(WatchError::Overtaken)) {
+            return Err(WatchError::Overtaken);
+        }
+        let wait = error.as_ref().and_then(WatchError::wait);
+        let trouble = error.as_ref().map(trouble);
+        let end = |memory: &mut Memory, now| {
+            memory.end(now, wait);
+            let alert = changed(memory, trouble.as_ref(), now);
+            memory.trouble = trouble.as_ref().map(|(_, code)| code.clone());
+            Noted { alerts: alert.into_iter().collect(), ..Noted::save(()) }
+        };
+        let ended = self.note(end).await;
+        match error {
+            Some(error) => Err(error),
+            None => ended.map(|()| self.report),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! One request for an answer: parses the question, and sells the answer or asks for a payment.
+
+use crate::{
+    Ports, Settings,
+    ask::{self, Asked},
+    means::Means,
+    rejected, reply,
+    sell::Sale,
+};
+use audit::TollStatus;
+use authority::{Refusal, evaluate};
+use domain::toll::Offer;
+use runtime::http::{Reply, Request};
+use serde_json::json;
+
+/// Handles one request for an answer, paid or not.
+pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request) -> Reply {
+    let asked_at = ports.journal.clock.now();
+    let Some(offer) = Offer::at(request.path()) else {
+        return Reply::error(404, "not_found", "There is nothing at this address.");
+    };
+    let Asked { query, locale } = match ask::parse(request.body(), offer) {
+        Ok(asked) => asked,
+        Err((code, sentence)) => return Reply::error(400, code, &sentence),
+    };
+    // The gate runs before any payment, because a question that must not be answered is not sold.
+    let evaluation = evaluate(query.as_str(), locale.as_deref());
+    let price = settings.terms.price(offer);
+    let means = match Means::of(&request) {
+        Ok(Some(means)) => means,
+        Ok(None) => {
+            return match Refusal::of(&evaluation) {
+                Some(body) => {
+                    rejected::declined(ports.rejections, ports.meter, offer, &query, &evaluation).await;
+                    Reply::json(reply::DECLINED, &json!(body))
+                }
+                None => reply::payment_required(&settings.terms, offer, "A payment is required."),
+            };
+        }
+        Err(unreadable) => return Reply::error(400, "payment_unreadable", &unreadable),
+    };
+    let means = match means.checked(&price) {
+        Ok(means) => means,
+        Err(error) => {
+            let why = error.to_string();
+            let rejected = (TollStatus::PaymentRejected, why.as_str());
+            rejected::record(ports.rejections, ports.meter, offer, &query, None, rejected, asked_at).await;
+            return reply::payment_required(&settings.terms, offer, &why);
+        }
+    };
+    Sale::new(ports, settings, offer, query, evaluation, means, asked_at).sell().await
+}

@@ -1,0 +1,41 @@
+//! The gate's memory: the overrides that may still apply, and the last verdicts.
+
+use crate::entry::Entry;
+use domain::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
+pub const FUNCTION: &str = "anvil";
+
+/// The gate's saved state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// Granted overrides that may still apply.
+    pub overrides: Vec<Override>,
+    /// The last verdicts, the oldest first.
+    pub verdicts: Vec<Entry>,
+}
+
+/// A granted override.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// The release that may go live.
+    pub release: String,
+    /// The first person.
+    pub by: String,
+    /// The second person.
+    pub second: String,
+    /// The reason.
+    pub reason: String,
+    /// When it expires.
+    pub until: Timestamp,
+}
+
+impl Override {
+    /// Whether it allows this release to go live now.
+    #[must_use]
+    pub fn covers(&self, release: &str, now: Timestamp) -> bool {
+        self.release == release && now < self.until
+    }
+}
