@@ -402,9 +402,10 @@
   const readBridge = async () => {
     const { status, told } = await call("GET", "/api/chat/bridge");
     if (status !== 200) return;
-    tellBridge(told);
     const thread = await call("GET", "/api/chat/bridge/messages");
     const messages = thread.status === 200 ? thread.told.messages : [];
+    // The form appears with the thread, so that the thread does not replace a message that was just posted.
+    tellBridge(told);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;

@@ -1,8 +1,8 @@
 //! POST /api/followup, and the fields about the follow-up in the reply of GET /api/verdict
 //! (infra/decisions/followup.md).
 
-use crate::{Ports, replies, retrieve};
-use domain::{Alert, Query, Sale, SessionId, Tier, alert::Severity, message::OrderedBy, ports::StorageError};
+use crate::{Ports, replies};
+use domain::{Alert, Query, Sale, SessionId, alert::Severity, message::OrderedBy};
 use followup::{NotOrdered, Ordered};
 use runtime::{http::Reply, telemetry};
 use serde_json::{Map, Value, json};
@@ -63,22 +63,18 @@ fn parse(body: &[u8]) -> Result<Asked, Reply> {
     Ok(Asked { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })
 }
 
-/// The fields about the follow-up in the reply with a verdict: `followup_status`, and `followup` once it exists. Empty
-/// if the sale includes no follow-up.
-pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Value>, StorageError> {
+/// The fields of a sale whose follow-up is not ordered.
+pub(crate) fn not_ordered(sale: &Sale) -> Map<String, Value> {
     let mut fields = Map::new();
-    if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
-        return Ok(fields);
+    if sale.offers_followup() {
+        fields.insert("followup_status".to_owned(), "available".into());
     }
-    let id = sale.session_id().followup();
-    if ports.journal.store.load(&id).await?.is_none() {
-        if sale.offers_followup() {
-            fields.insert("followup_status".to_owned(), "available".into());
-        }
-        return Ok(fields);
-    }
-    // Answered like any sale: with gates, records, repeated orders and restoration from the archive.
-    let reply = Box::pin(retrieve::answer(ports, id, None)).await;
+    fields
+}
+
+/// The fields of a sale whose follow-up is ordered, from the reply with the follow-up's state.
+pub(crate) fn ordered(reply: &Reply) -> Map<String, Value> {
+    let mut fields = Map::new();
     let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
     let status = match (reply.status(), body["status"].as_str()) {
         (200, _) => "delivered",
@@ -101,5 +97,5 @@ pub(crate) async fn of(ports: Ports<'_>, sale: &Sale) -> Result<Map<String, Valu
     if status == "declined" {
         fields.insert("followup_declined".to_owned(), body);
     }
-    Ok(fields)
+    fields
 }

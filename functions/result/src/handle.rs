@@ -1,31 +1,8 @@
 //! Routes each path to its page or reply.
 
-use crate::{Asked, agents, followup, health, machines, pages, retrieve};
-use audit::Journal;
-use domain::{
-    SessionId,
-    ports::{Guesses, Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
-};
+use crate::{Ports, agents, followup, health, machines, pages, retrieve};
+use domain::SessionId;
 use runtime::http::{Reply, Request};
-
-/// The ports that the function uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: Journal<'a>,
-    pub notes: &'a dyn Notes,
-    pub archive: &'a dyn VerdictArchive,
-    pub quarantine: &'a dyn Quarantine,
-    pub payments: &'a dyn Payments,
-    pub orders: &'a dyn Queue,
-    pub notices: &'a dyn Queue,
-    pub meter: &'a dyn Meter,
-    pub asked: &'a Asked,
-    pub guesses: &'a dyn Guesses,
-    pub submissions: &'a dyn Submissions,
-    /// The site's own address.
-    pub site: &'a str,
-}
 
 /// Handles one request.
 pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
@@ -36,7 +13,7 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/agents" => html(200, &agents::page(ports.site)),
         "/llms.txt" => Reply::text(200, agents::llms_txt(ports.site)),
         "/openapi.json" => machines::openapi(),
-        "/.well-known/security.txt" => machines::security_txt(ports.journal.clock.now()),
+        "/.well-known/security.txt" => machines::security_txt(ports.contact, ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
         "/api/verdict" => retrieve::retrieve(ports, &request).await,
         "/api/followup" => followup::order(ports, request.body()).await,

@@ -9,9 +9,11 @@ mod handle;
 mod health;
 mod machines;
 pub mod pages;
+mod ports;
 mod replies;
 mod retrieve;
 
 pub use asked::Asked;
-pub use handle::{Ports, handle};
+pub use handle::handle;
 pub use machines::OPENAPI;
+pub use ports::Ports;

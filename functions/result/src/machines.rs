@@ -1,6 +1,6 @@
 //! Documents for machines: the description of the API, and the contact for reports of vulnerabilities.
 
-use domain::Timestamp;
+use domain::{EmailAddress, Timestamp};
 use runtime::http::Reply;
 use std::time::Duration;
 
@@ -9,9 +9,6 @@ use std::time::Duration;
 /// with the deployed API.
 pub const OPENAPI: &str = include_str!("../openapi.json");
 
-/// The mailbox that people read (SECURITY.md).
-const CONTACT: &str = "oracle@42sisters.ai";
-
 /// How long a copy of security.txt is valid.
 const SECURITY_TXT_HOLDS: Duration = Duration::from_secs(90 * 86_400);
 
@@ -19,10 +16,12 @@ pub(crate) fn openapi() -> Reply {
     Reply::json_text(200, OPENAPI.to_owned())
 }
 
-/// RFC 9116. The document must state when it expires: 90 days after it is read.
-pub(crate) fn security_txt(now: Timestamp) -> Reply {
+/// RFC 9116. The document must state when it expires: 90 days after it is read. The contact is the deployment's mailbox,
+/// which people read.
+pub(crate) fn security_txt(contact: &EmailAddress, now: Timestamp) -> Reply {
     let expires = now.plus(SECURITY_TXT_HOLDS).to_iso();
-    Reply::text(200, format!("Contact: mailto:{CONTACT}\nExpires: {expires}\nPreferred-Languages: en\n"))
+    let contact = contact.expose();
+    Reply::text(200, format!("Contact: mailto:{contact}\nExpires: {expires}\nPreferred-Languages: en\n"))
 }
 
 #[cfg(test)]
@@ -31,11 +30,12 @@ mod tests {
 
     #[test]
     fn a_security_researcher_learns_whom_to_tell() {
-        let reply = security_txt(Timestamp::from_seconds(0));
+        let contact = EmailAddress::parse("oracle@example.com").unwrap();
+        let reply = security_txt(&contact, Timestamp::from_seconds(0));
         assert_eq!(reply.header_value("content-type"), Some("text/plain; charset=utf-8"));
         assert_eq!(
             reply.body(),
-            "Contact: mailto:oracle@42sisters.ai\nExpires: 1970-04-01T00:00:00.000Z\nPreferred-Languages: en\n"
+            "Contact: mailto:oracle@example.com\nExpires: 1970-04-01T00:00:00.000Z\nPreferred-Languages: en\n"
         );
     }
 }

@@ -22,6 +22,7 @@ fn main() -> Result<(), Error> {
             guesses: &stores.sales,
             submissions: &DynamoSubmissions(&stores.sales),
             site: &backend.site()?,
+            contact: &backend.sender()?,
         };
         serve::requests(|request| handle(ports, request)).await
     })

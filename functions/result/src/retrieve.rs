@@ -6,12 +6,12 @@
 use crate::{Ports, asked::Unpaid, followup, replies};
 use audit::{Change, CommitError, Context};
 use domain::{
-    Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Tier, Timestamp,
     alert::Severity,
     customer_text,
     guesses::{Answer, NotAnswered},
     message::{self, Message, OrderedBy},
-    ports::{CacheEntry, PaymentError, Versioned},
+    ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
     texts,
 };
@@ -33,7 +33,7 @@ pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
 }
 
 /// Replies with the state of a sale; used for follow-ups too.
-pub(crate) async fn answer(ports: Ports<'_>, session_id: SessionId, network: Option<String>) -> Reply {
+async fn answer(ports: Ports<'_>, session_id: SessionId, network: Option<String>) -> Reply {
     let retrieval = Retrieval { ports, session_id, network, asked_at: ports.journal.clock.now() };
     retrieval.answer().await
 }
@@ -112,7 +112,7 @@ impl Retrieval<'_> {
             None if sale.value.keeps_page() => {}
             None => return self.hold(sale, &cached, &gate).await,
         }
-        let followup = match followup::of(self.ports, &sale.value).await {
+        let followup = match self.followup(&sale.value).await {
             Ok(followup) => followup,
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
@@ -127,6 +127,21 @@ impl Retrieval<'_> {
                 reply
             }
         }
+    }
+
+    /// The fields about the follow-up in the reply with a verdict: `followup_status`, and `followup` once it exists. Empty
+    /// if the sale includes no follow-up.
+    async fn followup(&self, sale: &Sale) -> Result<Map<String, Value>, StorageError> {
+        if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
+            return Ok(Map::new());
+        }
+        let id = sale.session_id().followup();
+        if self.ports.journal.store.load(&id).await?.is_none() {
+            return Ok(followup::not_ordered(sale));
+        }
+        // Answered like any sale: with gates, records, repeated orders and restoration from the archive.
+        let reply = Box::pin(answer(self.ports, id, None)).await;
+        Ok(followup::ordered(&reply))
     }
 
     /// Replies while the table cannot be read: the archive has delivered verdicts, and gate 2 checks them as usual. A

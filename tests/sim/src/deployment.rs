@@ -62,6 +62,7 @@ pub struct Deployment<'w> {
     asked: result::Asked,
     codes: Guessing,
     watching: Option<inbox_watch::Settings>,
+    contact: Option<EmailAddress>,
 }
 
 /// No time is ever up: a process that died is not polled again.
@@ -113,6 +114,7 @@ impl<'w> Deployment<'w> {
             asked: result::Asked::default(),
             codes: checkout::codes(),
             watching: EmailAddress::parse("oracle@42sisters.ai").ok().map(inbox_watch::Settings::of),
+            contact: EmailAddress::parse("oracle@42sisters.ai").ok(),
         }
     }
 
@@ -192,6 +194,7 @@ impl<'w> Deployment<'w> {
 
     /// Any request to the result function.
     pub async fn result(&self, request: Request) -> Reply {
+        let Some(contact) = &self.contact else { return Reply::error(500, "no_contact", "") };
         let ports = result::Ports {
             journal: self.journal(),
             notes: self.world,
@@ -205,6 +208,7 @@ impl<'w> Deployment<'w> {
             guesses: self.world,
             submissions: self.world,
             site: "https://oracle.example",
+            contact,
         };
         result::handle(ports, request).await
     }

@@ -17,6 +17,7 @@ pub use stores::JournalStores;
 pub use toll::Till;
 
 use aws::{Connection, InvalidSetting, Patience};
+use domain::EmailAddress;
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
 use std::sync::Arc;
@@ -96,6 +97,14 @@ impl Backend {
     /// [`BackendError`] when it is missing or not an address.
     pub fn site(&self) -> Result<String, BackendError> {
         Ok(self.environment.base_url("SITE_URL", "")?)
+    }
+
+    /// The mailbox's own address, which sends verdicts and is read by people.
+    ///
+    /// # Errors
+    /// [`BackendError`] when it is missing or not an address.
+    pub fn sender(&self) -> Result<EmailAddress, BackendError> {
+        Ok(self.environment.address("GRAPH_SENDER")?)
     }
 
     fn required(&self, name: &'static str) -> Result<String, BackendError> {

@@ -40,7 +40,7 @@ impl Backend {
             None | Some("graph") => Ok(SendingMailbox::Graph(Box::new(graph))),
             Some("ses") => {
                 let endpoint = self.environment.optional("SES_BASE_URL");
-                let relay = SesRelay::new(&self.connection, endpoint, self.environment.address("GRAPH_SENDER")?);
+                let relay = SesRelay::new(&self.connection, endpoint, self.sender()?);
                 Ok(SendingMailbox::Ses(Box::new(SesMailbox { relay, drafts: self.sales()? })))
             }
             Some(_) => {

@@ -102,7 +102,7 @@ impl Backend {
     ) -> Result<graph::LazyClient, BackendError> {
         let graph_url = self.graph_url()?;
         let login_url = self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?;
-        let sender = self.environment.address("GRAPH_SENDER")?;
+        let sender = self.sender()?;
         let application = Arc::new(self.secret(SecretName::Graph)?);
         let credentials = graph::Credentials { application, token };
         Ok(graph::LazyClient::new(graph_url, login_url, sender, credentials, tokens, Arc::new(System)))

@@ -1,0 +1,29 @@
+//! The ports that the function uses.
+
+use crate::Asked;
+use audit::Journal;
+use domain::{
+    EmailAddress,
+    ports::{Guesses, Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
+};
+
+/// The ports that the function uses.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub notes: &'a dyn Notes,
+    pub archive: &'a dyn VerdictArchive,
+    pub quarantine: &'a dyn Quarantine,
+    pub payments: &'a dyn Payments,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
+    pub asked: &'a Asked,
+    pub guesses: &'a dyn Guesses,
+    pub submissions: &'a dyn Submissions,
+    /// The site's own address.
+    pub site: &'a str,
+    /// The mailbox for reports of vulnerabilities.
+    pub contact: &'a EmailAddress,
+}
