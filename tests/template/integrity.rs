@@ -159,7 +159,7 @@ fn the_head_is_one_functions(template: &Template) -> Vec<String> {
 #[test]
 fn the_head_of_the_digests_is_written_by_the_function_that_makes_them() {
     let rule = the_head_is_one_functions;
-    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "BREAKER#*", "ALERT#*"] } });
+    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "CACHE", "BREAKER#*", "ALERT#*"] } });
     let other = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit"] } });
     assert_rule(rule, replace("/Resources/VerdictRole", own.clone(), json!(null)), "VerdictRole: may write");
     assert_rule(rule, replace("/Resources/VerdictRole", own, other), "VerdictRole: may write");

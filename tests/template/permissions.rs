@@ -315,7 +315,7 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
 fn every_function_names_the_partitions_it_reaches() {
     let rule = partitions_are_named;
     let but = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit-digest"] } });
-    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "BREAKER#*", "ALERT#*"] } });
+    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "CACHE", "BREAKER#*", "ALERT#*"] } });
     assert_rule(rule, replace("/Resources/VerdictRole", own, but), "VerdictRole: does not name");
     assert_rule(rule, replace("/Resources/VerdictRole", json!("BREAKER#*"), json!("*")), "VerdictRole: does not name");
     assert_rule(
@@ -325,8 +325,8 @@ fn every_function_names_the_partitions_it_reaches() {
     );
 }
 
-/// The cache's counters change in one transaction with an entry of a session. AWS does not document how DynamoDB
-/// evaluates the keys of a transaction for each of its actions, so the condition allows both.
+/// The cache's counters change (UpdateItem) in one transaction with an entry of a session (PutItem). AWS does not document
+/// how DynamoDB evaluates the keys of a transaction for each of its actions, so the condition of either action allows both.
 fn counters_move_with_entries(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
@@ -334,9 +334,17 @@ fn counters_move_with_entries(template: &Template) -> Vec<String> {
             let updates = list(&statement["Action"]).into_iter().any(|action| action == "dynamodb:UpdateItem");
             let keys = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CACHE", "SESSION#*"] } });
             let counter = |name: &str| json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [name] } });
-            let known = [keys, counter("CHATLIMIT#*"), counter("GUESS#*")];
+            let known = [keys.clone(), counter("CHATLIMIT#*"), counter("GUESS#*")];
             if updates && !known.contains(&statement["Condition"]) {
                 found.push(format!("{id}: a transaction on an entry and the counters may be refused"));
+            }
+            let names = |values: &Value, name: &str| list(values).into_iter().any(|value| value == name);
+            let counts = |other: &&Value| names(&other["Action"], "dynamodb:UpdateItem") && other["Condition"] == keys;
+            let entries = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+            let is_half = names(entries, "SESSION#*") && !names(entries, "CACHE");
+            let puts = names(&statement["Action"], "dynamodb:PutItem");
+            if puts && is_half && statements(role).iter().any(counts) {
+                found.push(format!("{id}: a transaction on the counters and an entry may be refused"));
             }
         }
     }
@@ -345,6 +353,12 @@ fn counters_move_with_entries(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_transaction_on_an_entry_and_the_counters_is_allowed() {
-    let keys = json!(["CACHE", "SESSION#*"]);
-    assert_rule(counters_move_with_entries, replace("/Resources/VerdictRole", keys, json!(["CACHE"])), "VerdictRole");
+    let rule = counters_move_with_entries;
+    assert_rule(
+        rule,
+        replace("/Resources/VerdictRole", json!(["CACHE", "SESSION#*"]), json!(["CACHE"])),
+        "VerdictRole",
+    );
+    let (both, half) = (json!(["SESSION#*", "CACHE", "ALERT#*"]), json!(["SESSION#*", "ALERT#*"]));
+    assert_rule(rule, replace("/Resources/ResultRole", both, half), "ResultRole: a transaction on the counters");
 }
