@@ -117,7 +117,6 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     browser.click("#send").await;
     says(&browser, "Count the rent first.", true).await;
     assert!(browser.sees("#waiting").await, "the page says that more comes");
-    browser.look("chat-begun").await;
     browser.stack.control("release", json!({})).await;
     says(&browser, whole, false).await;
     assert!(!browser.sees("#waiting").await);

@@ -41,7 +41,8 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     let asked = format!("And if my sister runs it from May on? <b>{}</b>", unique());
     browser.run("document.getElementById('follow-up-query').value = ''").await;
     browser.type_into("#follow-up-query", &asked).await;
-    browser.stack.faults("gemini", json!([{ "delay_ms": 4000 }])).await;
+    // Each lasts until the call is given up: time enough to look at the page.
+    browser.stack.faults("gemini", json!([{ "delay_ms": 8000 }, { "delay_ms": 8000 }])).await;
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-state").await;
     assert!(browser.text("#follow-up-state").await.starts_with("Your follow-up is being worked on."));

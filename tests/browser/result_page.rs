@@ -64,7 +64,8 @@ async fn every_colour_has_its_dot_and_its_word() {
 async fn a_verdict_that_is_being_written_is_waited_for() {
     let browser = Browser::open().await;
     let email = buyer();
-    browser.stack.faults("gemini", json!([{ "delay_ms": 8000 }])).await;
+    // Each lasts until the call is given up: time enough to look at the page.
+    browser.stack.faults("gemini", json!([{ "delay_ms": 8000 }, { "delay_ms": 8000 }])).await;
     let id = browser.stack.sell_by_payment_link("full", &format!("Is it soup? ({})", unique()), &email).await;
     browser.visit_result(&id).await;
     browser.see("#pending-details").await;
@@ -289,12 +290,13 @@ async fn a_lost_connection_is_survived() {
     let browser = Browser::open().await;
     browser
         .before_every_page(
-            "let asked = 0; window.fetch = async () => { if (asked++ === 0) throw new TypeError('lost'); \
+            "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
              return new Response('{\"status\":\"in_review\"}', { status: 202 }); };",
         )
         .await;
     browser.visit_result("cs_test_offline").await;
     assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
+    browser.run("window.isBack = true; return null").await;
     browser.see("#review").await;
     browser.close().await;
 }

@@ -135,12 +135,21 @@ impl Aws {
         self.peek_at(queue).await
     }
 
-    /// The number of messages of a queue: waiting, in flight, or delayed.
+    /// The number of messages of a queue that wait or are in flight.
     pub(crate) async fn held(&self, queue: &str) -> u32 {
         let counts = [
             QueueAttributeName::ApproximateNumberOfMessages,
             QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
         ];
+        self.counted(queue, &counts).await
+    }
+
+    /// The number of messages of a queue whose delay has not ended.
+    pub(crate) async fn delayed(&self, queue: &str) -> u32 {
+        self.counted(queue, &[QueueAttributeName::ApproximateNumberOfMessagesDelayed]).await
+    }
+
+    async fn counted(&self, queue: &str, counts: &[QueueAttributeName]) -> u32 {
         let ask = self.sqs.get_queue_attributes().queue_url(self.output(queue));
         let asked = ask.set_attribute_names(Some(counts.to_vec())).send().await;
         let asked = asked.unwrap_or_else(|error| panic!("{queue}: {error:?}")).attributes.unwrap_or_default();

@@ -108,6 +108,8 @@ async fn a_reply_is_readable_while_the_model_writes_it_and_a_broken_stream_is_no
     let browser = Browser::sign_in(&world, &email()).await;
     let reply = "Count the rent first. Then ask three customers.";
     let held = json!({ "text": json!({ "reply": reply }).to_string(), "stream": { "hold_after": 1 } });
+    // One process holds the stream while another one is asked about it; both start before that.
+    tokio::join!(browser.get("/api/chat/me"), browser.get("/api/chat/me"));
     world.stack.faults("gemini", json!([held])).await;
     let (first, text) = (id(), question());
     let path = format!("/api/chat/exchanges/{first}");

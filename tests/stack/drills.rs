@@ -86,14 +86,19 @@ async fn model_down_while_five_buy() {
     }
 }
 
+/// The mailbox refuses its access token, and the login service the refresh token, until a person has consented again.
 #[tokio::test]
 async fn mailbox_consent_is_gone() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 403 }])).await;
+    let consented = world.aws.secret("graph-token").await["refresh_token"].as_str().expect("a token").to_owned();
+    world.stack.faults("graph", json!([{ "status": 401 }])).await;
+    world.stack.faults("login", json!([{ "status": 400 }])).await;
     let sale = world.buy("quick").await;
     assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
+    world.faults_are_used_up().await;
     assert_eq!(world.verdict(&sale.session).await.status, 200, "the page has the verdict");
     listed(&world, &["deadletters", "list"], &sale.session, true).await;
+    set_secret(&world, "graph-token", &consented);
     let planned = oracle(&world, &["deadletters", "redrive", reference(&sale), "--dry-run"]);
     let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
     assert!(planned.contains("would be tried again"), "{planned}");
@@ -219,7 +224,7 @@ async fn dispute_and_refund() {
     world.delivered(&refunded).await;
     let payment = world.stripe_session(&disputed.session).await["payment_intent"].clone();
     let dispute = json!({ "id": "dp_drill", "object": "dispute", "payment_intent": payment, "amount": 500,
-        "currency": "cad", "status": "needs_response" });
+        "currency": "cad", "status": "needs_response", "evidence_details": { "due_by": 4_102_444_800_i64 } });
     let event = json!({ "type": "charge.dispute.created", "data": { "object": dispute } });
     assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
     eventually("the dispute", SOON, async || {
@@ -227,6 +232,10 @@ async fn dispute_and_refund() {
         found[0]["state"].to_string().contains("disputed").then_some(())
     })
     .await;
+    let (_, list) = asked(&world, &["list"]);
+    let mut rows = list.as_array().expect("rows").iter();
+    let row = rows.find(|row| row["session_id"] == disputed.session.as_str()).expect("the dispute is on the list");
+    assert_eq!((&row["work"], &row["respond_by"]), (&json!("dispute"), &json!("2100-01-01T00:00:00.000Z")), "{row}");
     let (code, text) = decide(&world, &["refunds", "issue", reference(&disputed)]);
     assert_eq!(code, Some(1), "Stripe refuses refunds of disputed payments: {text}");
     let (code, text) = decide(&world, &["refunds", "issue", reference(&refunded)]);

@@ -219,7 +219,7 @@ async fn a_lost_message_is_missed_and_replaced() {
     let sale = world.buy("quick").await;
     waiting(&world, &sale).await;
     eventually("the retry to be queued", SOON, async || {
-        (world.aws.held("EmailRetryQueueUrl").await == 1).then_some(())
+        (world.aws.delayed("EmailRetryQueueUrl").await == 1).then_some(())
     })
     .await;
     world.aws.purge("EmailRetryQueueUrl").await;

@@ -154,7 +154,8 @@ async fn two_requests_at_once_with_one_payment_get_one_answer() {
     let question = question();
     let signed = payment(&world, "/query", &question).await;
     let before = settlements(&world).await;
-    world.stack.faults("gemini", json!([{ "delay_ms": 1500 }])).await;
+    // Long enough for the second request to start a process of its own while the first is being answered.
+    world.stack.faults("gemini", json!([{ "delay_ms": 6000 }])).await;
     let buy = || ask(&world, "/query", &question, Some(("payment-signature", &signed)));
     let (first, second) = tokio::join!(buy(), buy());
     let mut statuses = [first.status, second.status];

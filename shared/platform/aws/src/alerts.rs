@@ -32,8 +32,10 @@ use std::{
 /// The message attribute of the ops topic's copy of an alert that the critical topic has accepted.
 const COPY: &str = "copy";
 
-/// The time limit for reading other processes' rows.
-const ASKING: Duration = Duration::from_secs(1);
+/// The time limit for reading other processes' rows: a second, when a write to the table may take 400 ms.
+fn asking(connection: &Connection) -> Duration {
+    connection.noting * 5 / 2
+}
 
 /// One topic gets two attempts within 1.8 seconds. The wait between them is at most this.
 const PATIENCE: Patience =
@@ -125,7 +127,7 @@ impl Topics {
     }
 
     async fn announce(&self, alert: &Alert, row: Option<&(&Announcements, (String, Severity))>) -> Outcome {
-        if let Ok(Some(outcome)) = tokio::time::timeout(ASKING, self.held_back(alert, row)).await {
+        if let Ok(Some(outcome)) = tokio::time::timeout(asking(&self.connection), self.held_back(alert, row)).await {
             return outcome;
         }
         let took = match alert.channel {
@@ -204,7 +206,7 @@ impl Topics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::announcements::NOTING;
+    use crate::connection::NOTING_MS;
     use domain::Timestamp;
     use std::{cell::RefCell, io::Write};
     use tokio::time::Instant;
@@ -262,6 +264,7 @@ mod tests {
     #[test]
     fn the_parts_of_the_budget_are_all_of_it() {
         let topic = PATIENCE.timeout * (1 + PATIENCE.retries) + PATIENCE.delay * PATIENCE.retries;
-        assert_eq!(ASKING + 2 * topic + NOTING, Duration::from_secs(5));
+        let noting = Duration::from_millis(NOTING_MS);
+        assert_eq!(noting * 5 / 2 + 2 * topic + noting, Duration::from_secs(5));
     }
 }

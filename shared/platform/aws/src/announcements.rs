@@ -16,15 +16,8 @@ use aws_sdk_dynamodb::{
 use domain::alert::Severity;
 use std::{sync::OnceLock, time::Duration};
 
-/// The longest time for recording that an alert was sent.
-pub(crate) const NOTING: Duration = Duration::from_millis(400);
-
-/// One attempt: a table that does not reply must not delay the alert.
-const PATIENCE: Patience = Patience { timeout: NOTING, retries: 0, delay: Duration::ZERO };
-
-/// How often, and at which intervals, the row is read while another process is sending.
+/// How often the row is read while another process is sending.
 const LOOKS: u32 = 3;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// The rows of one table.
 #[derive(Debug)]
@@ -39,11 +32,12 @@ pub(crate) struct Announcements {
 impl Announcements {
     /// The same connection with one short attempt, for what must not delay an alert.
     pub(crate) fn brief(connection: &Connection) -> Connection {
-        connection.untold(PATIENCE)
+        connection.untold(Patience { timeout: connection.noting, retries: 0, delay: Duration::ZERO })
     }
 
     pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
-        let pause = BETWEEN_LOOKS.min(connection.patience.delay);
+        // All looks take less than the time for asking.
+        let pause = (connection.noting * 5 / 8).min(connection.patience.delay);
         Self { connection: Self::brief(connection), table, window, pause, client: OnceLock::new() }
     }
 

@@ -54,6 +54,9 @@ pub enum InvalidSetting {
     },
 }
 
+/// A table that does not reply must not delay an alert.
+pub(crate) const NOTING_MS: u64 = 400;
+
 /// The time-out and retries of a store's calls (Cache Alert, inputs 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -100,6 +103,9 @@ pub struct Connection {
     /// The time in which equal alerts are sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600, 60
     /// when unset).
     pub(crate) suppression: Duration,
+    /// The time limit for recording in the table that an alert was sent (`ALERT_TABLE_TIMEOUT_MS`, 100 to 60,000,
+    /// [`NOTING_MS`] when unset).
+    pub(crate) noting: Duration,
     /// The table in which all processes record their alerts (`TABLE_NAME`); without one each process knows only its
     /// own.
     pub(crate) shared_table: Option<String>,
@@ -152,6 +158,7 @@ impl Connection {
             http: Arc::default(),
             patience: Patience::from_environment(&lookup)?,
             suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
+            noting: Duration::from_millis(number(&lookup, "ALERT_TABLE_TIMEOUT_MS", NOTING_MS, 100, 60_000)?),
             shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
             meter: print_line,

@@ -74,6 +74,8 @@ fn process(url: &str) -> SnsAlerts {
         "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("test".to_owned()),
         "TABLE_NAME" => Some("sales".to_owned()),
         "CACHE_RETRY_DELAY_MS" => Some("0".to_owned()),
+        // A slow machine must not change the order of the replies.
+        "ALERT_TABLE_TIMEOUT_MS" => Some("30000".to_owned()),
         _ => None,
     });
     SnsAlerts::new(connection.unwrap(), OPS.to_owned(), CRITICAL.to_owned())
