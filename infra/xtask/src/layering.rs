@@ -1,6 +1,7 @@
 //! The dependency rules: the layer of a crate is its folder, and the rules below are compared with cargo's dependencies
 //! and with the calls and names in the sources.
 
+mod circles;
 mod drawing;
 mod workspace;
 
@@ -215,6 +216,7 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
             found.extend(impurities(name, package));
         }
         found.extend(reserved_names(name, own, package));
+        found.extend(import_circles(name, package));
     }
     found
 }
@@ -260,6 +262,15 @@ fn reserved_names(name: &str, own: Layer, package: &Package) -> Vec<String> {
         }
     }
     found
+}
+
+fn import_circles(name: &str, package: &Package) -> Vec<String> {
+    let line = |circle: Vec<circles::Tie<'_>>| {
+        let tie = |(from, to): &circles::Tie<'_>| format!("{} takes from {}", from.display(), to.display());
+        let ties: Vec<String> = circle.iter().map(tie).collect();
+        format!("{name}: {}; put what goes round into a file of its own", ties.join(", "))
+    };
+    circles::circles(&package.sources).into_iter().map(line).collect()
 }
 
 #[cfg(test)]

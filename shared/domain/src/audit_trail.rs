@@ -2,7 +2,7 @@
 //! alerts that are saved with the state and not published yet.
 
 use crate::{
-    Alert,
+    Alert, SessionId,
     sale::{AuditEntry, AuditHead},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -17,6 +17,20 @@ pub trait StateId: Clone + Ord + Send + Sync + 'static {
 
     /// The short form under which alerts and log lines name the state.
     fn reference(&self) -> &str;
+}
+
+impl StateId for SessionId {
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+
+    fn text(&self) -> &str {
+        self.as_str()
+    }
+
+    fn reference(&self) -> &str {
+        Self::reference(self)
+    }
 }
 
 /// A stored state with an [`AuditTrail`]: a chat account, a subscriber, a Bridge, a purchase. The state is saved

@@ -2,14 +2,13 @@
 //! invariants 5 and 7; DESIGN: persistent, so that a restart forgets nothing, GAP-02C).
 
 mod gauge;
+mod update;
 
-use crate::{
-    Timestamp,
-    ports::{Breakers, SaveError},
-};
+use crate::Timestamp;
 pub use gauge::Gauged;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+pub use update::update;
 
 /// When the breaker opens and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,28 +162,6 @@ impl Breaker {
     pub fn is_fresh(&self) -> bool {
         Self { closed_at: None, ..self.clone() } == Self::default()
     }
-}
-
-/// The number of attempts to change a breaker while others change it concurrently.
-const TRIES: u32 = 4;
-
-/// Changes a stored breaker, if the change has an effect; returns the result of the change. A breaker that cannot be
-/// read or written stays as it is, because it protects calls and must not stop them.
-pub async fn update(breakers: &dyn Breakers, name: &str, change: impl Fn(&mut Breaker) -> bool + Send) -> bool {
-    for _ in 0..TRIES {
-        let Ok(mut row) = breakers.load(name).await else { return false };
-        let before = row.value.clone();
-        let opened = change(&mut row.value);
-        if row.value == before {
-            return false;
-        }
-        match breakers.save(name, &row.value, row.version).await {
-            Ok(()) => return opened,
-            Err(SaveError::Conflict) => {}
-            Err(SaveError::Storage(_)) => return false,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

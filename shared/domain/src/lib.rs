@@ -47,11 +47,12 @@ pub use checkout_session::{CheckoutSession, PaymentStatus, SessionStage, Submiss
 pub use guesses::Guessing;
 pub use metric::{Measurement, Metric};
 pub use operator::{CallerIdentity, Operator};
+pub use ports::RenewableSecret;
 pub use query::Query;
 pub use recent::Recent;
 pub use renewable::MadeFromSecret;
 pub use sale::{Sale, open_work};
-pub use secret::{EmailAddress, RenewableSecret, Secret};
+pub use secret::{EmailAddress, Secret};
 pub use session_id::SessionId;
 pub use step_error::{ErrorCode, StepError};
 pub use tier::Tier;

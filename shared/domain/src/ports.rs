@@ -2,6 +2,7 @@
 //! testkit has adapters that fail, duplicate and crash on purpose.
 
 mod bridges;
+mod cache_entries;
 mod chat;
 mod deployments;
 mod erasure;
@@ -17,8 +18,8 @@ mod store;
 mod subscriptions;
 mod toll;
 
-pub use crate::cache_entries::CacheEntries;
 pub use bridges::Bridges;
+pub use cache_entries::CacheEntries;
 pub use chat::{ChatAccounts, ReplyBeginnings, SignIns};
 pub use deployments::Deployments;
 pub use erasure::{SaleData, SaleMails};
@@ -112,4 +113,19 @@ pub struct Versioned<T> {
 pub trait SecretSource: Send + Sync {
     /// The document: JSON whose fields its reader knows.
     async fn document(&self) -> Result<Secret, StorageError>;
+}
+
+/// A secret document that may be replaced while the process runs: a rotated key works without a restart (Gemini
+/// Timeout, failure mode 6).
+#[async_trait]
+pub trait RenewableSecret: SecretSource {
+    /// Called when the service refused the secret in `refused`, or a field of it is missing: returns the current
+    /// document if it is another one, and `None` otherwise. It is read at most once a minute, so that senders of wrong
+    /// signatures cannot cause a read each time. A document that is never replaced has no other.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it could not be read.
+    async fn renewed(&self, _refused: &Secret) -> Result<Option<Secret>, StorageError> {
+        Ok(None)
+    }
 }

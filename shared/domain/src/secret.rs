@@ -1,7 +1,5 @@
 //! Values that must not be printed: secrets and e-mail addresses.
 
-use crate::ports::{SecretSource, StorageError};
-use async_trait::async_trait;
 use serde::Deserialize;
 
 /// A secret. It can be compared and used explicitly, but never printed or serialised.
@@ -26,21 +24,6 @@ impl Secret {
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
-    }
-}
-
-/// A secret document that may be replaced while the process runs: a rotated key works without a restart (Gemini
-/// Timeout, failure mode 6).
-#[async_trait]
-pub trait RenewableSecret: SecretSource {
-    /// Called when the service refused the secret in `refused`, or a field of it is missing: returns the current
-    /// document if it is another one, and `None` otherwise. It is read at most once a minute, so that senders of wrong
-    /// signatures cannot cause a read each time. A document that is never replaced has no other.
-    ///
-    /// # Errors
-    /// [`StorageError`] when it could not be read.
-    async fn renewed(&self, _refused: &Secret) -> Result<Option<Secret>, StorageError> {
-        Ok(None)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The key of a sale: the Stripe Checkout Session id, which entitles its holder to read the verdict, or the id of the
 //! follow-up that such a session includes.
 
-use crate::audit_trail::StateId;
 use serde::{Deserialize, Serialize};
 
 /// The suffix of a follow-up's id. Stripe's ids have no hyphen.
@@ -85,20 +84,6 @@ impl SessionId {
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
-    }
-}
-
-impl StateId for SessionId {
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-
-    fn text(&self) -> &str {
-        self.as_str()
-    }
-
-    fn reference(&self) -> &str {
-        Self::reference(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A paid question that the authority gate declines, and the decisions of people with the required roles (003, human
 //! lock). No role can release a lock for child safety or self-harm.
 
-use super::{Event, Fulfilment, Purchase, Refused, Sale};
+use super::{AuthorityDecision, Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{Timestamp, operator::Operator, texts};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, time::Duration};
@@ -88,22 +88,6 @@ pub struct Declined {
     /// When the last required approval came.
     #[serde(default)]
     pub approved_at: Option<Timestamp>,
-}
-
-/// The result of an operator's decision about a declined sale.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuthorityDecision {
-    /// An approval was added; the verdict is ordered once there are enough.
-    Approved {
-        /// The number of approvals.
-        count: usize,
-        /// The number of approvals that are needed.
-        needed: usize,
-    },
-    /// The money goes back.
-    Rejected,
-    /// An attempt to override a lock. It changed nothing.
-    OverrideRefused,
 }
 
 /// Why an approval or a rejection is not valid.

@@ -88,6 +88,7 @@
 //! | settle_replies | operator | | | |
 
 mod attention;
+mod authority_decision;
 mod decisions;
 mod declined;
 mod erasure;
@@ -105,8 +106,9 @@ mod refused;
 mod replies;
 
 pub use crate::mail::{Draft, Letter, Mail, Progress};
+pub use authority_decision::AuthorityDecision;
 pub use decisions::NewVerdict;
-pub use declined::{APPROVAL_LASTS, Approval, Authority, AuthorityDecision, Declined, Helper, HumanLock, NotApproved};
+pub use declined::{APPROVAL_LASTS, Approval, Authority, Declined, Helper, HumanLock, NotApproved};
 pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
 pub use finding::{Finding, Settled};

@@ -3,12 +3,13 @@
 mod check;
 mod facts;
 mod images;
+mod refusal;
 mod story;
 mod unlocks;
 
-pub use check::Refusal;
 pub use facts::{Fact, FactsLedger};
 pub use images::{ImageLedger, PooledAsset};
+pub use refusal::Refusal;
 pub use story::{NudgeState, PlaybackState, RoleplayState, StoryState};
 pub use unlocks::{Consent, ConsentStatus, OpenRecall, Unlock, UnlockSource, UnlockState};
 

@@ -13,6 +13,7 @@ use crate::{
     Connection, Patience, alert_log, announcement,
     announcements::Announcements,
     attempts::{Failure, attempts},
+    connection::StoreAlerts,
     now, storm,
     storms::Storms,
 };
@@ -43,7 +44,7 @@ const PATIENCE: Patience =
 
 /// The two topics.
 #[derive(Clone, Debug)]
-pub struct SnsAlerts(Arc<Topics>);
+pub struct SnsAlerts(Arc<dyn StoreAlerts>);
 
 impl SnsAlerts {
     /// Alerts to these topics. From here on the stores of the same connection also report their failures there.
@@ -52,7 +53,7 @@ impl SnsAlerts {
         let patience = Patience { delay: PATIENCE.delay.min(connection.patience.delay), ..PATIENCE };
         // With a window of zero no alert is ever held back.
         let shared = connection.shared_table.clone().filter(|_| !connection.suppression.is_zero());
-        let topics = Arc::new(Topics {
+        let topics: Arc<dyn StoreAlerts> = Arc::new(Topics {
             storms: shared.clone().map(|table| Storms::new(Announcements::brief(&connection), table)),
             shared: shared.map(|table| Announcements::new(&connection, table, connection.suppression)),
             suppression: Mutex::new(Suppression::new(connection.suppression)),
@@ -68,7 +69,7 @@ impl SnsAlerts {
 #[async_trait]
 impl Alerts for SnsAlerts {
     async fn raise(&self, alert: Alert) {
-        self.0.raise(&alert).await;
+        self.0.raise(alert).await;
     }
 }
 
@@ -81,7 +82,7 @@ impl AlertSummaries for SnsAlerts {
 
 /// The topics, and the alerts that were sent recently.
 #[derive(Debug)]
-pub(crate) struct Topics {
+struct Topics {
     connection: Connection,
     ops: String,
     critical: String,
@@ -102,8 +103,24 @@ enum Outcome {
     Undelivered,
 }
 
+impl StoreAlerts for Topics {}
+
+#[async_trait]
+impl Alerts for Topics {
+    async fn raise(&self, alert: Alert) {
+        self.send(&alert).await;
+    }
+}
+
+#[async_trait]
+impl AlertSummaries for Topics {
+    async fn send_summaries(&self) {
+        self.send_storms().await;
+    }
+}
+
 impl Topics {
-    pub(crate) async fn raise(&self, alert: &Alert) {
+    async fn send(&self, alert: &Alert) {
         let now = now();
         let decision = self.suppression().decide(alert, now);
         if let Decision::Suppress(count) = decision {
@@ -158,7 +175,7 @@ impl Topics {
     }
 
     /// Sends one summary of each storm. A row stays as it is until a topic has accepted its summary.
-    async fn send_summaries(&self) {
+    async fn send_storms(&self) {
         let Some(storms) = &self.storms else { return };
         let withheld = storms.withheld().await.unwrap_or_else(|failure| {
             tracing::warn!(cause = %failure.cause, "the storms are not known: no summary this time");

@@ -173,7 +173,7 @@ impl Connection {
     pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
         match self.alert_topics.get() {
-            Some(topics) => topics.raise(&alert).await,
+            Some(topics) => topics.raise(alert).await,
             None => crate::alert_log::log(&alert),
         }
     }

@@ -1,6 +1,6 @@
 //! The access to AWS: region, endpoint, credentials, time-outs and retries.
 
-use crate::{alerts::Topics, now};
+use crate::now;
 use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
@@ -11,7 +11,10 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
-use domain::metric::{self, Measurement};
+use domain::{
+    metric::{self, Measurement},
+    ports::{AlertSummaries, Alerts},
+};
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
@@ -116,8 +119,11 @@ pub struct Connection {
     /// The namespace of this stack's metrics (`METRICS_NAMESPACE`).
     namespace: String,
     /// The topics for a store's failures: set once, by the first [`crate::SnsAlerts`] made with this connection.
-    pub(crate) alert_topics: Arc<OnceLock<Arc<Topics>>>,
+    pub(crate) alert_topics: Arc<OnceLock<Arc<dyn StoreAlerts>>>,
 }
+
+/// Alerts on the failures of a connection's stores.
+pub(crate) trait StoreAlerts: Alerts + AlertSummaries + std::fmt::Debug {}
 
 /// The keys of the execution role. The environment holds them for the life of the process, so the AWS configuration
 /// crate with its chain of providers would be useless weight.
