@@ -7,6 +7,8 @@ Does what `sam package` and `aws cloudformation deploy` do on AWS: one zip per f
 binary, uploaded only when new), CodeUri pointing at it, a change set, and a wait; then what `oracle secrets set` does
 there: the secrets, which a deployment creates empty, get their values. Progress goes to standard error, the
 stack's outputs as JSON to standard output. An archive left in work_dir is used again while its binary is the same.
+The file has more than 300 lines because it is one script that runs on its own, and each difference between AWS and the
+emulator has its own function.
 """
 
 import hashlib

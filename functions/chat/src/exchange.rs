@@ -1,4 +1,6 @@
 //! One exchange: claims it, answers it, stores and counts the reply in one write, and appends it to the memory.
+//! The file has more than 300 lines because every way in which an exchange can end has its own reply, and the POST and
+//! the GET build these replies with the same private functions.
 
 use crate::{
     NotDone, Ports, Settings,

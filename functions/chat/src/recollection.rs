@@ -1,4 +1,6 @@
 //! The memory of an account: an encrypted event log under a key of its own. The customer can export and erase it.
+//! The file has more than 300 lines because reading, appending and exporting a memory all use the private log and seal
+//! of `Opened`.
 
 use crate::{NotDone, Ports};
 use audit::Change;

@@ -1,4 +1,6 @@
 //! One run: handles all due work, kind by kind, each sale separately.
+//! The file has more than 300 lines because each kind of due work has a short handler, and the handlers call each other
+//! and share the reminder.
 
 use crate::chase;
 use audit::{Change, Context, Journal};

@@ -2,6 +2,9 @@
 //!
 //! A message is claimed here before anything is done about it, and each step is saved before the next one begins. The
 //! first save wins: of two overlapping runs, one finds that the other has claimed the message.
+//!
+//! The file has more than 300 lines because every decision is a method of the one saved state, whose private fields the
+//! decisions keep consistent.
 
 use audit::sale_events::message_digest;
 use domain::{

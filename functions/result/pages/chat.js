@@ -1,6 +1,8 @@
 "use strict";
 // The chat: signs in by a mailed link, sends messages and shows replies, the memory and the offer.
 // Every text is inserted with textContent; the page's policy allows nothing else.
+// The file has more than 300 lines because a page has one inlined script, and the parts of this one share the functions
+// at its top.
 {
   const MAX_CHARACTERS = 4000;
   const PENDING = "oracle.chat.pending";

@@ -1,6 +1,8 @@
 "use strict";
 // The result page: asks for the verdict until it is there and shows it.
 // Every text is inserted with textContent; the page's policy allows nothing else.
+// The file has more than 300 lines because a page has one inlined script, and this one shows every state of a sale and
+// its follow-up.
 {
   const DRAFT = "oracle.draft";
   const SESSION_ID = /^cs_[A-Za-z0-9_-]{1,252}$/;

@@ -2,6 +2,9 @@
 //!
 //! It looks in the cache and then in the archive, and otherwise replies "pending", repeating the order if no worker
 //! handles it. It asks Stripe only if our own records do not already show that the session was paid.
+//!
+//! The file has more than 300 lines because each state of a sale has its own short reply, and the replies lead to one
+//! another: a verdict that the cache lost is restored and served, or ordered again.
 
 use crate::{Ports, asked::Unpaid, followup, replies};
 use audit::{Change, CommitError, Context};

@@ -1,4 +1,6 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
+//! The file has more than 300 lines because each way to end a claim is one short function, and all of them build their
+//! changes with the same helpers.
 
 mod authority_gate;
 mod finish;

@@ -1,4 +1,6 @@
 //! Reads the whole audit log, many streams in parallel.
+//! The file has more than 300 lines because the verification and the report share one parallel walk over the streams,
+//! and the streams of sales and of functions are verified in different ways.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

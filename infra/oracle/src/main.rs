@@ -1,4 +1,6 @@
 //! `oracle`: the operator's command line.
+//! The file has more than 300 lines because it lists every module and every command, each command with its help text,
+//! its example and its call.
 
 mod account;
 mod anvil_command;

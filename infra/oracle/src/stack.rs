@@ -1,5 +1,7 @@
 //! Finds a stack by the file that `cargo xtask up` writes, by the name of a deployed one, or by the AWS CLI's
 //! description of it, and opens its stores.
+//! The file has more than 300 lines because each store, queue and vendor client of a stack has a short constructor, and
+//! all of them read the same private description and connection.
 
 mod description;
 

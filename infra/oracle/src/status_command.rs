@@ -1,5 +1,7 @@
 //! `oracle status`: checks whether anything is wrong now. It reads each source with a small call and judges the
 //! results.
+//! The file has more than 300 lines because every source is judged by a short function of its own, and all results go
+//! into one table.
 
 use std::time::Duration;
 

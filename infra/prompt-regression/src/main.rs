@@ -1,5 +1,7 @@
 //! Asks a model with the current prompts, and compares the share of replies that contain internal vocabulary with the
 //! accepted share (content filter, GAP-H: a prompt change is accepted only if that share does not rise).
+//! The file has more than 300 lines because it is the whole command (arguments, requests to the model, report) except
+//! the judgement, which is in `measurement`.
 // A developer's command-line tool prints its results.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

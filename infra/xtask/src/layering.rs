@@ -154,6 +154,10 @@ const RESERVED_NAMES: [(&str, &str, Layer, &str); 2] = [
     ("lens", "WorkingSetContent", Memory, "a model's input is built from the memory alone (spec 002, ORC-C-002)"),
 ];
 
+/// A file with more lines than this, without its tests, says why in its documentation.
+const LONG: usize = 300;
+const REASON: &str = "more than 300 lines because";
+
 /// One package of the workspace, with the data that the rules need.
 #[derive(Default)]
 pub(crate) struct Package {
@@ -217,6 +221,7 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
         }
         found.extend(reserved_names(name, own, package));
         found.extend(import_circles(name, package));
+        found.extend(long_files(name, package));
     }
     found
 }
@@ -262,6 +267,17 @@ fn reserved_names(name: &str, own: Layer, package: &Package) -> Vec<String> {
         }
     }
     found
+}
+
+fn long_files(name: &str, package: &Package) -> Vec<String> {
+    let is_long = |(_, source): &(&PathBuf, &String)| source.lines().count() > LONG && !source.contains(REASON);
+    let line = |(path, _): (&PathBuf, &String)| {
+        format!(
+            "{name}: {} has more than {LONG} lines; split it, or say in its documentation why it has {REASON} …",
+            path.display()
+        )
+    };
+    package.sources.iter().filter(is_long).map(line).collect()
 }
 
 fn import_circles(name: &str, package: &Package) -> Vec<String> {

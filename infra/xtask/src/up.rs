@@ -1,4 +1,6 @@
 //! `up` and `down`: start a whole stack in order, supervise it, and stop it so that nothing is left.
+//! The file has more than 300 lines because starting, updating and stopping a stack share its files and steps, and each
+//! step is a short function.
 
 use crate::{
     deployment::{self, Addresses},

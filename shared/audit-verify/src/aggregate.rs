@@ -2,6 +2,9 @@
 //!
 //! Records are read sale by sale and not kept: memory grows with the number of days, tiers and steps, never with the
 //! number of records.
+//!
+//! The file has more than 300 lines because the record that is read, the account of a sale and the totals use each
+//! other's private fields.
 
 use crate::{
     histogram::Histogram,

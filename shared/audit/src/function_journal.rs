@@ -6,6 +6,9 @@
 //! While the log fails, the records wait in the notebook, whose size is limited. So waiting records are published
 //! before new ones are added, and above a limit only required records are added. The others are counted, and a separate
 //! record says how many were left out, from when to when.
+//!
+//! The file has more than 300 lines because the notebook's outbox is private, and loading, appending, publishing and
+//! renumbering all work on it.
 
 use crate::{
     chain,

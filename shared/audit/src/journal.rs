@@ -11,6 +11,9 @@
 //! If a process crashes after 1, the next one publishes the same objects under the same keys: a record is written once,
 //! an alert is raised at least once. A failing log blocks nothing (Audit Trail, failure mode 1): the records wait in
 //! the saved state, operators are alerted, and the next step publishes them.
+//!
+//! The file has more than 300 lines because the whole protocol is in one place: its types, the trait of a journaled
+//! state, and its steps, each with its documentation.
 
 use crate::{
     record::Record,

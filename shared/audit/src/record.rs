@@ -1,5 +1,7 @@
 //! The contents of records. The fields, statuses and sources of the Stripe pipeline's records are those of the Audit
 //! Trail spec; the other bodies are those of the specs that their names refer to.
+//! The file has more than 300 lines because every kind of record is a variant of one enum, and each of its fields is
+//! documented.
 
 use domain::{
     CallerIdentity, Colour, Measurement, Metric, Operator, Timestamp,

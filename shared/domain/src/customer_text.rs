@@ -6,6 +6,9 @@
 //!
 //! A question can also influence the model's text. That text stays prose in our mails ([`prose`]): it has no mark,
 //! except for a line that could be taken for one of our headings, and no address in it is a link either.
+//!
+//! The file has more than 300 lines because more than a hundred of them list the beginnings of our own lines, and a
+//! quotation combines the rules for characters, addresses and headings.
 
 /// The most characters of a text that [`quoted`] shows.
 pub const MAX_QUOTED_CHARACTERS: usize = 2_000;

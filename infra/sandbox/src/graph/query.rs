@@ -1,4 +1,6 @@
 //! The query options of the mail calls: $filter, $select, $expand, $top, $skip, $orderby, $count.
+//! The file has more than 300 lines because each option is parsed by a short function into one private structure, which
+//! also filters, sorts and selects.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,7 @@
 //! Subscriptions and their invoices, driven by a separate clock: renewed at the end of each month, retried for two
 //! weeks if a payment fails, and then ended. Each step sends its events.
+//! The file has more than 300 lines because each step of a subscription is a short function, and the steps share the
+//! functions that bill, pay and send events.
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use serde::Deserialize;

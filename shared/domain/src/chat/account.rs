@@ -7,6 +7,9 @@
 //! | answered | the reply is stored and counted | the memory holds it too |
 //! | apologised | no reply was accepted; nothing is counted | final |
 //! | erased | the text is erased | final |
+//!
+//! The file has more than 300 lines because each step of an exchange and of an erasure is a documented method on the
+//! private fields of one account.
 
 use super::{
     Erasure, SubscriberId,

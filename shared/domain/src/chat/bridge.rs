@@ -12,6 +12,8 @@
 //! `expired` is computed from the grant and the time, so access ends without a scheduled job. The member receives a mail
 //! about each grant, expiry and revocation ([`Letter`]). An erasure leads from
 //! every state to `offered` and removes the thread.
+//!
+//! The file has more than 300 lines because every transition is a method on the private stage of one Bridge.
 
 mod letter;
 mod state;

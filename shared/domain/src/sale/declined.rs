@@ -1,5 +1,7 @@
 //! A paid question that the authority gate declines, and the decisions of people with the required roles (003, human
 //! lock). No role can release a lock for child safety or self-harm.
+//! The file has more than 300 lines because the fields of the decision are documented beside the transitions that check
+//! and change them.
 
 use super::{AuthorityDecision, Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{Timestamp, operator::Operator, texts};

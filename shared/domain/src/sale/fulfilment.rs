@@ -1,4 +1,6 @@
 //! The transitions of the verdict: claimed, made, held, failed, unusable, regenerated.
+//! The file has more than 300 lines because each transition is a short method, and many of them share the private
+//! checks of the claim.
 
 use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, Refused, Sale};
 use crate::{

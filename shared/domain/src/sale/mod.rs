@@ -86,6 +86,9 @@
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
 //! | settle_mails (sent) | operator | | unknown → sent | |
 //! | settle_replies | operator | | | |
+//!
+//! The file has more than 300 lines because the table has a line for every transition, and every field of a sale is
+//! documented.
 
 mod attention;
 mod authority_decision;

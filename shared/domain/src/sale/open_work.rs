@@ -1,5 +1,7 @@
 //! The open work of a sale and its due time, for the lists of operators and of the deadlines function. Both follow from
 //! the sale alone and are saved with it as an index, so no list needs a scan.
+//! The file has more than 300 lines because it lists every kind of work with its name and its time limit, and the rules
+//! that choose among the kinds call one another.
 
 use crate::{
     Sale, Timestamp,

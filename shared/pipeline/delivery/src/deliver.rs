@@ -1,4 +1,6 @@
 //! Delivers one mail: from a cached verdict to a sent draft.
+//! The file has more than 300 lines because the steps of an attempt are methods of the private `Delivery`; drafts and
+//! endings are in modules of their own.
 
 mod draft;
 mod ending;

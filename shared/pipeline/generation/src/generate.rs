@@ -1,4 +1,6 @@
 //! Asks the model: a few attempts, each crosschecked, until a reply is accepted (Gemini Timeout; TMM Cross-Validation).
+//! The file has more than 300 lines because one loop over the attempts handles every kind of failure, with the rules
+//! for the next model and for a reply beside it.
 
 use crate::{
     asking::{Background, Policy, Ports},

@@ -1,4 +1,6 @@
 //! The buckets of the audit log, of the archive of first verdicts and of the quarantine.
+//! The file has more than 300 lines because the three stores share one client of a bucket, which has a method for each
+//! call to S3.
 
 use crate::{
     Connection,

@@ -1,4 +1,6 @@
 //! Evaluates a text. The result holds the decision, the deciding rules, and the data that pages and prompts need.
+//! The file has more than 300 lines because each fact about an evaluation has a short documented method, and all of
+//! them read one private decision.
 
 use std::cell::LazyCell;
 use std::sync::OnceLock;

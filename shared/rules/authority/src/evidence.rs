@@ -2,6 +2,9 @@
 //! fiction, regardless of fluency."
 //!
 //! A binding contains fingerprints of canonical bytes and summaries of at most 500 characters, never raw data.
+//!
+//! The file has more than 300 lines because the specification's categories, operations, reasons and errors are types
+//! here, beside the checks that use them.
 
 use std::collections::BTreeMap;
 

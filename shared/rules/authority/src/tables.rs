@@ -1,6 +1,8 @@
 //! The static tables that the build script generates from `data/` and the engine reads without parsing at start.
 //!
 //! A concept is a set of words and phrases. A mapping sets one axis to one value if one of its patterns matches.
+//!
+//! The file has more than 300 lines because it has the row type of every table, with its fields documented.
 
 use crate::state::State;
 

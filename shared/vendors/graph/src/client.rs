@@ -1,4 +1,5 @@
 //! The Graph client behind [`Mailbox`].
+//! The file has more than 300 lines because the client implements three ports with the same private calls.
 
 use crate::{
     encode, inbox, message,

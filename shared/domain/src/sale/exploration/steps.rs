@@ -1,4 +1,5 @@
 //! Every transition of a sale, with the component that makes it and the arguments that make a difference.
+//! The file has more than 300 lines because it is one list of all transitions.
 
 use super::*;
 use crate::{

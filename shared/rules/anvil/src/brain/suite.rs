@@ -1,5 +1,6 @@
 //! The smoke tests of a model: T1–T5 of the specification and 200 more, which cover both modes. Each case states its
 //! expected answer; the rules do not compute it.
+//! The file has more than 300 lines because the questions, figures and expected answers of the cases are written out.
 
 use super::scorer::{Expectation, spellings};
 use crate::{

@@ -1,4 +1,5 @@
-//! Writes the tables as Rust source. The file exceeds 300 lines because every table is validated where it is written.
+//! Writes the tables as Rust source.
+//! The file has more than 300 lines because every table is validated where it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

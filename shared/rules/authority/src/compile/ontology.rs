@@ -1,4 +1,6 @@
 //! The schema of a domain's file, and of a file with a part of a domain's words and mappings.
+//! The file has more than 300 lines because it has one structure for each kind of entry in the files, and one field for
+//! each key of an entry.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Derives a state from the values of the axes: treatments of requests, required state, high-stakes rules.
+//! The file has more than 300 lines because treatments and high-stakes rules read the same facts and raise the same
+//! decision.
 
 use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
 use super::fitted::fitted;

@@ -1,4 +1,6 @@
 //! Finds the patterns of the data in the concepts of a text.
+//! The file has more than 300 lines because sequences, windows, exceptions and negations are all checked on the same
+//! private matches.
 
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{ConceptBits, Hit, Hits};

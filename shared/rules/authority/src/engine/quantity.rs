@@ -2,6 +2,8 @@
 //!
 //! A unit belongs to one dimension, and an axis accepts only its own dimension: 20 kg is a weight, 20 mg is a dose, and
 //! neither replaces the other.
+//!
+//! The file has more than 300 lines because more than half of them list words and units.
 
 use crate::tables::{ConceptId, builtin};
 use crate::text::token::Token;

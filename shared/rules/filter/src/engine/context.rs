@@ -1,4 +1,6 @@
 //! Reads the words around an occurrence and decides whether they make it ordinary English.
+//! The file has more than 300 lines because each clue in the sentence has a short check, and all checks read the same
+//! words on both sides.
 
 use crate::engine::code;
 use crate::engine::known::Known;

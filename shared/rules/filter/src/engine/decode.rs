@@ -1,5 +1,7 @@
 //! Decodes one round of HTML entities and tags, percent, backslash and quoted-printable escapes, and Markdown links.
 //! Never recursive; the caller limits the number of rounds.
+//! The file has more than 300 lines because each kind of escape has a short decoder, and all decoders read the same
+//! units.
 
 use crate::engine::character_tables::CharacterTables;
 use crate::engine::lists::{Class, ascii_symbol};

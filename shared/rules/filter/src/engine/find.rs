@@ -1,4 +1,6 @@
 //! Finds the blocked terms of a payload: at the places that the sieve reports, or everywhere and in every view.
+//! The file has more than 300 lines because both searches share the judgement of an occurrence, and one set of rules
+//! merges their hits.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

@@ -1,4 +1,5 @@
 //! Lists of English words that help to parse the sentence around a term. The blocked and allowed words are in `data/`.
+//! The file has more than 300 lines because rustfmt writes most of the long lists with one word on each line.
 
 /// The last words of names of companies, places and events, in lower case.
 pub(crate) const NAME_ENDINGS: &[&str] = &[

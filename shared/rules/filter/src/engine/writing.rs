@@ -1,5 +1,7 @@
 //! Decides how an occurrence is written: as the term is, in one of its disguises, or in a way in which no reader would
 //! see the term.
+//! The file has more than 300 lines because each disguise has a short rule, and all rules judge the same features of an
+//! occurrence.
 
 use crate::engine::align::Role;
 use crate::engine::features::{Features, Gap};
