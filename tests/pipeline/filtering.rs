@@ -39,7 +39,7 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
     }
 }
 
-/// Content filter, block list staleness: an operator decides about a finding of a newer list; the customer keeps the
+/// Content filter, failure mode 4: an operator decides about a finding of a newer list; the customer keeps the
 /// page.
 #[test]
 fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replaced() {

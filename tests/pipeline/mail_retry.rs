@@ -42,8 +42,8 @@ fn unavailable() -> Option<MailError> {
     Some(MailError::Unavailable(503))
 }
 
-/// VER-02: a failure, a retry at once, another after five minutes, and the third retry succeeds. Until then the mailbox
-/// does not answer probes either.
+/// Email Retry, VER-02: a failure, a retry at once, another after five minutes, and the third retry succeeds. Until
+/// then the mailbox does not answer probes either.
 #[test]
 fn the_schedule_is_kept() {
     let mut sim = sim();
@@ -87,7 +87,7 @@ fn early_attempts_take_nothing_from_the_schedule() {
     assert!(document.contains(r#""errors":["503","503","503","503","503"]"#), "{document}");
 }
 
-/// VER-03, INV-08: there is no further attempt after the fourth retry.
+/// Email Retry, VER-03, INV-08: there is no further attempt after the fourth retry.
 #[test]
 fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
     let mut sim = sim();
@@ -111,7 +111,7 @@ fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
     assert_eq!(times(&sim, "create").len(), 5, "no further attempt");
 }
 
-/// VER-04, INV-05.
+/// Email Retry, VER-04, INV-05.
 #[test]
 fn what_is_refused_for_good_is_not_tried_again() {
     for refusal in [MailError::Rejected, MailError::Forbidden(403), MailError::ConsentRefused] {
@@ -126,7 +126,7 @@ fn what_is_refused_for_good_is_not_tried_again() {
     }
 }
 
-/// VER-05.
+/// Email Retry, VER-05.
 #[test]
 fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     let mut sim = sim();
@@ -136,7 +136,7 @@ fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-/// Every attempt sends the recorded draft (VER-07).
+/// Every attempt sends the recorded draft (Email Retry, VER-07).
 #[test]
 fn every_attempt_sends_the_same_draft() {
     let mut sim = sim();
@@ -149,7 +149,7 @@ fn every_attempt_sends_the_same_draft() {
     assert_eq!((state.sent.len(), state.drafts.len(), state.prompts.len()), (1, 0, 1));
 }
 
-/// VER-07: if the cached verdict was changed between two attempts, no mail with another text is sent.
+/// Email Retry, VER-07: if the cached verdict was changed between two attempts, no mail with another text is sent.
 #[test]
 fn a_mail_that_would_say_something_else_is_not_sent() {
     let mut sim = sim();
@@ -167,7 +167,7 @@ fn mail_if_any(sim: &Simulator) -> Option<Mail> {
     sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail().clone())
 }
 
-/// INV-03, INV-04, FM-05: the order is delivered again while a mail waits.
+/// Email Retry, INV-03, INV-04, FM-05: the order is delivered again while a mail waits.
 #[test]
 fn an_order_that_comes_again_is_one_mail() {
     let mut sim = sim();

@@ -97,7 +97,7 @@ fn a_replaced_verdict_reaches_page_mail_and_archive_and_the_held_one_nobody() {
     assert_eq!(state.sales[&sim.session].0.open_work(), None);
 }
 
-/// Silent Drop, verification of the re-attempt: a reply becomes a verdict of the standard pipeline.
+/// Silent Drop, verification criterion 5: a reply becomes a verdict of the standard pipeline.
 #[test]
 fn a_reply_becomes_a_verdict_of_the_standard_pipeline() {
     let mut session = paid_session("cs_test_simulated_sale_1", "premium", Some("someone@example.com"));

@@ -242,7 +242,7 @@ fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorde
     }
 }
 
-/// Failure mode 4: one retry after a minute, then an operator is alerted.
+/// Regen Consistency, failure mode 4: one retry after a minute, then an operator is alerted.
 #[test]
 fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
     let sim = regenerated("GREEN", "RED", 1);

@@ -1,4 +1,4 @@
-//! The audit log: its records, its chain, and what no store may contain (Audit Trail, the Stripe part).
+//! The audit log: its records, its chain, and what no store may contain (Audit Trail).
 
 use crate::world::{CANARY, MAIL_DOMAIN, Sale, World};
 use audit::digest::{query_hash, sha256, verdict_hash};
@@ -6,7 +6,7 @@ use aws_sdk_s3::types::ObjectLockMode;
 use domain::{Query, Verdict};
 use serde_json::{Value, json};
 
-/// Audit Trail, "Required fields per Stripe record".
+/// Audit Trail, required fields.
 const FIELDS: [&str; 10] = [
     "timestamp",
     "session_id",

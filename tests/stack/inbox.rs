@@ -91,7 +91,7 @@ fn sender() -> String {
     email()
 }
 
-/// V1, and G7: the first run is reported.
+/// Inbox Watch, V1, and G7: the first run is reported.
 #[tokio::test]
 async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
     let watched = Watched::fresh().await;
@@ -110,7 +110,7 @@ async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
     assert_eq!(watched.events("inbox_seeded").await.len(), before + 1);
 }
 
-/// V2, V3, V9, V10.
+/// Inbox Watch, V2, V3, V9, V10.
 #[tokio::test]
 async fn every_new_message_is_told_and_acknowledged_once() {
     let watched = Watched::seeded().await;
@@ -147,7 +147,7 @@ async fn every_new_message_is_told_and_acknowledged_once() {
     }
 }
 
-/// V4, V5, V6, and all other mails that must not be answered.
+/// Inbox Watch, V4, V5, V6, and all other mails that must not be answered.
 #[tokio::test]
 async fn senders_that_must_not_be_answered_are_alerted_on_all_the_same() {
     let watched = Watched::seeded().await;
@@ -162,7 +162,7 @@ async fn senders_that_must_not_be_answered_are_alerted_on_all_the_same() {
     assert!(watched.memory().await["at_hand"] == json!([]));
 }
 
-/// V7.
+/// Inbox Watch, V7.
 #[tokio::test]
 async fn the_seen_list_keeps_its_newest_500_entries() {
     let watched = Watched::seeded().await;
@@ -178,7 +178,8 @@ async fn the_seen_list_keeps_its_newest_500_entries() {
     );
 }
 
-/// V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), and operators are alerted once.
+/// Inbox Watch, V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), and operators are
+/// alerted once.
 #[tokio::test]
 async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
     let watched = Watched::seeded().await;
@@ -196,7 +197,7 @@ async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
     assert!(said.iter().any(|line| line.contains("cannot be watched (503)")), "{said:?}");
 }
 
-/// G4: a throttled mailbox is not called for as long as it asks.
+/// Inbox Watch, G4: a throttled mailbox is not called for as long as it asks.
 #[tokio::test]
 async fn a_throttled_mailbox_is_left_alone() {
     let watched = Watched::seeded().await;
@@ -213,7 +214,7 @@ async fn a_throttled_mailbox_is_left_alone() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
 }
 
-/// FM-2: a stored state that cannot be read counts as none.
+/// Inbox Watch, FM-2: a stored state that cannot be read counts as none.
 #[tokio::test]
 async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
     let watched = Watched::seeded().await;
@@ -226,7 +227,7 @@ async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
 }
 
-/// FM-5.
+/// Inbox Watch, FM-5.
 #[tokio::test]
 async fn a_message_without_a_time_hinders_nobody() {
     let watched = Watched::seeded().await;
@@ -237,7 +238,7 @@ async fn a_message_without_a_time_hinders_nobody() {
     assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (2, 2));
 }
 
-/// FM-6, G1: one acknowledgement in 24 hours; operators are alerted to every message.
+/// Inbox Watch, FM-6, G1: one acknowledgement in 24 hours; operators are alerted to every message.
 #[tokio::test]
 async fn a_sender_is_acknowledged_once_a_day() {
     let watched = Watched::seeded().await;
@@ -251,7 +252,8 @@ async fn a_sender_is_acknowledged_once_a_day() {
     assert!(!watched.memory().await.to_string().contains('@'), "addresses are keyed hashes");
 }
 
-/// FM-4, G5: a lost reply causes no second mail; after a refusal no mail is sent, and that raises an alert.
+/// Inbox Watch, FM-4, G5: a lost reply causes no second mail; after a refusal no mail is sent, and that raises an
+/// alert.
 #[tokio::test]
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;
@@ -272,7 +274,7 @@ async fn an_acknowledgement_is_never_sent_twice() {
     assert!(said.len() == 1 && said[0].contains("was not sent (400): it is not tried again"), "{said:?}");
 }
 
-/// FM-8.
+/// Inbox Watch, FM-8.
 #[tokio::test]
 async fn runs_that_overlap_tell_and_answer_once() {
     let watched = Watched::seeded().await;

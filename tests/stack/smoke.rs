@@ -30,7 +30,7 @@ async fn looked_after() -> World {
     world
 }
 
-/// Verification criteria 1 and 5: ten passes, a broadcast, and nothing left behind.
+/// Smoke Test, verification criteria 1 and 5: ten passes, a broadcast, and nothing left behind.
 #[tokio::test]
 async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     let world = looked_after().await;
@@ -70,7 +70,7 @@ async fn a_healthy_stack_passes_and_is_left_as_it_was() {
     }
 }
 
-/// Verification criteria 2 and 4, with the model down: the spec's own example. The later stages still run.
+/// Smoke Test, verification criteria 2 and 4, with the model down: the spec's own example. The later stages still run.
 #[tokio::test]
 async fn a_model_that_is_down_fails_stage_five_and_a_run_that_nobody_watches_alerts() {
     let world = looked_after().await;
@@ -107,7 +107,7 @@ async fn a_mailbox_that_is_down_fails_its_own_stages() {
     assert!(letters.iter().all(|key| !key.contains(session)), "{letters:?}");
 }
 
-/// Invariant 1, verification criterion 3.
+/// Smoke Test, invariant 1, verification criterion 3.
 #[tokio::test]
 async fn a_production_key_calls_nobody() {
     let world = looked_after().await;

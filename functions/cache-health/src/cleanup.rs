@@ -146,7 +146,7 @@ fn bytes(entries: &[ListedEntry]) -> u64 {
     entries.iter().map(|entry| entry.bytes).sum()
 }
 
-/// `[CLEANUP] <time> removed <N> entries older than <X> days. Freed <Y> MB.` (output 4)
+/// `[CLEANUP] <time> removed <N> entries older than <X> days. Freed <Y> MB.` (Cache Health, output 4)
 #[allow(clippy::cast_precision_loss)]
 fn cleanup_line(entries: &[ListedEntry], settings: Settings, at: Timestamp) -> String {
     let megabytes = bytes(entries) as f64 / MEBIBYTE;
@@ -154,7 +154,7 @@ fn cleanup_line(entries: &[ListedEntry], settings: Settings, at: Timestamp) -> S
     format!("[CLEANUP] {at} removed {count} entries older than {days} days. Freed {megabytes:.3} MB.")
 }
 
-/// The manifest that is written before the first entry is removed (invariant 8).
+/// The manifest that is written before the first entry is removed (Cache Health, invariant 8).
 fn manifest(listing: &Listing, settings: Settings, cutoff: Timestamp, now: Timestamp) -> Value {
     let entry = |entry: &ListedEntry| json!({ "session_id": entry.session, "stored_at": entry.stored_at.to_iso(), "bytes": entry.bytes });
     json!({

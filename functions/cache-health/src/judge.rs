@@ -81,7 +81,7 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
         None => Health::Failed,
         Some(found) if found.entries > settings.count_critical || found.bytes > settings.budget_bytes => Health::Failed,
         Some(found) if found.entries > settings.count_warn || !memory.corrupt.is_empty() => Health::Degraded,
-        // An empty cache is healthy too (invariant 7).
+        // An empty cache is healthy too (Cache Health, invariant 7).
         Some(_) => Health::Healthy,
     };
     let overall = if seen.service.reachable { cache } else { Health::Failed };
@@ -164,8 +164,8 @@ fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings:
     alert(problem.severity(), now, problem.subject(), &detail)
 }
 
-/// The recovery alert (HEALTH-GAP-05) for operators who were alerted to the problem. Its subject differs from the
-/// problem's, so that deduplication of the problem's alert does not drop it.
+/// The recovery alert (Cache Health, HEALTH-GAP-05) for operators who were alerted to the problem. Its subject differs
+/// from the problem's, so that deduplication of the problem's alert does not drop it.
 fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> Alert {
     let detail = match problem {
         Problem::Service => "recovered: the service answers again",

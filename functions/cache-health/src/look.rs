@@ -1,4 +1,4 @@
-//! One look: probes the service and reads the cache. It changes nothing (invariant 3).
+//! One look: probes the service and reads the cache. It changes nothing (Cache Health, invariant 3).
 
 use crate::{Ports, Settings, memory::Memory, sample};
 use domain::{

@@ -67,7 +67,7 @@ impl Problem {
         }
     }
 
-    /// The severity of its alert (Cache Health, verification criteria; Cache Alert, severity levels).
+    /// The severity of its alert (Cache Health, verification criteria 2, 4 and 7; Cache Alert, severity levels).
     pub(crate) const fn severity(self) -> Severity {
         match self {
             Self::Many => Severity::Warn,

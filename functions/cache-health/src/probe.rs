@@ -57,7 +57,8 @@ impl Service for Site {
 }
 
 /// Whether a reply of `GET /health` shows that the service is alive. Its fields about the cache do not count: this
-/// function wrote them itself, and a failed cache must not make its own service check fail for ever (invariant 5).
+/// function wrote them itself, and a failed cache must not make its own service check fail for ever (Cache Health,
+/// invariant 5).
 pub(crate) fn is_alive(status: u16, body: &str) -> bool {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     matches!(status, 200 | 503) && body["service"] == "resonant" && body["timestamp"].is_string()

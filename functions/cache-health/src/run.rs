@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The time from the start of one run to the next, less the time that a look may take.
 const RUN: Duration = Duration::from_secs(55);
 
-/// A look may come this much early (verification criterion 1: ± 5 s): schedules are not exact.
+/// A look may come this much early (Cache Health, verification criterion 1: ± 5 s): schedules are not exact.
 const EARLY: Duration = Duration::from_secs(5);
 
 /// The ports that the function uses.

@@ -8,7 +8,7 @@ use domain::{
 use serde_json::Value;
 use std::{collections::BTreeSet, time::Duration};
 
-/// The usual size of a sample (inputs 3: min(10, n)).
+/// The usual size of a sample (Cache Health, inputs 3: min(10, n)).
 const USUAL: u64 = 10;
 
 /// The largest sample at any number of entries: it bounds the cost of a look.
@@ -117,7 +117,7 @@ fn index(fraction: f64, length: usize) -> usize {
     ((fraction * length as f64) as usize).min(length.saturating_sub(1))
 }
 
-/// Whether a document is a cached verdict: JSON with the four keys (inputs 3).
+/// Whether a document is a cached verdict: JSON with the four keys (Cache Health, inputs 3).
 pub(crate) fn is_entry(document: &str) -> bool {
     match serde_json::from_str::<Value>(document) {
         Ok(Value::Object(entry)) => {

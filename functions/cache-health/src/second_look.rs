@@ -1,4 +1,4 @@
-//! Checks delivered verdicts again when the block list has changed (content filter, block list staleness): every
+//! Checks delivered verdicts again when the block list has changed (content filter, failure mode 4): every
 //! archived verdict runs through gate 2 with the newest list, a few per look, until the whole archive is checked.
 //!
 //! A hit is work for an operator (`oracle findings`) and changes nothing for the customer, who already has the verdict.

@@ -273,7 +273,7 @@ fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
     }
 }
 
-/// Refunds a sale that the content filter has held for too long (content filter, failure mode "quarantine backlog",
+/// Refunds a sale that the content filter has held for too long (content filter, failure mode 3 and
 /// GAP-J), or a sale that the authority gate declined and no human approved.
 async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();

@@ -2,7 +2,7 @@
 
 use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
-/// Senders that get no acknowledgement (Inbox Watch, AUTORESPOND_SKIP).
+/// Senders that get no acknowledgement (Inbox Watch, invariant 4).
 const SKIPPED: [&str; 4] = ["oracle@42sisters.ai", "noreply@stripe.com", "no-reply@stripe.com", "receipts@stripe.com"];
 
 /// The most characters of a subject or a sender in an alert line or a mail.
@@ -13,7 +13,7 @@ const MOST: usize = 200;
 pub(crate) enum Unanswered {
     /// The sender is on the list, or is this mailbox itself (Inbox Watch, invariants 4 and 6).
     Listed,
-    /// The sender's address begins with "no-reply" (invariant 5).
+    /// The sender's address begins with "no-reply" (Inbox Watch, invariant 5).
     NoReply,
     /// A machine sent it: two machines that answer each other would never stop (RFC 3834).
     Automatic,
@@ -67,7 +67,7 @@ fn is_automatic(name: &str, value: &str) -> bool {
 }
 
 /// The subject of an acknowledgement: "Re: " and the original, unless that begins with "Re:" in exactly this case
-/// (invariant 9).
+/// (Inbox Watch, invariant 9).
 pub(crate) fn subject(original: &str) -> String {
     let original = customer_text::defused_line(original, MOST);
     if original.starts_with("Re:") { original } else { format!("Re: {original}") }
@@ -99,7 +99,7 @@ mod tests {
         recipient(message, &own).map(|address| address.expose().to_owned())
     }
 
-    /// V3 to V6.
+    /// Inbox Watch, V3 to V6.
     #[test]
     fn who_is_answered() {
         assert_eq!(judged(&message("user@example.com")), Ok("user@example.com".into()));
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// V9.
+    /// Inbox Watch, V9.
     #[test]
     fn a_subject_begins_with_re_once() {
         for (original, expected) in [

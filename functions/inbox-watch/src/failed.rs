@@ -13,7 +13,7 @@ use domain::alert::Severity;
 impl Watch<'_> {
     /// Counts a failure. The next runs try the message again, up to a limit, and then without the step that failed. A
     /// message is abandoned only if operators were alerted to it (Inbox Watch, invariant 6). Its sender is acknowledged
-    /// even if its sale cannot be determined (V3).
+    /// even if its sale cannot be determined (Inbox Watch, V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
         let failed = self.note(|memory, now| {
             let failed = memory.failed(id);

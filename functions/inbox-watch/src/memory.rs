@@ -99,7 +99,7 @@ pub(crate) struct Memory {
     /// The latest entry that was dropped from `seen`: every message up to it counts as seen. Nothing here marks a
     /// message as read, so what is dropped would otherwise be new again.
     pub(crate) floor: Option<Key>,
-    /// Digests of messages without a time (FM-5).
+    /// Digests of messages without a time (Inbox Watch, FM-5).
     undated: BTreeSet<String>,
     pub(crate) at_hand: Vec<AtHand>,
     /// When each sender was last acknowledged, by the keyed hash of the address.
@@ -117,9 +117,9 @@ pub(crate) enum Begun {
     Seed,
     /// The run may work.
     Go,
-    /// Another run holds the lease (FM-8).
+    /// Another run holds the lease (Inbox Watch, FM-8).
     Busy,
-    /// The mailbox asked us to wait (G4).
+    /// The mailbox asked us to wait (Inbox Watch, G4).
     Waiting,
 }
 
@@ -265,7 +265,7 @@ impl Memory {
         }
     }
 
-    /// Keeps the newest entries (V7).
+    /// Keeps the newest entries (Inbox Watch, V7).
     fn trim(&mut self) {
         self.seen.sort();
         self.seen.dedup();

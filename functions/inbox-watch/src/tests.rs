@@ -275,7 +275,7 @@ fn a_flood_is_worked_off_in_order() {
     assert_eq!(recipients[..3], ["s0@example.com", "s1@example.com", "s2@example.com"]);
 }
 
-/// V3: every sender is acknowledged, and an alert says that the message's sale is unknown.
+/// Inbox Watch, V3: every sender is acknowledged, and an alert says that the message's sale is unknown.
 #[test]
 fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     let world = replied();

@@ -1,11 +1,11 @@
 //! GET /health: whether sales can be read, and whether the cache was healthy at the last look (Cache Health, outputs
 //! 2).
 //!
-//! The reply separates the two (invariant 5): `service` is what this request found, and `status` also takes the last
-//! record of the cache-health function into account. That function reads `service` only, so its own record never
-//! becomes a reason for its next one. The figures of outputs 2 reveal the volume of sales and a listed term, so the
-//! public does not get them; `oracle cache status` shows them. A build whose authority gate has not passed its suite
-//! says so ("canonical only when tests pass").
+//! The reply separates the two (Cache Health, invariant 5): `service` is what this request found, and `status` also
+//! takes the last record of the cache-health function into account. That function reads `service` only, so its own
+//! record never becomes a reason for its next one. The figures about the cache (Cache Health, output 2) reveal the
+//! volume of sales and a listed term, so the public does not get them; `oracle cache status` shows them. A build whose
+//! authority gate has not passed its suite says so ("canonical only when tests pass").
 
 use attestation::State;
 use audit::Notebook;

@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// The content filter's block list also applies to our own texts (filter, invariant 1).
+    /// The content filter's block list also applies to our own texts (content filter, invariant 1).
     #[test]
     fn texts_pass_the_content_filter() {
         let filter = filter::Filter::embedded();

@@ -241,7 +241,7 @@ impl Retrieval<'_> {
     }
 
     /// The cache does not have the verdict: it is restored from the archive, or otherwise regenerated (Regen
-    /// Consistency, with DESIGN's archive in between).
+    /// Consistency, invariant 6).
     async fn restore(&self, sale: Versioned<Sale>) -> Reply {
         let archived = match self.ports.archive.find(&self.session_id).await {
             Ok(archived) => archived,

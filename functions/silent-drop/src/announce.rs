@@ -32,7 +32,7 @@ pub(crate) struct Notice {
 }
 
 /// Announces a silent drop. Its mail is ordered last: if the mail is ordered, the announcement is complete, and a
-/// repeated notice does nothing (invariant 2). If a worker crashes, the next one starts over.
+/// repeated notice does nothing (Silent Drop, invariant 2). If a worker crashes, the next one starts over.
 ///
 /// # Errors
 /// [`StepError`], or an unreadable audit key: the queue must deliver the notice again.
@@ -52,7 +52,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     let sale = alert_paid_event(journal, sale, notice).await?;
     let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
     let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
-    // A session that was not paid (invariant 1), or that is usable, is not a silent drop.
+    // A session that was not paid (Silent Drop, invariant 1), or that is usable, is not a silent drop.
     let Some(unusable) = session.submission().err().filter(|_| sale.value.is_covered_by(&session)) else {
         // The signed event said otherwise. In doubt, a customer who may have paid is not dropped: the notice is
         // delivered again, and ends in the dead-letter queue, behind an alarm, if Stripe's answer stays the same.
@@ -98,8 +98,8 @@ async fn alert_paid_event(
     Ok(journal.commit(sale, alert).await?.settle().await.0)
 }
 
-/// Records the drop once, with its amount (invariant 7), and the paid event (Audit Trail, invariant 2) unless it was
-/// recorded when the state was set.
+/// Records the drop once, with its amount (Silent Drop, invariant 7), and the paid event (Audit Trail, invariant 2)
+/// unless it was recorded when the state was set.
 fn note(
     sale: &mut Sale,
     session: &CheckoutSession,

@@ -13,7 +13,7 @@ use std::{future::Future, time::Duration};
 const ANSWER_WITHIN: Duration = Duration::from_secs(80);
 
 /// Runs the test and answers the deployment: `Succeeded` only if every stage passed, and `Failed` also if the run
-/// panics or does not end (invariant 8).
+/// panics or does not end (Smoke Test, invariant 8).
 ///
 /// # Errors
 /// [`StorageError`] when the answer did not arrive: the invocation fails and Lambda repeats it.

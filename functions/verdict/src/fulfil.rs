@@ -359,8 +359,8 @@ async fn lost<'a>(
 }
 
 /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy unless
-/// people with the required roles approve the question first. The record has the state and the reason, no text (003:
-/// every evaluation is recorded).
+/// people with the required roles approve the question first. The record has the state and the reason, no text
+/// (Authority Governance, RFC-0008: every evaluation is recorded).
 async fn decline<'a>(
     ports: Ports<'a>,
     order: &Order,

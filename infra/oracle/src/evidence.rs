@@ -1,6 +1,6 @@
-//! The evidence of a command that corrects data (003, evidence binding): fingerprints of the form of the items, of the
-//! rules for a change, and of the items as they were before the command proposed the change. It is recorded before the
-//! change.
+//! The evidence of a command that corrects data (Authority Governance, RFC-0007): fingerprints of the form of the
+//! items, of the rules for a change, and of the items as they were before the command proposed the change. It is
+//! recorded before the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -121,7 +121,7 @@ const EXCEPTIONS: [(&str, &str, &str); 2] = [
     (
         "memory",
         "filter",
-        "one engine finds a locked detail in every disguise; two would see different ones (spec 002, HL-005)",
+        "one engine finds a locked detail in every disguise; two would see different ones (Memory Contract, HL-005)",
     ),
 ];
 
@@ -150,8 +150,13 @@ const WORLDLY_CALLS: [&str; 7] =
 
 /// Names of a crate that only the sources of one layer may mention, with the reasons.
 const RESERVED_NAMES: [(&str, &str, Layer, &str); 2] = [
-    ("lens", "WorkingSet::seal", Memory, "a model's input is built from the memory alone (spec 002, ORC-C-002)"),
-    ("lens", "WorkingSetContent", Memory, "a model's input is built from the memory alone (spec 002, ORC-C-002)"),
+    ("lens", "WorkingSet::seal", Memory, "a model's input is built from the memory alone (Memory Contract, ORC-C-002)"),
+    (
+        "lens",
+        "WorkingSetContent",
+        Memory,
+        "a model's input is built from the memory alone (Memory Contract, ORC-C-002)",
+    ),
 ];
 
 /// A file with more lines than this, without its tests, says why in its documentation.

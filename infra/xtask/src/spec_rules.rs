@@ -1,7 +1,10 @@
 //! Compares the list of specification rules (`infra/spec/rules.toml`) with the sources: every rule that a source cites
 //! must be listed, every place that the list names must exist, and every deviation must name its decision.
 
+mod citation;
+
 use crate::error::Error;
+use citation::{Citation, citations, first_rules, nameless_citations};
 use serde::Deserialize;
 use std::{
     collections::BTreeSet,
@@ -12,23 +15,12 @@ use std::{
 const LIST: &str = "infra/spec/rules.toml";
 
 /// The folders and files whose comments are searched for cited rules.
-const CITING: [&str; 5] = ["functions", "shared", "infra", "tests", "template.yaml"];
+const CITING: [&str; 8] =
+    ["functions", "shared", "infra", "tests", "template.yaml", "README.md", "CONTRIBUTING.md", "SECURITY.md"];
 
-/// The words before the number of a rule.
-const KINDS: [&str; 12] = [
-    "invariants",
-    "invariant",
-    "failure modes",
-    "failure mode",
-    "verification criteria",
-    "verification criterion",
-    "inputs",
-    "GAP-",
-    "INV-",
-    "FM-",
-    "VC-",
-    "HEALTH-GAP-",
-];
+/// Files that are not searched: the list itself, and the block list, whose bytes are its version: an edited comment
+/// would have every delivered verdict checked again.
+const LEFT_OUT: [&str; 2] = [LIST, "shared/rules/filter/data/blocklist.toml"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,10 +61,22 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, Error> {
         collect(&root.join(place), &mut files)?;
     }
     for file in files {
+        let name = file.strip_prefix(root).unwrap_or(&file);
+        if LEFT_OUT.iter().any(|left_out| name == Path::new(left_out)) {
+            continue;
+        }
         let text = fs::read_to_string(&file).map_err(Error::io(format!("reading {}", file.display())))?;
+        let name = name.display();
         for citation in unlisted_citations(&list, &text) {
-            let file = file.strip_prefix(root).unwrap_or(&file).display();
-            violations.push(format!("{file} cites ({citation}), which {LIST} does not list"));
+            violations.push(format!("{name} cites ({citation}), which {LIST} does not list"));
+        }
+        for comment in comments(&file, &text) {
+            for citation in unknown_citations(&list, &comment) {
+                violations.push(format!("{name} cites ({citation}), which is no kind of rule"));
+            }
+            for citation in nameless_citations(&list, &comment) {
+                violations.push(format!("{name} cites {citation} without the name of its specification"));
+            }
         }
     }
     Ok(violations)
@@ -86,6 +90,9 @@ fn list_violations(list: &List, exists: impl Fn(&str) -> bool) -> Vec<String> {
             let name = &specification.name;
             if !seen.insert(rule) {
                 violations.push(format!("{LIST}: ({name}, {rule}) is listed twice"));
+            }
+            if first_rules(&specification.rules, rule).is_none_or(|(cited, _)| cited != [rule.as_str()]) {
+                violations.push(format!("{LIST}: ({name}, {rule}) cannot be cited by this name"));
             }
             if says.trim().is_empty() {
                 violations.push(format!("{LIST}: ({name}, {rule}) has no sentence"));
@@ -109,68 +116,69 @@ fn list_violations(list: &List, exists: impl Fn(&str) -> bool) -> Vec<String> {
 
 /// The citations of a source that the list does not contain, as `SPEC, RULE`.
 fn unlisted_citations(list: &List, source: &str) -> BTreeSet<String> {
-    let text = joined(source);
     let mut unlisted = BTreeSet::new();
-    for specification in &list.specification {
-        // The name may be at the start of a sentence or within one.
-        let (first, rest) = specification.name.split_at(1);
-        for (_, after) in [first.to_uppercase(), first.to_lowercase()]
-            .iter()
-            .flat_map(|first| text.match_indices(&format!("{first}{rest}")).collect::<Vec<_>>())
-            .map(|(start, name)| (start, &text[start + name.len()..]))
-        {
-            for rule in cited_rules(after) {
-                if !specification.rules.iter().any(|listed| listed.rule == rule) {
-                    unlisted.insert(format!("{}, {rule}", specification.name));
-                }
-            }
-        }
+    for Citation { specification, rules, .. } in citations(list, &joined(source)) {
+        let missing = rules.into_iter().filter(|rule| !specification.rules.iter().any(|listed| listed.rule == *rule));
+        unlisted.extend(missing.map(|rule| format!("{}, {rule}", specification.name)));
     }
     unlisted
 }
 
-/// The rules that follow the name of a specification: `, invariants 4 and 5` gives `invariant 4` and `invariant 5`.
-fn cited_rules(after: &str) -> Vec<String> {
-    let after = after.trim_start_matches([',', ' ', '(']);
-    let Some(kind) = KINDS.iter().find(|kind| after.starts_with(**kind)) else { return Vec::new() };
-    if kind.ends_with('-') {
-        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(after.len());
-        return vec![after[..end].trim_end_matches('-').to_owned()];
-    }
-    let singular = match *kind {
-        "invariants" => "invariant",
-        "failure modes" => "failure mode",
-        "verification criteria" => "verification criterion",
-        kind => kind,
-    };
-    let mut rules = Vec::new();
-    let mut words = after[kind.len()..].split_whitespace();
-    while let Some(word) = words.next() {
-        let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            break;
-        }
-        rules.push(format!("{singular} {digits}"));
-        if digits.len() == word.len() && words.next() != Some("and") {
-            break;
-        }
-        if digits.len() < word.len() && !word.ends_with(',') {
-            break;
-        }
-    }
-    rules
+/// The citations of a comment whose kind the check does not know, as `SPEC, WORDS`: their rules would not be looked up.
+fn unknown_citations(list: &List, comment: &str) -> BTreeSet<String> {
+    let citations = citations(list, comment).into_iter();
+    citations.filter_map(|it| it.unknown.map(|words| format!("{}, {words}", it.specification.name))).collect()
 }
 
 /// The source with each comment of several lines joined into one line.
 fn joined(source: &str) -> String {
-    let lines = source.lines().map(|line| line.trim().trim_start_matches(['/', '!', '#', '*']).trim());
-    lines.collect::<Vec<_>>().join(" ")
+    source.lines().map(uncommented).collect::<Vec<_>>().join(" ")
+}
+
+/// A line without what makes it a comment.
+fn uncommented(line: &str) -> &str {
+    line.trim().trim_start_matches(['/', '!', '#', '*']).trim()
+}
+
+/// The comments of a source, or the paragraphs of a text, each joined into one line.
+fn comments(file: &Path, source: &str) -> Vec<String> {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    let mark = match extension {
+        Some("rs" | "js") => "//",
+        Some("yaml" | "toml") => "#",
+        _ => "",
+    };
+    let mut comments: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in source.lines().map(str::trim) {
+        let inside = if line.starts_with(mark) { Some(line) } else { None };
+        // A comment after code stands alone.
+        let behind = line.split_once(&format!(" {mark} ")).map(|(_, comment)| comment).filter(|_| !mark.is_empty());
+        match (inside.map(uncommented), behind) {
+            (Some(text), _) if !text.is_empty() && is_open => {
+                if let Some(last) = comments.last_mut() {
+                    last.push(' ');
+                    last.push_str(text);
+                }
+            }
+            (Some(text), _) => {
+                comments.push(text.to_owned());
+                is_open = !text.is_empty();
+            }
+            (None, behind) => {
+                comments.extend(behind.map(str::to_owned));
+                is_open = false;
+            }
+        }
+    }
+    comments
 }
 
 fn collect(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     if place.is_file() {
-        let is_source =
-            place.extension().is_some_and(|extension| ["rs", "yaml", "js"].iter().any(|one| extension == *one));
+        let is_source = place
+            .extension()
+            .is_some_and(|extension| ["rs", "yaml", "js", "toml", "md"].iter().any(|one| extension == *one));
         if is_source {
             files.push(place.to_owned());
         }
@@ -187,88 +195,4 @@ fn collect(place: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn list() -> List {
-        let rule = |rule: &str, kept: &[&str]| Rule {
-            tests: Vec::new(),
-            rule: rule.to_owned(),
-            says: "It holds.".to_owned(),
-            kept: kept.iter().map(|place| (*place).to_owned()).collect(),
-            otherwise: None,
-            why: None,
-        };
-        let rules = vec![rule("invariant 4", &["shared/a"]), rule("GAP-L", &[])];
-        List { specification: vec![Specification { name: "Sample spec".to_owned(), rules }] }
-    }
-
-    fn unlisted(source: &str) -> Vec<String> {
-        unlisted_citations(&list(), source).into_iter().collect()
-    }
-
-    #[test]
-    fn listed_citations_pass() {
-        for source in
-            ["// (sample spec, invariant 4)", "/// Sample spec,\n/// invariant 4: kept.", "// sample spec GAP-L."]
-        {
-            assert_eq!(unlisted(source), Vec::<String>::new(), "{source}");
-        }
-        assert_eq!(unlisted("// The sample spec reads it. Invariants are elsewhere."), Vec::<String>::new());
-    }
-
-    #[test]
-    fn unlisted_citations_are_named() {
-        assert_eq!(unlisted("// (sample spec, invariants 4 and 5)"), ["Sample spec, invariant 5"]);
-        assert_eq!(unlisted("//! Sample spec, GAP-Z and more"), ["Sample spec, GAP-Z"]);
-        assert_eq!(
-            unlisted("// (Sample spec, invariants 2, 4)\n// (sample spec, failure mode 1)"),
-            ["Sample spec, failure mode 1", "Sample spec, invariant 2"]
-        );
-    }
-
-    #[test]
-    fn absent_places_doubles_and_empty_sentences_are_named() {
-        let mut list = list();
-        list.specification[0].rules.push(Rule {
-            rule: "GAP-L".to_owned(),
-            says: " ".to_owned(),
-            kept: Vec::new(),
-            otherwise: None,
-            why: None,
-            tests: Vec::new(),
-        });
-        let violations = list_violations(&list, |place| place != "shared/a");
-        assert_eq!(
-            violations,
-            [
-                "infra/spec/rules.toml: (Sample spec, invariant 4) names shared/a, which is not there",
-                "infra/spec/rules.toml: (Sample spec, GAP-L) is listed twice",
-                "infra/spec/rules.toml: (Sample spec, GAP-L) has no sentence",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_deviation_names_its_decision() {
-        let list = |text: &str| -> List { toml::from_str(text).unwrap() };
-        let rule = |fields: &str| {
-            let rule = format!(r#"{{ rule = "GAP-L", says = "It holds.", kept = []{fields} }}"#);
-            list_violations(&list(&format!("[[specification]]\nname = \"S\"\nrules = [{rule}]")), |place| {
-                place == "infra/decisions/x.md" || place == "infra/runbook.md"
-            })
-        };
-        let whole = r#", otherwise = "Later.", why = "decisions/x.md""#;
-        assert_eq!(rule(whole), [""; 0]);
-        for (fields, problem) in [
-            (r#", otherwise = "Later.""#, "needs both"),
-            (r#", why = "decisions/x.md""#, "needs both"),
-            (r#", otherwise = " ", why = "decisions/x.md""#, "needs both"),
-            (r#", otherwise = "Later.", why = "decisions/y.md""#, "which is no decision"),
-            (r#", otherwise = "Later.", why = "runbook.md""#, "which is no decision"),
-        ] {
-            let violations = rule(fields);
-            assert!(violations.len() == 1 && violations[0].contains(problem), "{fields}: {violations:?}");
-        }
-    }
-}
+mod tests;

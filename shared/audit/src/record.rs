@@ -45,7 +45,7 @@ pub enum Source {
     EmailService,
 }
 
-/// How a payment in USDC ended (Audit Trail, required fields per x402 record).
+/// How a payment in USDC ended (Audit Trail, oracle toll events).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TollStatus {
@@ -109,7 +109,7 @@ pub enum Body {
         source: Source,
         /// The outcome.
         status: Status,
-        /// The error; never empty unless the status is OK (verification criterion 5).
+        /// The error; never empty unless the status is OK (Audit Trail, verification criterion 5).
         error_detail: Option<String>,
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub enum Body {
         source: TollSource,
         /// The outcome.
         status: TollStatus,
-        /// The error; never empty unless the status is OK (verification criterion 5).
+        /// The error; never empty unless the status is OK (Audit Trail, verification criterion 5).
         error_detail: Option<String>,
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +139,7 @@ pub enum Body {
         /// The step with its facts; no text and no address.
         details: BridgeEvent,
     },
-    /// A crosscheck ran (TMM Cross-Validation, invariant 5). The spec's preview of the question is left out:
+    /// A crosscheck ran (TMM Crosscheck, invariant 5). The spec's preview of the question is left out:
     /// the log holds no customer text.
     TmmCrosscheck {
         /// Φ.
@@ -264,7 +264,8 @@ pub enum Body {
         /// The tier's price in Canadian cents.
         price: u32,
     },
-    /// The authority gate declined a text about the sale before it was ordered (003: every evaluation is recorded).
+    /// The authority gate declined a text about the sale before it was ordered (Authority Governance,
+    /// RFC-0008: every evaluation is recorded).
     AuthorityEvaluated {
         /// Where the text came from, the truncated SHA-256 of the text, and the gate's decision.
         details: Value,
@@ -300,7 +301,7 @@ impl Body {
 pub struct Record {
     /// When it was written.
     pub timestamp: Timestamp,
-    /// When the triggering event reached us (invariant 6).
+    /// When the triggering event reached us (Audit Trail, invariant 6).
     pub triggered_at: Timestamp,
     /// What happened.
     pub body: Body,
@@ -319,7 +320,8 @@ impl Record {
         Self { timestamp: now, triggered_at: now, body: Body::Bridge { details } }
     }
 
-    /// A payment in USDC was resolved. A status other than OK always has a detail (verification criterion 5).
+    /// A payment in USDC was resolved. A status other than OK always has a detail (Audit Trail, verification criterion
+    /// 5).
     #[must_use]
     pub fn toll(timestamp: Timestamp, triggered_at: Timestamp, status: TollStatus, detail: &str) -> Self {
         let error_detail = match status {
@@ -330,7 +332,7 @@ impl Record {
         Self { timestamp, triggered_at, body }
     }
 
-    /// A pipeline event. A status other than OK always has a detail (verification criterion 5).
+    /// A pipeline event. A status other than OK always has a detail (Audit Trail, verification criterion 5).
     #[must_use]
     pub fn pipeline(
         timestamp: Timestamp,

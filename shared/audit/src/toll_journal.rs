@@ -15,7 +15,7 @@ pub type TollJournal<'a> = StreamJournal<'a, Purchase>;
 impl Stream for Purchase {
     type Store = dyn Purchases;
 
-    /// The transaction is named by its first 12 characters (Audit Trail, required fields per x402 record).
+    /// The transaction is named by its first 12 characters (Audit Trail, oracle toll events).
     fn line(&self, record: &Record, place: Place<'_>) -> String {
         json(&TollLine {
             timestamp: record.timestamp.to_iso(),

@@ -135,7 +135,7 @@ impl Alert {
         Self::event("ORACLE-CACHE-ALERT", severity, now, operation, session, detail)
     }
 
-    /// The content filter holds a delivery (content filter, outputs QUARANTINE).
+    /// The content filter holds a delivery (content filter, invariant 4).
     #[must_use]
     pub fn quarantine(now: Timestamp, gate: u8, session: &SessionId, terms: usize) -> Self {
         let detail = format!("verdict held for review: {terms} blocked term(s) at gate {gate}");

@@ -1,5 +1,5 @@
 //! The circuit breaker of a model or of the mailbox: one row each, shared by every running function (Gemini Timeout,
-//! invariants 5 and 7; DESIGN: persistent, so that a restart forgets nothing, GAP-02C).
+//! invariants 5 and 7). The row survives restarts (Gemini Timeout, GAP-02C).
 
 mod gauge;
 mod update;
@@ -15,7 +15,7 @@ pub use update::update;
 pub struct BreakerPolicy {
     /// Consecutive final failures that open it (`GEMINI_CIRCUIT_OPEN_THRESHOLD`, 5).
     pub failures: u32,
-    /// Consecutive successes slower than `slow` that open it (GAP-02B).
+    /// Consecutive successes slower than `slow` that open it (Gemini Timeout, GAP-02B).
     pub slow_successes: u32,
     /// A success that takes longer than this is slow.
     pub slow: Duration,

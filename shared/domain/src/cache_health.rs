@@ -60,7 +60,7 @@ pub struct HealthRecord {
     pub budget_bytes: u64,
     /// An entry that is not a verdict, if one is known.
     pub corrupt: Option<SessionId>,
-    /// The health of the cache, without the service (invariant 5).
+    /// The health of the cache, without the service (Cache Health, invariant 5).
     pub cache: Health,
     /// The health of both.
     pub overall: Health,
@@ -84,7 +84,7 @@ impl HealthRecord {
         Some((days * 10_000.0).round() / 10_000.0)
     }
 
-    /// The record in the form of outputs 1. `disk_free_mb` is the rest of the byte budget, in MiB.
+    /// The record in the form of Cache Health, outputs 1. `disk_free_mb` is the rest of the byte budget, in MiB.
     #[must_use]
     pub fn line(&self) -> Value {
         let integrity = match (&self.measures, &self.corrupt) {
@@ -109,8 +109,8 @@ impl HealthRecord {
         })
     }
 
-    /// The `cache` block of outputs 2. It names no session. Only operators see it, because it reveals the volume of
-    /// sales.
+    /// The `cache` block of Cache Health, outputs 2. It names no session. Only operators see it, because it reveals the
+    /// volume of sales.
     #[must_use]
     pub fn block(&self, now: Timestamp) -> Value {
         json!(Block {
@@ -135,7 +135,7 @@ impl HealthRecord {
     }
 }
 
-/// The `cache` block of outputs 2.
+/// The `cache` block of Cache Health, outputs 2.
 #[derive(Serialize)]
 struct Block {
     verdicts_dir: &'static str,

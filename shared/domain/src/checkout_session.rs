@@ -51,7 +51,7 @@ pub struct CheckoutSession {
     /// When the session was created.
     pub created: Option<Timestamp>,
     /// Where the customer is, as a language tag: `und-US` by the country of the payment, or else the language of the
-    /// payment page. Selects the sources of help (003).
+    /// payment page. Selects the sources of help (Authority Governance, Appendix F).
     pub locale: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Submission {
     pub query: Query,
 }
 
-/// Why a paid session cannot be processed (Silent Drop, primary trigger 3).
+/// Why a paid session cannot be processed (Silent Drop, primary trigger).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// `metadata.tier` is absent, blank or not a tier.

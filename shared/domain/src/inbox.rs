@@ -134,7 +134,7 @@ pub struct Inquiry {
 /// The name of the notebook and of the stream of inquiries.
 pub const INQUIRIES: &str = "inquiries";
 
-/// The acknowledgement promises an answer within this time (Inbox Watch, AUTORESPONSE).
+/// The acknowledgement promises an answer within this time (Inbox Watch, autoresponse body).
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The most inquiries that wait at once; the inbox has the others.

@@ -65,7 +65,7 @@ impl fmt::Display for PaymentId {
 /// The prefix of a policy's name.
 const POLICY: &str = "policy ";
 
-/// The operator or policy that decided a refund (Silent Drop, invariant 6; DESIGN: the policy is in the record).
+/// The operator or policy that decided a refund (Silent Drop, invariant 6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unparsed", into = "Unparsed")]
 pub struct Authorisation {

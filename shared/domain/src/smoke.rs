@@ -2,7 +2,7 @@
 //!
 //! It is not paid, so accepting it opens a way around the payment. [`examine`] secures this way. It only examines
 //! orders that the smoke test itself signed, with facts that Stripe's test mode reported for the smoke test's own key,
-//! and accepts nothing but the one fixed question (Smoke Test, inputs; invariants 1 to 3).
+//! and accepts nothing but the one fixed question (Smoke Test, invariants 1 to 3).
 
 use crate::{
     CheckoutSession, PaymentStatus, Query, SessionId, SessionStage, Submission, Tier, Timestamp, ports::PaymentError,
@@ -31,7 +31,7 @@ pub struct LastRun {
     pub of: u64,
 }
 
-/// The only address that the mail goes to (invariant 3).
+/// The only address that the mail goes to (Smoke Test, invariant 3).
 pub const EMAIL: &str = "oracle-smoke-test@42sisters.ai";
 
 /// The metadata entry that marks the session as the smoke test's.
@@ -43,10 +43,10 @@ pub const MAX_AGE: Duration = Duration::from_secs(15 * 60);
 /// The most that Stripe's clock may be ahead of ours.
 const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
-/// How long the record of a smoke test's sale is kept (invariant 7): 30 days.
+/// How long the record of a smoke test's sale is kept (Smoke Test, invariant 7): 30 days.
 pub const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Whether a Stripe key is a secret key of the test mode (invariant 1).
+/// Whether a Stripe key is a secret key of the test mode (Smoke Test, invariant 1).
 #[must_use]
 pub fn is_test_key(key: &str) -> bool {
     key.strip_prefix("sk_test_").is_some_and(|rest| !rest.is_empty())

@@ -107,12 +107,12 @@ pub const SIGNATURE: &str = "— 42 Sisters AI
 oracle@42sisters.ai
 ";
 
-/// The body of the acknowledgement that a sender in the inbox gets (Inbox Watch, canonical autoresponse body).
+/// The body of the acknowledgement that a sender in the inbox gets (Inbox Watch, autoresponse body).
 pub const ACKNOWLEDGEMENT: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within \
     24 hours. Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
 
-/// The answer to a possible disclosure of self-harm: the specification's text (Appendix F, "Minor Self-Harm Signal"),
-/// with the resources of the evaluation in place of its US ones. Contains no sales language.
+/// The answer to a possible disclosure of self-harm: the specification's text (Authority Governance, Appendix F, "Minor
+/// Self-Harm Signal"), with the resources of the evaluation in place of its US ones. Contains no sales language.
 pub const CRISIS: &str = "I hear that you're going through something really hard. These feelings are serious, and you \
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";

@@ -1,4 +1,4 @@
-//! Aligns a log's pins with those of the running system (spec 002, section 7).
+//! Aligns a log's pins with those of the running system (Memory Contract, section 7).
 
 use crate::{
     event::{Payload, PinsRevised, RevisionRecorded, WorldCommitted},

@@ -1,5 +1,5 @@
-//! Compactions (spec 002, section 4.3): summaries that can be recomputed from the facts. A summary is never canon, may
-//! be deleted at any time, and is purged when one of its facts is withdrawn.
+//! Compactions (Memory Contract, section 4.3): summaries that can be recomputed from the facts. A summary is never
+//! canon, may be deleted at any time, and is purged when one of its facts is withdrawn.
 
 use crate::state::{Fact, State};
 
@@ -27,7 +27,7 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// The canonical bytes: the same inputs and policy give the same bytes (G4).
+    /// The canonical bytes: the same inputs and policy give the same bytes (Memory Contract, G4).
     ///
     /// # Errors
     /// [`CanonicalError`]

@@ -1,5 +1,5 @@
-//! The path of a picture (spec 002, section 9.2): request_spec → engine → quality director → asset store → pool →
-//! binding → weighted delivery. Its events select no fact and unlock nothing. Pictures have no previews, no choice of
+//! The path of a picture (Memory Contract, section 9.2): request_spec → engine → quality director → asset store → pool
+//! → binding → weighted delivery. Its events select no fact and unlock nothing. Pictures have no previews, no choice of
 //! versions and no progress display.
 
 use crate::{

@@ -1,5 +1,5 @@
 //! The memory: an append-only event log, the state computed from it, and working sets built from that state byte for
-//! byte (spec 002, "Oracle subsystem contract").
+//! byte (Memory Contract).
 //!
 //! Pure: no clock, no randomness, no store. Stores are behind ports in `domain::ports`. `lens` holds the types that
 //! models see; nothing in it writes.

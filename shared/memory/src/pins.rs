@@ -1,4 +1,4 @@
-//! The pin ledger (spec 002, section 7): the versions that a rebuild must find unchanged.
+//! The pin ledger (Memory Contract, section 7): the versions that a rebuild must find unchanged.
 
 use crate::handle::Handle;
 use serde::{Deserialize, Serialize};

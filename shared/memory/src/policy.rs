@@ -1,5 +1,5 @@
 //! The policies that build working sets, by id. A changed policy gets a new id, and a log that pinned the old id
-//! refuses to be rebuilt under the new one (G6).
+//! refuses to be rebuilt under the new one (Memory Contract, G6).
 
 use crate::{
     handle::Handle,
@@ -50,7 +50,7 @@ pub fn pins() -> Pins {
     Pins([(PinKind::PolicyIds, ids)].into())
 }
 
-/// The renderer's constraints (sections 2, 3 and 9).
+/// The renderer's constraints (Memory Contract, sections 2, 3 and 9).
 #[must_use]
 pub fn directives() -> Directives {
     let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();

@@ -1,5 +1,5 @@
-//! Precision tokens (spec 002, section 5; HL-005, RR-002, PC-006): exact details that are locked by default. Until they
-//! are unlocked, only the gist may be shown.
+//! Precision tokens (Memory Contract, section 5; HL-005, RR-002, PC-006): exact details that are locked by default.
+//! Until they are unlocked, only the gist may be shown.
 
 use crate::{
     event::FactCommitted,

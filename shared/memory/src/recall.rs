@@ -1,4 +1,4 @@
-//! Routes a request for an exact detail (spec 002, section 5, "Routing").
+//! Routes a request for an exact detail (Memory Contract, section 5, "Routing").
 
 use crate::{
     event::{Outcome, Payload, RecallAttempt, RecallRequest, RecallResult},

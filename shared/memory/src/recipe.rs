@@ -1,4 +1,4 @@
-//! The inputs and policy of a compaction (spec 002, section 4.3).
+//! The inputs and policy of a compaction (Memory Contract, section 4.3).
 
 use crate::handle::Handle;
 use lens::{Digest, Domain, canonical::Value};

@@ -1,5 +1,5 @@
-//! The only truncator (spec 002, section 6 and GAP-007): it has a budget and a total order, never cuts inside an item,
-//! and writes a receipt for every cut.
+//! The only truncator (Memory Contract, section 6 and GAP-007): it has a budget and a total order, never cuts inside an
+//! item, and writes a receipt for every cut.
 
 use lens::{
     Digest, Domain,

@@ -1,4 +1,5 @@
-//! Builds working sets (spec 002, section 4.5): the same state, query and budget give the same bytes (ORC-C-002).
+//! Builds working sets (Memory Contract, section 4.5): the same state, query and budget give the same bytes (Memory
+//! Contract, ORC-C-002).
 
 mod select;
 
@@ -44,7 +45,7 @@ pub enum BuildError {
     /// The subject was erased.
     #[error("the subject was erased: there is nothing to build from")]
     Erased,
-    /// The running system differs from the pins (ORC-PIN-ASSERT).
+    /// The running system differs from the pins (Memory Contract, ORC-PIN-ASSERT).
     #[error("{} pin(s) do not hold without a recorded revision; the first is {} of {}",
         .0.len(), .0.first().map_or("?", |pin| pin.name.as_str()), .0.first().map_or("?", |pin| pin.kind.as_str()))]
     Pins(Vec<PinMismatch>),

@@ -1,5 +1,5 @@
-//! G7 (spec 002, section 10): static scans of every page that customers see, for forbidden patterns of the interface
-//! and of image generation.
+//! Static scans of every page that customers see, for forbidden patterns of the interface and of image generation
+//! (Memory Contract, G7).
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::{

@@ -1,4 +1,5 @@
-//! Tests of the gates of spec 002, section 10, by name. G7 is in `ban_scan.rs`, the compile-fail half of G5 in `lens`.
+//! Tests of the gates (Memory Contract, G1 to G6), by name. The scans (Memory Contract, G7) are in `ban_scan.rs`, the
+//! compile-fail half of the ban on backflow (Memory Contract, G5) is in `lens`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;

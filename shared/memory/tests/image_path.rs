@@ -1,4 +1,4 @@
-//! Tests of the path of a picture, from the brief to the surface (spec 002, section 9.2).
+//! Tests of the path of a picture, from the brief to the surface (Memory Contract, section 9.2).
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;

@@ -47,7 +47,8 @@ pub enum Rule {
     Needless,
     /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
     Queues,
-    /// What the authority gate does not sell is not bought on the site, not asked of the model, and not kept (003).
+    /// What the authority gate does not sell is not bought on the site, not asked of the model, and not kept (Authority
+    /// Governance).
     Authority,
     /// A Strategy Session has one follow-up: what was accepted is answered, no second one is, and every message in the
     /// inbox is announced and leads to a follow-up or to a person.

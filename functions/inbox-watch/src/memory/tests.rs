@@ -66,7 +66,7 @@ fn one_run_at_a_time_and_a_dead_one_is_followed() {
     assert_eq!(memory.begin("d", at(173), LEASE), Begun::Go);
 }
 
-/// V7, with more messages than the list has entries: no message becomes new again.
+/// Inbox Watch, V7, with more messages than the list has entries: no message becomes new again.
 #[test]
 fn the_list_keeps_the_newest_500_and_forgets_none() {
     let mut memory = seeded();
@@ -93,7 +93,7 @@ fn a_stored_list_that_is_too_long_is_cut_at_the_next_run() {
     assert_eq!(memory.take(&arrivals(vec![arrival(50, "x"), arrival(550, "m"), arrival(550, "y")])), 1);
 }
 
-/// G6, with the end of the list inside a second in which many messages arrived.
+/// Inbox Watch, G6, with the end of the list inside a second in which many messages arrived.
 #[test]
 fn messages_of_one_second_are_told_apart() {
     let mut memory = seeded();
@@ -117,7 +117,7 @@ fn a_run_takes_up_what_there_is_room_for_oldest_first() {
     assert_eq!(memory.at_hand[19].id, "m20");
 }
 
-/// FM-5.
+/// Inbox Watch, FM-5.
 #[test]
 fn a_message_without_a_time_is_taken_up_once_and_hinders_nobody() {
     let mut memory = seeded();
@@ -147,7 +147,7 @@ fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
     assert_eq!(memory.take(&arrivals(vec![arrival(600, "new")])), 1);
 }
 
-/// G1.
+/// Inbox Watch, G1.
 #[test]
 fn a_sender_is_acknowledged_once_in_24_hours() {
     let mut memory = seeded();

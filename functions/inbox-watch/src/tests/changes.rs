@@ -65,7 +65,7 @@ impl Mailbox for Watched<'_> {
     }
 }
 
-/// Invariant 8, with any fault: only our own drafts are sent or removed, never a message of the inbox.
+/// Inbox Watch, invariant 8, with any fault: only our own drafts are sent or removed, never a message of the inbox.
 #[test]
 fn nothing_but_our_own_drafts_is_ever_changed() {
     let mut hows = BTreeSet::new();

@@ -77,7 +77,7 @@ fn nor_does_any_pair_of_faults() {
     }
 }
 
-/// FM-8: the first run still holds the lease.
+/// Inbox Watch, FM-8: the first run still holds the lease.
 #[test]
 fn a_run_beside_another_does_nothing() {
     let world = replied();
@@ -90,7 +90,7 @@ fn a_run_beside_another_does_nothing() {
     assert_eq!(look(&world, "c").unwrap().unwrap().finished, 1, "and a dead one is followed");
 }
 
-/// Invariant 6: while the topic accepts nothing, no message is abandoned.
+/// Inbox Watch, invariant 6: while the topic accepts nothing, no message is abandoned.
 #[test]
 fn nothing_is_given_up_before_operators_were_told() {
     let world = replied();

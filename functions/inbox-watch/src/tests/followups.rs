@@ -191,8 +191,8 @@ fn a_refused_reply_orders_nothing_in_a_later_run() {
     }
 }
 
-/// Wherever the first run stops, a person in a crisis gets the resources or a human's answer (FM-4), and never the usual
-/// acknowledgement, although the follow-up is used.
+/// Wherever the first run stops, a person in a crisis gets the resources or a human's answer (Inbox Watch, FM-4), and
+/// never the usual acknowledgement, although the follow-up is used.
 #[test]
 fn whatever_breaks_a_crisis_is_not_acknowledged_as_usual() {
     let mut broken = 0;
@@ -215,7 +215,7 @@ fn whatever_breaks_a_crisis_is_not_acknowledged_as_usual() {
             }
             let answers = answers(&world);
             assert!(answers.iter().all(|answer| answer.contains("really hard")), "{fault:?} {boundary}: {answers:?}");
-            // A mailbox that fails is not asked again (FM-4): then a person answers.
+            // A mailbox that fails is not asked again (Inbox Watch, FM-4): then a person answers.
             let is_answered = answers.len() == 1;
             let may_be_unanswered = matches!(fault, Fault::Fail | Fault::LoseReply) && waiting(&world) == 1;
             assert!(is_answered || may_be_unanswered, "{fault:?} {boundary}: {answers:?}");

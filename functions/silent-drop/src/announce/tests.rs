@@ -59,7 +59,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     assert_eq!((&lines[1]["amount_total"], &lines[1]["currency"]), (&100.into(), &"cad".into()));
 }
 
-/// Invariant 3: also without an address.
+/// Silent Drop, invariant 3: also without an address.
 #[test]
 fn a_drop_without_an_address_is_alerted_too() {
     let world = world(session(None));
@@ -67,7 +67,7 @@ fn a_drop_without_an_address_is_alerted_too() {
     assert!(world.state().alerts[1].line.contains("email=NULL"));
 }
 
-/// Invariant 2, verification criterion 4.
+/// Silent Drop, invariant 2, verification criterion 4.
 #[test]
 fn a_second_notice_does_nothing() {
     let world = world(session(Some("someone@example.com")));
@@ -115,7 +115,7 @@ fn a_notice_ends_when_the_money_went_back_during_its_workers_claim() {
     assert!(world.state().alerts.is_empty() && world.state().queue.is_empty());
 }
 
-/// Invariant 1.
+/// Silent Drop, invariant 1.
 #[test]
 fn nothing_happens_for_who_has_not_paid_and_for_a_usable_session() {
     let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(None) };

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use super::phrases::{ByColour, Colour, Phrases};
 use super::request::TierSchema;
 
-/// Spec 001, SPEC_ORACLE_VERDICT_PIPELINE: the five dimensions of a breakdown.
+/// The five dimensions of a breakdown (Verdict Pipeline, output 1).
 const DIMENSIONS: [&str; 5] = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
 const TESTS: usize = 3;
 const QUOTED_WORDS: usize = 6;

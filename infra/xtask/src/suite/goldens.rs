@@ -1,5 +1,5 @@
-//! The golden files of the memory on aarch64, the processor of the deployed functions (spec 002, GAP-004: "stable across
-//! machines"): the tests are built for it and run by an emulator.
+//! The golden files of the memory on aarch64, the processor of the deployed functions (Memory Contract, GAP-004:
+//! "stable across machines"): the tests are built for it and run by an emulator.
 
 use super::{Count, Suite, machine, machine::Skipped, running::run_tests};
 use crate::{error::Error, functions::cargo};

@@ -1,4 +1,4 @@
-//! Stores of the memory (spec 002): logs of sealed records, and the keys that open them.
+//! Stores of the memory (Memory Contract): logs of sealed records, and the keys that open them.
 
 use super::StorageError;
 use async_trait::async_trait;

@@ -1,5 +1,5 @@
-//! A paid question that the authority gate declines, and the decisions of people with the required roles (003, human
-//! lock). No role can release a lock for child safety or self-harm.
+//! A paid question that the authority gate declines, and the decisions of people with the required roles (Authority
+//! Governance, human lock). No role can release a lock for child safety or self-harm.
 //! The file has more than 300 lines because the fields of the decision are documented beside the transitions that check
 //! and change them.
 

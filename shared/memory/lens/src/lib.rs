@@ -1,8 +1,8 @@
 //! The read-only view of the memory for models and renderers: a [`WorkingSet`] and a [`Pvib`].
 //!
-//! Spec 002, section 1: "No backflow: Spark and Immersion cannot write Oracle or influence selection". Model-facing
-//! crates depend on this crate and not on `memory`. It has no event, log, store or port, and nothing in it writes. A
-//! working set can be read and wrapped:
+//! Memory Contract, section 1: "No backflow: Spark and Immersion cannot write Oracle or influence selection".
+//! Model-facing crates depend on this crate and not on `memory`. It has no event, log, store or port, and nothing in it
+//! writes. A working set can be read and wrapped:
 //!
 //! ```
 //! fn read(set: &lens::WorkingSet) -> String {

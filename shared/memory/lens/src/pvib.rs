@@ -1,4 +1,4 @@
-//! The player-visible image brief (spec 002, section 4.6): the content that a picture may show.
+//! The player-visible image brief (Memory Contract, section 4.6): the content that a picture may show.
 
 use crate::{
     Digest, Domain, WorkingSet,

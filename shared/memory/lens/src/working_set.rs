@@ -1,4 +1,4 @@
-//! The working set (spec 002, section 4.5): the model's input from the memory, as canonical bytes.
+//! The working set (Memory Contract, section 4.5): the model's input from the memory, as canonical bytes.
 
 use crate::{
     Digest, Domain,
@@ -152,7 +152,7 @@ pub struct WorkingSetContent {
     pub policy_ids: PolicyIds,
     /// The pins in the ledger.
     pub pins: BTreeMap<String, BTreeMap<String, String>>,
-    /// The handles that may be mentioned precisely: facts, pointers and rule references (PC-006).
+    /// The handles that may be mentioned precisely: facts, pointers and rule references (Memory Contract, PC-006).
     pub allowmention_handles: Vec<String>,
     /// The locked details, of which only the gist is shown.
     pub locked_precision_handles: Vec<String>,
@@ -235,13 +235,13 @@ impl WorkingSet {
         &self.text
     }
 
-    /// The hash of the bytes (`bytes_hash` of section 4.5).
+    /// The hash of the bytes (`bytes_hash` of Memory Contract, section 4.5).
     #[must_use]
     pub fn bytes_hash(&self) -> Digest {
         Digest::of(Domain::WorkingSet, self.bytes())
     }
 
-    /// The hash of the content (`working_set_id` of section 4.5).
+    /// The hash of the content (`working_set_id` of Memory Contract, section 4.5).
     #[must_use]
     pub const fn id(&self) -> Digest {
         self.id
@@ -253,7 +253,7 @@ impl WorkingSet {
         &self.content
     }
 
-    /// Whether a handle may be mentioned precisely (PC-006).
+    /// Whether a handle may be mentioned precisely (Memory Contract, PC-006).
     #[must_use]
     pub fn allows(&self, handle: &str) -> bool {
         self.content.allowmention_handles.iter().any(|allowed| allowed == handle)

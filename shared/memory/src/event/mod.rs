@@ -1,4 +1,4 @@
-//! Events: only an event changes the memory (spec 002, section 4: "no silent mutation").
+//! Events: only an event changes the memory (Memory Contract, section 4: "no silent mutation").
 //!
 //! The memo defines the ids EV-001 to EV-121. It names no event for facts, pins, pointers, compactions, pictures,
 //! erasure and revisions, although it needs them. Revision R1 adds those with their own series of ids, EV-ORC-…, so

@@ -1,4 +1,5 @@
-//! The payload of each event. The fields have the memo's names where the memo names them (Memory Contract, sections 5 and 8).
+//! The payload of each event. The fields have the memo's names where the memo names them (Memory Contract, sections 5
+//! and 8).
 //! The file has more than 300 lines because it has one structure for every event, with each field documented.
 
 use crate::{handle::Handle, pins::Pins};

@@ -1,4 +1,4 @@
-//! The facts ledger (spec 002, section 4.1): append-only canon with provenance.
+//! The facts ledger (Memory Contract, section 4.1): append-only canon with provenance.
 
 use crate::{
     event::{FactCommitted, PrecisionTag},

@@ -1,4 +1,5 @@
-//! Pictures (spec 002, section 9.2): request specs, pools and bindings. The code that selects facts does not read this.
+//! Pictures (Memory Contract, section 9.2): request specs, pools and bindings. The code that selects facts does not
+//! read this.
 
 use crate::{
     event::{AssetPooled, PoolBound},

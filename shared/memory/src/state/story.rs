@@ -1,4 +1,4 @@
-//! The story's pointers (spec 002, section 4.2). Only events change them.
+//! The story's pointers (Memory Contract, section 4.2). Only events change them.
 
 use crate::{event::Validation, handle::Handle};
 use lens::{Mode, canonical::Value};

@@ -1,5 +1,5 @@
-//! Unlocks (spec 002, section 4.4): default deny, persistent, auditable. Every unlock names the event that created it
-//! and, when it ends, the event that ended it.
+//! Unlocks (Memory Contract, section 4.4): default deny, persistent, auditable. Every unlock names the event that
+//! created it and, when it ends, the event that ended it.
 
 use crate::{
     event::{Outcome, Scope},

@@ -1,5 +1,5 @@
 //! Selects and orders the items that may be shown. Reads facts and pointers, but neither pictures nor renderings
-//! (section 9.2: "no backflow").
+//! (Memory Contract, section 9.2: "no backflow").
 
 use super::{Item, Shown};
 use crate::{

@@ -18,7 +18,7 @@ pub(crate) fn lost_track() -> Failure {
     }
 }
 
-/// The mail no longer renders to the bytes of its first attempt, which it must (VER-07).
+/// The mail no longer renders to the bytes of its first attempt, which it must (Email Retry, VER-07).
 pub(crate) fn changed() -> Failure {
     Failure {
         code: "changed".to_owned(),

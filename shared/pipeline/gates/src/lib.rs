@@ -1,5 +1,5 @@
 //! Runs the content filter at one of its two gates, with the audit record and, when the payload is held, the
-//! quarantine's document (content filter, trigger points and invariant 4).
+//! quarantine's document (content filter, invariants 2 and 4).
 //!
 //! Gate 1 is before the cache, gate 2 before the mail and before the page. Each alone is sufficient.
 
@@ -28,7 +28,7 @@ impl Gate {
     }
 }
 
-/// The result of a run. It has no state of any other run (invariant 7).
+/// The result of a run. It has no state of any other run (content filter, invariant 7).
 #[derive(Clone, Debug)]
 pub struct Run {
     gate: Gate,

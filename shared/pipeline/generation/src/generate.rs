@@ -1,4 +1,4 @@
-//! Asks the model: a few attempts, each crosschecked, until a reply is accepted (Gemini Timeout; TMM Cross-Validation).
+//! Asks the model: a few attempts, each crosschecked, until a reply is accepted (Gemini Timeout; TMM Crosscheck).
 //! The file has more than 300 lines because one loop over the attempts handles every kind of failure, with the rules
 //! for the next model and for a reply beside it.
 
@@ -11,7 +11,7 @@ use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity,
 use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt};
 use std::time::Duration;
 
-/// The outcome, with every crosscheck that ran (each has its record; TMM Cross-Validation, invariant 5).
+/// The outcome, with every crosscheck that ran (each has its record; TMM Crosscheck, invariant 5).
 #[derive(Debug)]
 pub struct Generated {
     /// The verdict, or the reason for its absence.
@@ -92,9 +92,9 @@ impl NoVerdict {
 /// (infra/decisions/models.md).
 ///
 /// A reply that is not JSON, or that passes the crosscheck but leaves a field empty that the tier sells, is requested
-/// once more with a stricter instruction, within the limit of attempts (GAP-02E; infra/decisions/crosscheck.md). A
-/// reply that fails the crosscheck otherwise is not: asking until one passes would be fabrication (TMM
-/// Cross-Validation, invariant 4).
+/// once more with a stricter instruction, within the limit of attempts (Gemini Timeout, GAP-02E;
+/// infra/decisions/crosscheck.md). A reply that fails the crosscheck otherwise is not: asking until one passes would be
+/// fabrication (TMM Crosscheck, invariant 4).
 ///
 /// A half-open circuit gets one call. If it fails, the next model serves or the order waits for the circuit, because
 /// the failure shows that the outage continues and says nothing about this sale.
@@ -144,7 +144,7 @@ async fn ask(
         let error = match ports.model.ask(model, &prompt).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
-                // The whole duration counts, including failed attempts and their waits (GAP-02B).
+                // The whole duration counts, including failed attempts and their waits (Gemini Timeout, GAP-02B).
                 let took = Duration::from_millis(ports.clock.now().millis_since(asked_since));
                 guard::succeeded(ports, policy, session, model, took).await;
                 if let Some(warning) = &reply.status_warning {

@@ -1,5 +1,6 @@
 //! The human lock: people with the roles that a domain requires approve or reject a declined question. A lock for child
-//! safety or self-harm cannot be lifted, and every attempt to override it is recorded (003, Appendix F).
+//! safety or self-harm cannot be lifted, and every attempt to override it is recorded (Authority Governance,
+//! Appendix F).
 
 use audit::{Change, CommitError, Context, Journal};
 use domain::{

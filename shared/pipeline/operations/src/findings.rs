@@ -1,5 +1,5 @@
 //! Delivered verdicts that a newer block list would hold: an operator lists them, dismisses the finding, or replaces
-//! the verdict on the page (content filter, block list staleness). A refund is `refunds::issue`, as for any other sale.
+//! the verdict on the page (content filter, failure mode 4). A refund is `refunds::issue`, as for any other sale.
 
 use crate::{
     Operator,
@@ -181,7 +181,7 @@ mod tests {
         let world = found();
         let still = run(replace(journal(&world), &operator(), &session(), &verdict("The CSDM it is."))).unwrap();
         assert!(matches!(still, Err(FindingError::Refused(_))));
-        // A narrative answer keeps its grammar (003, RFC-0009).
+        // A narrative answer keeps its grammar (Authority Governance, RFC-0009).
         let question = "What does 'force majeure' mean?";
         let ask = |question: &str| {
             world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();

@@ -61,9 +61,9 @@ pub fn build_followup_prompt(first_question: &str, memory: &WorkingSet, query: &
     }
 }
 
-/// A JSON document of a working set and a customer's text. It holds the working set's bytes unchanged (002, GAP-007:
-/// "Oracle truncates, Lens wraps"), and the text as a JSON string, so that it cannot end its own field and pose as
-/// anything but data.
+/// A JSON document of a working set and a customer's text. It holds the working set's bytes unchanged (Memory Contract,
+/// GAP-007: "Oracle truncates, Lens wraps"), and the text as a JSON string, so that it cannot end its own field and
+/// pose as anything but data.
 fn document_with_memory(memory: &WorkingSet, field: &str, text: &str) -> String {
     format!(r#"{{"memory":{},"{field}":{}}}"#, memory.text(), Value::from(text))
 }
@@ -107,7 +107,8 @@ pub fn referenced_version(tier: Tier) -> String {
     audit::digest::sha256(format!("{}\n{REFERENCES}", version(tier)).as_bytes())
 }
 
-/// The grammar of a narrative answer, if the authority gate allows no more than that (003, NARRATIVE_ONLY).
+/// The grammar of a narrative answer, if the authority gate allows no more than that (Authority Governance,
+/// NARRATIVE_ONLY).
 fn constraints(evaluation: &authority::Evaluation) -> String {
     let quoted = |phrases: Vec<&str>| phrases.iter().map(|phrase| format!("{phrase:?}")).collect::<Vec<_>>().join(", ");
     match evaluation.forbidden_phrases() {

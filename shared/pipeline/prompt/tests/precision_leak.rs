@@ -1,4 +1,4 @@
-//! ORC-PRECISION-LEAK at the prompt (spec 002, section 10, G2): "locked precision tokens never appear exactly in
+//! Locked details at the prompt (Memory Contract, ORC-PRECISION-LEAK): "locked precision tokens never appear exactly in
 //! WorkingSet, Spark prompt, …".
 #![allow(clippy::unwrap_used, reason = "tests")]
 

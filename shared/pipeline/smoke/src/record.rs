@@ -15,7 +15,7 @@ use std::time::Duration;
 const MOST_LEFTOVERS: usize = 20;
 
 /// The time limits for reading the state, for saving it with the record, and for alerting operators if that fails.
-/// Together with the stages they fit into a minute (invariant 6).
+/// Together with the stages they fit into a minute (Smoke Test, invariant 6).
 const FOR_READING: Duration = Duration::from_secs(2);
 const FOR_SAVING: Duration = Duration::from_secs(4);
 const FOR_TELLING: Duration = Duration::from_secs(2);

@@ -197,8 +197,8 @@ impl Report {
         })
     }
 
-    /// The broadcast after every run (verification criterion 5), and the critical alert when an unattended run failed
-    /// (execution schedule).
+    /// The broadcast after every run (Smoke Test, verification criterion 5), and the critical alert when an unattended
+    /// run failed (execution schedule).
     #[must_use]
     pub fn alerts(&self, trigger: Trigger, now: Timestamp, log: &str) -> Vec<Alert> {
         let (passed, all, time) = (self.passed(), Stage::ALL.len(), to_second(now));

@@ -11,8 +11,8 @@ use runtime::{Broke, within};
 use std::{future::Future, time::Duration};
 use stripe::Created;
 
-/// The whole test ends within a minute (invariant 6): the state is read before the stages, and the report is written
-/// after them.
+/// The whole test ends within a minute (Smoke Test, invariant 6): the state is read before the stages, and the report
+/// is written after them.
 const FOR_STAGES: Duration = Duration::from_secs(52);
 
 /// The part of it that is reserved for the clean-up.
@@ -42,7 +42,7 @@ impl Run<'_> {
     async fn all(&mut self, settings: &Settings) -> (Option<SessionId>, Vec<SessionId>) {
         let ports = self.ports;
         let checked = self.stage(Stage::EnvironmentCheck, stages::configuration(ports)).await;
-        // Without a key of the test mode nothing is called (invariant 1, verification criterion 3).
+        // Without a key of the test mode nothing is called (Smoke Test, invariant 1, verification criterion 3).
         let Some(signing_secret) = checked else {
             for stage in Stage::ALL.into_iter().skip(1) {
                 self.skip(stage, "the environment check failed: nothing is called");
@@ -71,8 +71,8 @@ impl Run<'_> {
         (session, leftovers)
     }
 
-    /// Stages 5 to 9. A failed stage does not prevent the others (invariant 5): the verdict may have come late, and
-    /// each stage's result is useful. Stage 9 needs an entry to check.
+    /// Stages 5 to 9. A failed stage does not prevent the others (Smoke Test, invariant 5): the verdict may have come
+    /// late, and each stage's result is useful. Stage 9 needs an entry to check.
     async fn order(&mut self, created: &Created, signing_secret: &Secret) {
         let (ports, session) = (self.ports, &created.id);
         let limit = self.limit(Stage::WebhookSimulation);
@@ -145,7 +145,7 @@ impl Run<'_> {
     }
 
     /// The rest of stage 1: checks that each address accepts connections. A service that is down is another finding
-    /// than a wrong configuration, so the other stages still run (verification criterion 2).
+    /// than a wrong configuration, so the other stages still run (Smoke Test, verification criterion 2).
     async fn reach(&mut self, addresses: &[String]) {
         for address in addresses {
             // The stage has one limit for both of its parts.

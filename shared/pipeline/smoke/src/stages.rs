@@ -252,7 +252,7 @@ pub(crate) enum Removed {
     NothingYet,
 }
 
-/// Removes the entry, if it is the smoke test's own: no other entry is ever changed (invariant 2).
+/// Removes the entry, if it is the smoke test's own: no other entry is ever changed (Smoke Test, invariant 2).
 pub(crate) async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Removed, Failure> {
     let (sale, entry) = ports.store.load_with_verdict(session).await.map_err(|error| failed(&error))?;
     match entry {

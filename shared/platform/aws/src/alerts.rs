@@ -2,11 +2,12 @@
 //!
 //! The line goes to the function's log first. A critical alert then goes to both topics (severity levels); any other
 //! goes to ops, and to critical if ops does not accept it. If no topic accepts it, an error line and a metric with its
-//! own alarm report that. An alert that another process has just sent is only logged (invariant 6), and so is one of a
-//! storm ([`crate::storm`]).
+//! own alarm report that. An alert that another process has just sent is only logged (Cache Alert, invariant 6), and so
+//! is one of a storm ([`crate::storm`]).
 //!
 //! An alert is the last work of a function before it is frozen, so it is awaited, but for five seconds at most
-//! (invariant 3): one second for asking whether other processes have sent it, 3.6 for two attempts at each topic, and
+//! (Cache Alert, invariant 3): one second for asking whether other processes have sent it, 3.6 for two attempts at each
+//! topic, and
 //! 0.4 for recording that it was sent.
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Every call of a store: a few attempts at equal intervals, and the alerts about them (Cache Alert).
 //!
-//! There is no alert before the last attempt (invariant 2). A call that finally succeeded is a WARN; one that failed is
-//! an ERROR, or CRITICAL if the store could not even be reached (failure mode 1).
+//! There is no alert before the last attempt (Cache Alert, invariant 2). A call that finally succeeded is a WARN; one
+//! that failed is an ERROR, or CRITICAL if the store could not even be reached (Cache Alert, failure mode 1).
 //!
 //! A service closes idle connections whenever it likes, and may do so while a request is on its way. Such a request is
 //! repeated at once, once in a call, and counts neither as a failure nor as an attempt.

@@ -7,20 +7,21 @@ use crate::evaluation::{Contact, Evaluation};
 use crate::state::State;
 
 impl Evaluation {
-    /// Grants or denies authority for authoritative output (RFC-0009).
+    /// Grants or denies authority for authoritative output (Authority Governance, RFC-0009).
     #[must_use]
     pub fn authorization(&self) -> AuthorizationEnvelope {
         AuthorizationEnvelope::new(self)
     }
 
-    /// Records that the evaluation took place, with its terminal state (RFC-0008).
+    /// Records that the evaluation took place, with its terminal state (Authority Governance, RFC-0008).
     #[must_use]
     pub fn envelope(&self) -> EvaluationEnvelope {
         EvaluationEnvelope::new(self)
     }
 }
 
-/// Grants or denies authority for authoritative outputs (RFC-0009). Only an [`Evaluation`] creates one.
+/// Grants or denies authority for authoritative outputs (Authority Governance, RFC-0009). Only an [`Evaluation`]
+/// creates one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuthorizationEnvelope {
     status: State,
@@ -65,7 +66,8 @@ impl AuthorizationEnvelope {
     }
 }
 
-/// Records that an evaluation took place, with its result (RFC-0008, explicit absence). Contains no customer text.
+/// Records that an evaluation took place, with its result (Authority Governance, RFC-0008, explicit absence). Contains
+/// no customer text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvaluationEnvelope {
     state: State,

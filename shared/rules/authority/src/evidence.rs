@@ -1,5 +1,5 @@
-//! Evidence binding (RFC-0006/0007): a proposal requires the evidence of its operation. "Reasoning without evidence is
-//! fiction, regardless of fluency."
+//! Evidence binding (Authority Governance, RFC-0006 and RFC-0007): a proposal requires the evidence of its operation.
+//! "Reasoning without evidence is fiction, regardless of fluency."
 //!
 //! A binding contains fingerprints of canonical bytes and summaries of at most 500 characters, never raw data.
 //!
@@ -62,7 +62,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Categories that must be bound before a proposal ("Required Evidence by Operation", EB-021).
+    /// Categories that must be bound before a proposal ("Required Evidence by Operation", Authority Governance,
+    /// EB-021).
     #[must_use]
     pub const fn required(self) -> &'static [Category] {
         match self {
@@ -111,13 +112,13 @@ pub enum ForbiddenPattern {
 /// The reason why a binding is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
-    /// EB-012: "Bound evidence MUST include fingerprint".
+    /// Authority Governance, EB-012: "Bound evidence MUST include fingerprint".
     #[error("EB-012: {0:?} is bound without a fingerprint")]
     Fingerprint(Category),
-    /// EB-013: "Non-bound evidence MUST include reason".
+    /// Authority Governance, EB-013: "Non-bound evidence MUST include reason".
     #[error("EB-013: {0:?} is not bound and has no reason")]
     Reason(Category),
-    /// EB-021: "Operation-specific categories MUST be bound before proposal".
+    /// Authority Governance, EB-021: "Operation-specific categories MUST be bound before proposal".
     #[error("EB-021: {operation:?} needs {category:?}")]
     NotBound {
         /// The proposed operation.
@@ -246,7 +247,7 @@ impl Evidence {
     /// Parses an item from outside.
     ///
     /// # Errors
-    /// Violations of EB-012 and EB-013, and a summary that is too long.
+    /// Violations of Authority Governance, EB-012 and EB-013, and a summary that is too long.
     pub fn parse(category: Category, item: &Item) -> Result<Self, BindingError> {
         if !item.bound {
             return item.reason.map(Self::absent).ok_or(BindingError::Reason(category));
@@ -302,7 +303,7 @@ impl EvidenceBinding {
     /// Binds the evidence of an operation.
     ///
     /// # Errors
-    /// EB-021 for an unbound required category. An annotation needs [`Self::for_annotation`].
+    /// Authority Governance, EB-021 for an unbound required category. An annotation needs [`Self::for_annotation`].
     pub fn new(operation: Operation, evidence: BTreeMap<Category, Evidence>) -> Result<Self, BindingError> {
         if operation == Operation::Annotate {
             return Err(BindingError::Annotation);
@@ -313,7 +314,7 @@ impl EvidenceBinding {
     /// Binds an annotation to its instruction and its source data.
     ///
     /// # Errors
-    /// EB-021, and [`BindingError::Annotation`] if the instruction or the source is empty.
+    /// Authority Governance, EB-021, and [`BindingError::Annotation`] if the instruction or the source is empty.
     pub fn for_annotation(
         evidence: BTreeMap<Category, Evidence>,
         instruction: &str,

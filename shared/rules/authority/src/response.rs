@@ -1,6 +1,6 @@
-//! The whole response to a question in the structure of the appendices' worked examples (003, "CAA Response
-//! Structure"). Developers read it. Customers read a [`crate::Refusal`], whose texts are those of the domain: a sale
-//! stores them, and the texts of an example repeat words of the question.
+//! The whole response to a question in the structure of the appendices' worked examples (Authority
+//! Governance, response structure). Developers read it. Customers read a [`crate::Refusal`], whose texts are those of
+//! the domain: a sale stores them, and the texts of an example repeat words of the question.
 
 use serde::Serialize;
 

@@ -1,5 +1,6 @@
-//! The worked examples of the appendices (003). `data/worked_examples.json` contains their printed structures, and the
-//! fields that differ deliberately, with the reason. Every printed value is compared as a whole.
+//! The worked examples of the appendices (Authority Governance, response structure). `data/worked_examples.json`
+//! contains their printed structures, and the fields that differ deliberately, with the reason. Every printed value is
+//! compared as a whole.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 

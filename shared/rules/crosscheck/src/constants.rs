@@ -1,5 +1,5 @@
-//! The two constants of the crosscheck (invariants 1 and 2). They are defined only here and cannot be passed in or
-//! configured.
+//! The two constants of the crosscheck (TMM Crosscheck, invariants 1 and 2). They are defined only here and cannot be
+//! passed in or configured.
 
 /// Φ, the weight of an inconsistency.
 pub const PHI: f64 = 0.042;

@@ -1,8 +1,8 @@
-//! The structural crosscheck: decides whether a verdict is structurally consistent (TMM Cross-Validation spec).
+//! The structural crosscheck: decides whether a verdict is structurally consistent (TMM Crosscheck spec).
 //!
 //! It scores structure only: missing fields, contradictions, parse failures. It does not judge whether a verdict is
-//! right (invariant 7). The mapping of fields to the variables V_t, V_r and E_D is canonical (invariant 6) and lives
-//! only in [`measure`]; the constants live in [`constants`] and cannot be passed in.
+//! right (TMM Crosscheck, invariant 7). The mapping of fields to the variables V_t, V_r and E_D is canonical (TMM
+//! Crosscheck, invariant 6) and lives only in [`measure`]; the constants live in [`constants`] and cannot be passed in.
 
 pub mod chat;
 pub mod constants;
@@ -28,7 +28,8 @@ pub enum Reason {
     FieldMissing,
     /// The top-level verdict contradicts the majority of its dimensions.
     DimensionConflict,
-    /// The score is negative (failure mode 6). The verdict is rejected without a comparison with the threshold.
+    /// The score is negative (TMM Crosscheck, failure mode 6). The verdict is rejected without a comparison with the
+    /// threshold.
     DegenerateManifold,
 }
 
@@ -103,8 +104,8 @@ fn coherence(decoherence: f64, inconsistency: f64, evidence: f64) -> f64 {
 fn decide(measured: &measure::Measured) -> Crosscheck {
     let score = coherence(measured.decoherence, measured.inconsistency, measured.evidence);
     let approved = score >= constants::OMEGA;
-    // Verification criterion 2 requires field_missing for a reply without a verdict field even when its score is
-    // negative, so this check precedes failure mode 6.
+    // A reply without a verdict field is field_missing even when its score is negative (TMM Crosscheck, verification
+    // criterion 2), so this check precedes the one for negative scores (TMM Crosscheck, failure mode 6).
     let crosscheck_reason = if approved {
         Reason::Pass
     } else if measured.verdict_missing {

@@ -1,5 +1,5 @@
-//! Checks that a consistent verdict has content. The formula scores structure (invariant 7), so an empty `next_step`
-//! does not lower the score. A verdict must still contain everything that its tier sells
+//! Checks that a consistent verdict has content. The formula scores structure (TMM Crosscheck, invariant 7), so an
+//! empty `next_step` does not lower the score. A verdict must still contain everything that its tier sells
 //! (infra/decisions/crosscheck.md).
 
 use crate::language::{self, Language};

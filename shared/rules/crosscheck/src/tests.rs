@@ -21,7 +21,7 @@ fn strategy() -> Value {
     reply
 }
 
-/// Verification criterion 6.
+/// TMM Crosscheck, verification criterion 6.
 #[test]
 fn constants_are_those_of_the_spec() {
     assert!(close(constants::PHI, 0.042));
@@ -39,7 +39,7 @@ fn worked_examples_of_the_formula() {
     assert!((severe - 0.635).abs() < 5e-4 && severe < constants::OMEGA);
 }
 
-/// Verification criterion 1.
+/// TMM Crosscheck, verification criterion 1.
 #[test]
 fn a_perfect_quick_take_passes() {
     let checked = crosscheck(r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#, Tier::Quick);
@@ -48,7 +48,7 @@ fn a_perfect_quick_take_passes() {
     assert_eq!(checked.verdict_label, Some(Colour::Green));
 }
 
-/// Verification criterion 2.
+/// TMM Crosscheck, verification criterion 2.
 #[test]
 fn a_reply_without_verdict_and_with_an_empty_summary_is_field_missing() {
     let checked = crosscheck(r#"{"summary":""}"#, Tier::Quick);
@@ -58,7 +58,8 @@ fn a_reply_without_verdict_and_with_an_empty_summary_is_field_missing() {
     assert_eq!(crosscheck("{}", Tier::Strategy).crosscheck_reason, Reason::FieldMissing);
 }
 
-/// Verification criterion 3, and the second worked example: a conflict alone is tolerated by the formula.
+/// TMM Crosscheck, verification criterion 3, and the second worked example: a conflict alone is tolerated by the
+/// formula.
 #[test]
 fn a_conflict_is_flagged_scored_and_passes_as_the_spec_says() {
     let checked = crosscheck_value(&full("GREEN", ["RED"; 5]), Tier::Full);
@@ -82,14 +83,14 @@ fn a_verdict_that_every_dimension_opposes_has_a_flag_of_its_own() {
 
 #[test]
 fn a_majority_is_more_than_half_of_the_dimensions() {
-    // Example 2 of the pipeline spec: three dimensions differ from GREEN, but no other colour has a majority.
+    // Verdict Pipeline, example 2: three dimensions differ from GREEN, but no other colour has a majority.
     let mixed = crosscheck_value(&full("GREEN", ["GREEN", "AMBER", "RED", "AMBER", "GREEN"]), Tier::Full);
     assert!(mixed.flags.is_empty() && close(mixed.coherence_score, 1.0));
     let three = crosscheck_value(&full("GREEN", ["RED", "RED", "RED", "GREEN", "GREEN"]), Tier::Full);
     assert_eq!(three.flags, ["dimension_conflict"]);
 }
 
-/// Invariant 8.
+/// TMM Crosscheck, invariant 8.
 #[test]
 fn null_is_a_verdict_and_only_a_contradictory_one_counts() {
     let consistent = crosscheck_value(&full("NULL", ["RED"; 5]), Tier::Full);
@@ -99,7 +100,7 @@ fn null_is_a_verdict_and_only_a_contradictory_one_counts() {
     assert!(close(contradictory.coherence_score, 1.0 - 1.5 * 0.042 / 7.0));
 }
 
-/// Failure mode 6 and CROSSCHECK-GAP-02.
+/// TMM Crosscheck, failure mode 6 and CROSSCHECK-GAP-02.
 #[test]
 fn what_is_not_an_object_is_degenerate() {
     for raw in ["", "Sure! Here is your verdict:", "```json\n{}\n```", "[]", "null", "\"GREEN\"", r#"{"verdict":"GR"#] {

@@ -1,7 +1,7 @@
 //! The content filter: keeps internal vocabulary out of everything that a customer reads.
 //!
-//! SPEC_ORACLE_SOS_FILTER defines the blocked terms and the outcomes. `data/blocklist.toml` is the list, and its
-//! comments explain its format. Checking is a pure function of the text and the list.
+//! The specification (content filter) defines the blocked terms and the outcomes. `data/blocklist.toml` is the list,
+//! and its comments explain its format. Checking is a pure function of the text and the list.
 //!
 //! ```
 //! use filter::{Filter, Outcome};
@@ -35,7 +35,7 @@ use engine::numbers::Numbers;
 pub use engine::reading::Reading;
 use engine::tables::Tables;
 
-/// A compiled block list. Immutable, and stateless per call (invariant 7).
+/// A compiled block list. Immutable, and stateless per call (content filter, invariant 7).
 #[derive(Debug)]
 pub struct Filter {
     tables: Tables,

@@ -12,7 +12,7 @@ fn list() -> toml::Table {
     include_str!("../data/blocklist.toml").parse().unwrap()
 }
 
-/// Verification criterion 2: clean verdicts emerge byte for byte.
+/// Content filter, verification criterion 2: clean verdicts emerge byte for byte.
 #[test]
 fn clean_verdicts_pass_unchanged() {
     let verdicts: Vec<&str> =
@@ -103,7 +103,7 @@ fn a_callsign_that_is_a_letter_is_blocked_where_it_stands_as_a_word() {
     }
 }
 
-/// GAP-C: standard notation whose context is unambiguous.
+/// Content filter, GAP-C: standard notation whose context is unambiguous.
 #[test]
 fn a_greek_letter_in_a_formula_a_unit_or_a_word_passes() {
     for sentence in [
@@ -248,7 +248,7 @@ fn numbers_and_names_end_where_words_end() {
     }
 }
 
-/// Verification criterion 3: the sentence around a substitute stays grammatical.
+/// Content filter, verification criterion 3: the sentence around a substitute stays grammatical.
 #[test]
 fn substitutes_fit_the_sentence() {
     for (sentence, becomes) in [

@@ -75,7 +75,8 @@ impl Delivery<'_> {
         Ok((sale, Some(attempt)))
     }
 
-    /// Holds a mail at gate 2: the raw mail is stored in the quarantine before the hold is saved (GAP-L, fail closed).
+    /// Holds a mail at gate 2: the raw mail is stored in the quarantine before the hold is saved (content filter,
+    /// GAP-L, fail closed).
     pub(super) async fn hold(
         &self,
         sale: Versioned<Sale>,

@@ -234,7 +234,7 @@ fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
     assert!(next.state().paused.is_empty(), "no backoff between two models");
 }
 
-/// GAP-02B: the customer's whole wait counts, not only the last attempt.
+/// Gemini Timeout, GAP-02B: the customer's whole wait counts, not only the last attempt.
 #[test]
 fn a_call_is_slow_by_its_whole_duration() {
     let world = world();

@@ -190,7 +190,7 @@ impl Case {
     }
 
     /// The cached verdict: with the question of the held one, or the customer's question. Refuses a
-    /// narrative answer that breaks its grammar, also one that an operator wrote (003, RFC-0009).
+    /// narrative answer that breaks its grammar, also one that an operator wrote (Authority Governance, RFC-0009).
     async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {

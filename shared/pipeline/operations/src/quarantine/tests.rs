@@ -220,7 +220,8 @@ fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
     assert!(state.log.values().any(|line| line.contains("regen_divergence_check")));
 }
 
-/// Whether an operator approves the held text or replaces it (003, RFC-0009: the referral of a narrative answer).
+/// Whether an operator approves the held text or replaces it (Authority Governance, RFC-0009: the referral of a
+/// narrative answer).
 #[test]
 fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     let question = "What does 'force majeure' mean?";

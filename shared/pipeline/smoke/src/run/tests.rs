@@ -218,7 +218,7 @@ fn error(report: &Report, stage: Stage) -> String {
     }
 }
 
-/// Verification criterion 1, and the clean-up: nothing is cached afterwards.
+/// Smoke Test, verification criterion 1, and the clean-up: nothing is cached afterwards.
 #[test]
 fn a_healthy_pipeline_passes_ten_stages_and_is_left_clean_twice() {
     let pipeline = Pipeline::new(SiteSays::Fine);
@@ -255,7 +255,7 @@ fn a_log_without_the_page_or_the_mail_fails_the_stage_of_the_mail() {
     }
 }
 
-/// Invariant 1, verification criterion 3: nothing is called.
+/// Smoke Test, invariant 1, verification criterion 3: nothing is called.
 #[test]
 fn with_a_production_key_nobody_is_called() {
     let pipeline = Pipeline { key: LIVE_KEY, ..Pipeline::new(SiteSays::Fine) };
@@ -268,7 +268,7 @@ fn with_a_production_key_nobody_is_called() {
     assert_eq!(report.leftovers, [session()], "what was left is not forgotten");
 }
 
-/// Verification criterion 2: an unhealthy service fails its own stage and no other.
+/// Smoke Test, verification criterion 2: an unhealthy service fails its own stage and no other.
 #[test]
 fn a_sick_service_fails_its_own_stage() {
     let report = Pipeline::new(SiteSays::Sick).run(&[]);
@@ -302,7 +302,7 @@ fn an_address_that_takes_no_connection_fails_stage_one_alone() {
     }
 }
 
-/// The stages after stage 5 see a verdict that came after stage 5 timed out (invariant 5).
+/// The stages after stage 5 see a verdict that came after stage 5 timed out (Smoke Test, invariant 5).
 #[test]
 fn an_entry_that_is_not_the_smoke_tests_passes_no_stage_that_looks_at_it() {
     let other = |change: fn(&mut CachedVerdict)| {
@@ -347,7 +347,7 @@ fn figures_of_the_cache_are_a_warning_and_a_service_that_does_not_work_is_a_fail
     assert!(report.text("log").contains("WARNING: the cache is failed"), "{}", report.text("log"));
 }
 
-/// Invariant 6: a pipeline that takes longer is degraded, and the test still ends.
+/// Smoke Test, invariant 6: a pipeline that takes longer is degraded, and the test still ends.
 #[test]
 fn a_silent_pipeline_costs_less_than_a_minute() {
     let report = Pipeline::new(SiteSays::Silence).run(&[]);
@@ -419,7 +419,7 @@ fn an_entry_that_cannot_be_removed_is_a_failure_and_remembered() {
     assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
 }
 
-/// Invariant 2.
+/// Smoke Test, invariant 2.
 #[test]
 fn a_customers_entry_is_never_removed() {
     let pipeline = Pipeline::new(SiteSays::Fine);

@@ -1,5 +1,5 @@
-//! Checks a compiled filter against its own list: no substitute may contain a blocked term (invariant 6, GAP-E), and
-//! the filter must find every term that occurs alone (GAP-F).
+//! Checks a compiled filter against its own list: no substitute may contain a blocked term (content filter, invariant
+//! 6, GAP-E), and the filter must find every term that occurs alone (content filter, GAP-F).
 
 use crate::compile::list::{BlockList, ListError};
 use crate::engine::check::check;

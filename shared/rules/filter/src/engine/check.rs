@@ -6,7 +6,7 @@ use crate::engine::tables::Tables;
 use crate::engine::writing::Writing;
 use crate::outcome::{Action, Checked, CheckedField, CheckedPayload, Hit, Outcome, View as Reading};
 
-/// More replacements than this in one payload quarantine it ("contamination threshold", DESIGN).
+/// More replacements than this in one payload quarantine it (content filter, GAP-B).
 pub(crate) const MOST_REPLACEMENTS: usize = 3;
 
 /// Checks one text.

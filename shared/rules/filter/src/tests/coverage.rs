@@ -1,5 +1,5 @@
-//! Verification criterion 1 (GAP-F): the filter catches one instance of every term, generated from the list. Another
-//! test shows that this one can fail.
+//! Content filter, verification criterion 1 and GAP-F: the filter catches one instance of every term,
+//! generated from the list. Another test shows that this one can fail.
 
 use super::{BLOCKLIST, compiled, list};
 use crate::Filter;
