@@ -224,7 +224,8 @@ async fn dispute_and_refund() {
     world.delivered(&refunded).await;
     let payment = world.stripe_session(&disputed.session).await["payment_intent"].clone();
     let dispute = json!({ "id": "dp_drill", "object": "dispute", "payment_intent": payment, "amount": 500,
-        "currency": "cad", "status": "needs_response", "evidence_details": { "due_by": 4_102_444_800_i64 } });
+        "currency": "cad", "status": "needs_response", "evidence_details": { "due_by": 4_102_444_800_i64,
+        "enhanced_eligibility": {}, "has_evidence": false, "past_due": false, "submission_count": 0 } });
     let event = json!({ "type": "charge.dispute.created", "data": { "object": dispute } });
     assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
     eventually("the dispute", SOON, async || {
