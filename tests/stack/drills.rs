@@ -37,7 +37,7 @@ async fn alerts(world: &World) -> Vec<String> {
     lines.filter_map(|alert| alert["line"].as_str().map(str::to_owned)).collect()
 }
 
-/// The first alert that contains a text; `None` if there is none in time.
+/// The first alert that contains a text; `None` after [`SOON`] without one.
 async fn alert(world: &World, part: &str) -> Option<String> {
     poll(SOON, async || alerts(world).await.into_iter().find(|line| line.contains(part))).await
 }

@@ -35,7 +35,7 @@ pub(crate) async fn link(
     subscriber: &SubscriberId,
     from: Option<&str>,
 ) -> Result<bool, NotDone> {
-    // The network comes first: what it asks for beyond its limit does not use up the links of somebody's mailbox.
+    // Checks the network's limit first. A request over that limit then does not count against the mailbox.
     Ok(take(ports, &format!("links/{}", network(key, from)), HOUR, settings.per_network).await?
         && take(ports, &format!("link/{}", subscriber.as_str()), HOUR, LINKS_OF_A_MAILBOX).await?
         && take(ports, "links", MINUTE, settings.mails_a_minute).await?)

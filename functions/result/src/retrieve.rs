@@ -24,8 +24,9 @@ use runtime::{
 };
 use serde_json::{Map, Value, json};
 
-/// The same while a failed attempt waits for its retry, which is not imminent.
+/// The seconds after which the page asks again while a failed attempt waits for its retry.
 const RETRY_AFTER_FAILURE: &str = "10";
+
 /// Answers a request for the verdict of `id`.
 pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     // A follow-up is shown with the verdict that it follows, and has no page of its own.

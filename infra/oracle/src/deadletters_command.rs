@@ -41,8 +41,8 @@ pub(crate) enum DeadLettersCommand {
     },
     /// Redrive dead-lettered mails.
     ///
-    /// Each begins again with its first attempt and keeps its draft. The mailbox is asked about the draft before anything
-    /// is sent, so nobody gets a mail twice. Repeating the command is safe.
+    /// Each mail starts again at its first attempt and keeps its draft. Before sending, the function checks in the mailbox
+    /// whether the draft was already sent, so no mail is sent twice. Repeating the command is safe.
     #[command(
         after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was none, or not all of them were put back."
     )]

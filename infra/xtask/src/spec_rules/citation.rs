@@ -45,7 +45,7 @@ pub(super) struct Citation<'a> {
     /// Where the name begins and where the last rule ends.
     at: Range<usize>,
     pub rules: Vec<String>,
-    /// The words that stand where a rule should, if they are none of a known kind.
+    /// The words in the place of a rule, if their kind is unknown.
     pub unknown: Option<String>,
 }
 

@@ -27,8 +27,8 @@ impl Sale {
     /// stays.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is erased already, or is a smoke test's, which removes itself, or may still be paid:
-    /// nobody would notice the payment of an erased sale.
+    /// [`Refused`] when the sale is erased already, when it is a smoke test's (which removes itself), and when it may still
+    /// be paid: a payment for an erased sale appears on no list.
     pub fn erase(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         if self.smoke || self.may_still_be_paid() || matches!(self.fulfilment, Fulfilment::Erased { .. }) {
             return Err(self.refuse("erased"));

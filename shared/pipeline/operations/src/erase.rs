@@ -18,7 +18,7 @@ pub enum EraseError {
     /// The smoke test removes its own data.
     #[error("the sale is the smoke test's: it belongs to no customer, and is removed by itself")]
     SmokeTest,
-    /// Its payment may still arrive, as that of a bank transfer does days later, and nobody would notice it.
+    /// The payment may still arrive: a bank transfer takes days. A payment for an erased sale appears on no list.
     #[error(
         "the session is not paid, but may still be: erase it when it is paid or over, at most 14 days after it was completed"
     )]
