@@ -74,6 +74,17 @@ impl LocalDir {
         self.dir.join(name)
     }
 
+    /// Removes the temporary files: the emulator leaves its copies of the functions there, some 0.5 GB with each start.
+    pub(crate) fn empty_tmp(&self) -> Result<(), Error> {
+        let tmp = self.file("tmp");
+        let failed = || Error::io(format!("emptying {}", tmp.display()));
+        match fs::remove_dir_all(&tmp) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed()(error)),
+            _ => {}
+        }
+        fs::create_dir_all(&tmp).map_err(failed())
+    }
+
     /// The log of one program.
     pub(crate) fn log(&self, program: &str) -> PathBuf {
         self.dir.join("logs").join(format!("{program}.log"))

@@ -76,6 +76,7 @@ pub(crate) fn stop(dir: &LocalDir) -> Result<bool, Error> {
             running.supervisor.terminate();
             wait_until(Duration::from_secs(30), || !running.supervisor.is_alive());
             clear(dir, running);
+            dir.empty_tmp()?;
             Ok(true)
         }
         None => {
@@ -360,6 +361,7 @@ pub(crate) fn start_emulator(
     supervisor: &Supervisor,
     environment: &python::Environment,
 ) -> Result<String, Error> {
+    dir.empty_tmp()?;
     let port = free_port(EMULATOR_PORT)?;
     step(&format!("starting the emulator at {}", address(port)), || {
         supervisor.start(EMULATOR, &mut emulator(dir, environment, port))?;
