@@ -3,12 +3,12 @@
 use super::{Order, Ports, event};
 use audit::Change;
 use domain::{
-    Sale, SessionId, StepError, Timestamp,
+    Sale, SessionId, StepError,
     alert::Severity,
     mail::{Letter, Mail},
     message::{self, Message},
     ports::{CacheEntry, QueueError, StorageError, Versioned},
-    sale::{Event, Fulfilment, VERDICT_LOST},
+    sale::{Fulfilment, VERDICT_LOST},
 };
 use runtime::Handled;
 
@@ -25,9 +25,9 @@ pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) ->
 /// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no effect, so
 /// after a crash another worker does them again.
 pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
-    let (archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
+    let (made_at, archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
         _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
-        (Fulfilment::Ready { archived, .. }, mail) => (*archived, *mail != Mail::NotOrdered),
+        (Fulfilment::Ready { at, archived }, mail) => (*at, *archived, *mail != Mail::NotOrdered),
         _ => return Ok(Handled::Done),
     };
     let session_id = sale.value.session_id().clone();
@@ -45,14 +45,9 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     if !mail_ordered {
         order_mail(ports, &session_id, Letter::Verdict).await?;
     }
-    let (is_kept, verdict) = (kept.is_ok(), ready_at(&sale.value));
-    let note = |sale: &mut Sale, _| {
-        // The page reopens a sale whose cache entry is lost before the archive has it.
-        if ready_at(sale) != verdict {
-            return Change::nothing(false);
-        }
-        let _: Event = sale.dispatched(is_kept);
-        Change::save(true)
+    let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
+        Ok(_) => Change::save(true),
+        Err(_) => Change::nothing(false),
     };
     let noted = ports.journal.commit(sale, note).await?;
     let is_same = *noted.answer();
@@ -68,14 +63,6 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
         return Ok(Handled::Later);
     }
     Ok(Handled::Done)
-}
-
-/// When the verdict was ready, if it is.
-const fn ready_at(sale: &Sale) -> Option<Timestamp> {
-    match sale.fulfilment() {
-        Fulfilment::Ready { at, .. } => Some(*at),
-        _ => None,
-    }
 }
 
 async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {

@@ -51,7 +51,8 @@ impl Sale {
         Ok(Event::Reminded)
     }
 
-    /// Counts a retrieval of the verdict.
+    /// Counts a retrieval of the verdict. It is allowed in every state, because the page was shown before it is counted, and
+    /// the sale may have changed since.
     ///
     /// # Errors
     /// [`Refused`] after [`MAX_RECORDED_RETRIEVALS`]: later ones are not recorded.

@@ -21,7 +21,8 @@ impl Sale {
     /// operator has examined.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is in another state by now, or the money went back.
+    /// [`Refused`] when the sale is in another state by now, or the money went back; for a replacement also when it is
+    /// not a verdict that is held, or the mailbox may have a draft of the held text.
     pub fn free(
         &mut self,
         decision: Decision,
@@ -36,6 +37,12 @@ impl Sale {
         if self.fulfilment != *held || !matches!(held, Fulfilment::InReview { .. }) {
             return Err(self.refuse("ready"));
         }
+        if decision == Decision::Replace && self.notice == Mail::Held {
+            return Err(self.refuse_mail(Letter::SilentDrop, "replaced by a verdict"));
+        }
+        if decision == Decision::Replace && self.may_have_draft(now) {
+            return Err(self.refuse_mail(Letter::Verdict, "replaced"));
+        }
         let noted = verdict.map(|new| (new.colour, self.note_verdict(new.colour, new.verdict_hash)));
         self.reopen_held(now);
         if verdict.is_some() && decision == Decision::Replace {
@@ -43,6 +50,21 @@ impl Sale {
         }
         let (operator, received_at) = (operator.clone(), self.received_at);
         Ok(Event::Freed { decision, operator, received_at, verdict: noted })
+    }
+
+    /// Whether the mailbox has a draft of the verdict's mail, or a worker may be creating one at this moment.
+    #[must_use]
+    pub fn may_have_draft(&self, now: Timestamp) -> bool {
+        match &self.mail {
+            Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
+            Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => progress.draft.is_some(),
+            Mail::NotOrdered
+            | Mail::Ordered
+            | Mail::Sent { .. }
+            | Mail::NoAddress
+            | Mail::Held
+            | Mail::Unknown { .. } => false,
+        }
     }
 
     /// Reopens a held sale. The verdict function archives a verdict and orders its mail if that is `NotOrdered`.
@@ -146,16 +168,25 @@ impl Sale {
         Ok(Event::SentAgain(operator.clone()))
     }
 
+    /// Whether the outcome of a mail is unknown.
+    #[must_use]
+    pub fn has_unknown_mails(&self) -> bool {
+        Letter::ALL.into_iter().any(|letter| matches!(self.letter(letter), Mail::Unknown { .. }))
+    }
+
     /// Records an operator's finding about mails of unknown outcome. A mail that was not sent is sent again with a new
     /// draft, because the old one may no longer exist.
     ///
     /// # Errors
-    /// [`Refused`] when there is no such mail.
+    /// [`Refused`] when there is no such mail, or when it was not sent and the state of the money allows no such mail.
     pub fn settle_mails(&mut self, operator: &Operator, found: Found, now: Timestamp) -> Result<Event, Refused> {
         let unknown = |letter: &Letter| matches!(self.letter(*letter), Mail::Unknown { .. });
         let letters: Vec<Letter> = Letter::ALL.into_iter().filter(unknown).collect();
         if letters.is_empty() {
             return Err(self.refuse("sent"));
+        }
+        if found == Found::NotSent && !letters.iter().any(|letter| self.may_write(*letter)) {
+            return Err(self.refuse_money("sent again"));
         }
         for letter in &letters {
             *self.letter_mut(*letter) = match found {

@@ -95,12 +95,12 @@ pub struct Declined {
 /// Why an approval or a rejection is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
-    /// There is nothing to decide.
-    #[error("the authority gate has not declined this sale, or it is decided already")]
-    NotDeclined,
-    /// The money went back, so nothing is made.
-    #[error("the sale's money went back, or is about to")]
-    MoneyWentBack,
+    /// There is nothing to decide: the state of the verdict.
+    #[error("state of the sale: {0}; the authority gate has not declined it, or it is decided already")]
+    NotDeclined(&'static str),
+    /// Nothing is made: the state of the money.
+    #[error("state of the money: {0}; nothing is made for money that went back or is about to")]
+    MoneyWentBack(&'static str),
     /// The domain names no role for it.
     #[error("nobody may approve this question: refund it, or order it with another question")]
     Nobody,
@@ -183,8 +183,8 @@ impl Sale {
     pub fn is_approved(&self, query_hash: &str, reason: &str, now: Timestamp) -> bool {
         self.query_hash.as_deref() == Some(query_hash)
             && self.declined.as_ref().is_some_and(|declined| {
-                let stands = declined.approved_at.is_some_and(|at| at.plus(APPROVAL_LASTS) > now);
-                stands && !declined.is_locked() && declined.reason == reason
+                let is_valid = declined.approved_at.is_some_and(|at| at.plus(APPROVAL_LASTS) > now);
+                is_valid && !declined.is_locked() && declined.reason == reason
             })
     }
 
@@ -205,11 +205,15 @@ impl Sale {
         Ok(event)
     }
 
-    /// Counts an approval. The last required approval orders the verdict.
+    /// Counts an approval. The last required approval orders the verdict. Returns the count with the event.
     ///
     /// # Errors
     /// [`NotApproved`]. For a lock, the attempt must be recorded: [`Self::refuse_override`].
-    pub fn approve_declined(&mut self, by: Authority<'_>, now: Timestamp) -> Result<Event, NotApproved> {
+    pub fn approve_declined(
+        &mut self,
+        by: Authority<'_>,
+        now: Timestamp,
+    ) -> Result<(Event, AuthorityDecision), NotApproved> {
         let declined = self.decidable()?;
         let HumanLock::People { persons, roles, sources } = &declined.lock else { return Err(NotApproved::Nobody) };
         check(by, roles, sources)?;
@@ -235,7 +239,8 @@ impl Sale {
             self.waiting_since = now;
             self.chased = 0;
         }
-        Ok(decided(by, AuthorityDecision::Approved { count, needed }))
+        let decision = AuthorityDecision::Approved { count, needed };
+        Ok((decided(by, decision.clone()), decision))
     }
 
     /// Rejects a declined question: the money goes back next.
@@ -260,16 +265,16 @@ impl Sale {
     pub fn refuse_override(&self, by: Authority<'_>) -> Result<Event, NotApproved> {
         match self.declined() {
             Some(declined) if declined.is_locked() => Ok(decided(by, AuthorityDecision::OverrideRefused)),
-            _ => Err(NotApproved::NotDeclined),
+            _ => Err(NotApproved::NotDeclined(self.fulfilment.as_str())),
         }
     }
 
     fn decidable(&self) -> Result<&Declined, NotApproved> {
-        let declined = self.declined().ok_or(NotApproved::NotDeclined)?;
+        let declined = self.declined().ok_or(NotApproved::NotDeclined(self.fulfilment.as_str()))?;
         if declined.is_locked() {
             return Err(NotApproved::Locked);
         }
-        if self.is_money_kept() { Ok(declined) } else { Err(NotApproved::MoneyWentBack) }
+        if self.is_money_kept() { Ok(declined) } else { Err(NotApproved::MoneyWentBack(self.money.as_str())) }
     }
 }
 

@@ -42,7 +42,8 @@ struct Graph {
 /// The pairs of states that each transition connects, by its name and maker.
 type Rows = BTreeMap<(Actor, &'static str), BTreeSet<(&'static str, &'static str, &'static str)>>;
 
-fn explore(walk: Walk, rows: &mut Rows) -> Graph {
+fn explore(walk: Walk) -> (Graph, Rows) {
+    let mut rows = Rows::new();
     let steps: Vec<Step> = steps().into_iter().filter(|step| step.walks.contains(&walk)).collect();
     let first = normal(Sale::ordered(SessionId::parse("cs_1").unwrap(), LONG_AGO), walk);
     let key = |sale: &Sale| serde_json::to_string(sale).unwrap();
@@ -53,6 +54,10 @@ fn explore(walk: Walk, rows: &mut Rows) -> Graph {
         let before = graph.states[from].clone();
         let mut reach = |graph: &mut Graph, sale: Sale, by_machine: bool| {
             let sale = normal(sale, walk);
+            if sale == before {
+                graph.edges.push((from, from, by_machine));
+                return;
+            }
             let next = graph.states.len();
             let to = *known.entry(key(&sale)).or_insert(next);
             if to == next {
@@ -61,18 +66,19 @@ fn explore(walk: Walk, rows: &mut Rows) -> Graph {
             }
             graph.edges.push((from, to, by_machine));
         };
+        // Used for one step after another: a refused step changes nothing.
+        let mut sale = before.clone();
         for step in &steps {
-            let mut sale = before.clone();
-            let taken = (step.take)(&mut sale, HOLDER);
             if step.held {
-                let mut untouched = before.clone();
-                assert!(!(step.take)(&mut untouched, OTHER), "{} without a claim in {before:?}", step.name);
-                assert_eq!(untouched, before, "{} was refused and changed the sale", step.name);
+                assert!(!(step.take)(&mut sale, OTHER), "{} without a claim in {before:?}", step.name);
+                assert_eq!(sale, before, "{} was refused and changed the sale", step.name);
             }
-            if !taken {
+            if !(step.take)(&mut sale, HOLDER) {
+                assert_eq!(sale, before, "{} was refused and changed the sale", step.name);
                 continue;
             }
             note(rows.entry((step.actor, step.name)).or_default(), &before, &sale);
+            let sale = std::mem::replace(&mut sale, before.clone());
             // A page request, an operator, or Stripe's event may never come.
             let by_machine = !matches!(step.actor, Actor::Operator | Actor::Page | Actor::Payments | Actor::Inbox);
             reach(&mut graph, sale, by_machine);
@@ -81,7 +87,7 @@ fn explore(walk: Walk, rows: &mut Rows) -> Graph {
         time_passes(&mut later);
         reach(&mut graph, later, true);
     }
-    graph
+    (graph, rows)
 }
 
 fn note(row: &mut BTreeSet<(&'static str, &'static str, &'static str)>, before: &Sale, after: &Sale) {
@@ -132,9 +138,19 @@ fn leads_to(graph: &Graph, ends: impl Fn(&Sale) -> bool, by_machine: bool) -> Ve
 
 /// Every walk, with the rows of the table.
 fn all() -> (Vec<Graph>, Rows) {
+    let walks = [Walk::Delivery, Walk::Drop, Walk::Money, Walk::Attention];
+    let explored = std::thread::scope(|scope| {
+        walks.map(|walk| scope.spawn(move || explore(walk))).map(|thread| thread.join().unwrap())
+    });
     let mut rows = Rows::new();
-    let graphs = [Walk::Delivery, Walk::Drop, Walk::Money, Walk::Attention].map(|walk| explore(walk, &mut rows));
-    (graphs.into(), rows)
+    let mut graphs = Vec::new();
+    for (graph, found) in explored {
+        graphs.push(graph);
+        for (name, pairs) in found {
+            rows.entry(name).or_default().extend(pairs);
+        }
+    }
+    (graphs, rows)
 }
 
 fn table(rows: &Rows) -> String {
@@ -154,6 +170,58 @@ fn table(rows: &Rows) -> String {
     table.replace("|  |", "| |").replace("|  |", "| |")
 }
 
+/// The files with a sale's methods.
+const FILES: [(&str, &str); 18] = [
+    ("mod", include_str!("mod.rs")),
+    ("attention", include_str!("attention.rs")),
+    ("authority_decision", include_str!("authority_decision.rs")),
+    ("decisions", include_str!("decisions.rs")),
+    ("declined", include_str!("declined.rs")),
+    ("erasure", include_str!("erasure.rs")),
+    ("event", include_str!("event.rs")),
+    ("facts", include_str!("facts.rs")),
+    ("finding", include_str!("finding.rs")),
+    ("followup", include_str!("followup.rs")),
+    ("fulfilment", include_str!("fulfilment.rs")),
+    ("letters", include_str!("letters.rs")),
+    ("not_paid", include_str!("not_paid.rs")),
+    ("open_work", include_str!("open_work.rs")),
+    ("outbox", include_str!("outbox.rs")),
+    ("payment", include_str!("payment.rs")),
+    ("refused", include_str!("refused.rs")),
+    ("replies", include_str!("replies.rs")),
+];
+
+/// The methods of a sale that change it, or return an event: all that may be in the table.
+fn methods() -> BTreeSet<String> {
+    let declared = FILES[0].1.split("#[cfg(test)]").next().unwrap_or_default().lines();
+    let modules = declared.filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+    assert_eq!(FILES.map(|(name, _)| name)[1..], modules.collect::<Vec<_>>());
+    let mut methods = BTreeSet::new();
+    for (_, text) in FILES {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (start, _) in text.match_indices("\n    pub ").chain(text.match_indices("\n    pub(crate) ")) {
+            let signature = text[start..].split('{').next().unwrap_or_default();
+            let Some((_, after)) = signature.split_once("fn ") else { continue };
+            let returned = signature.split_once("->").map_or("", |(_, returned)| returned);
+            if signature.contains("mut self") || (signature.contains("self") && returned.contains("Event")) {
+                methods.insert(after.split(['(', '<']).next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    methods
+}
+
+#[test]
+fn every_transition_is_explored() {
+    let explored: BTreeSet<String> = steps()
+        .iter()
+        .flat_map(|step| step.name.split(" (").next().unwrap_or_default().split(", "))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(methods(), explored);
+}
+
 #[test]
 fn no_state_is_a_dead_end_and_the_table_shows_every_transition() {
     let (graphs, rows) = all();
@@ -170,6 +238,9 @@ fn no_state_is_a_dead_end_and_the_table_shows_every_transition() {
         }
     }
     println!("{} states, {} steps, {} transitions in the table", reached.0, reached.1, rows.len());
+    for step in steps() {
+        assert!(rows.contains_key(&(step.actor, step.name)), "{} by {:?} is never made", step.name, step.actor);
+    }
     let documented: String = include_str!("mod.rs")
         .lines()
         .filter(|line| line.starts_with("//! |"))

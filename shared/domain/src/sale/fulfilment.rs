@@ -391,9 +391,9 @@ impl Sale {
     /// Records that the mail that asks for the submission is in its queue.
     ///
     /// # Errors
-    /// [`Refused`] when it was recorded already.
+    /// [`Refused`] when the drop is not recorded, or not open any more.
     pub fn notice_ordered(&mut self) -> Result<Event, Refused> {
-        if self.notice != Mail::NotOrdered {
+        if !self.drop_recorded || !self.is_drop_open() {
             return Err(self.refuse_mail(Letter::SilentDrop, "ordered"));
         }
         self.notice = Mail::Ordered;
@@ -465,14 +465,21 @@ impl Sale {
         self.require_ready("restored").map(|()| Event::Restored)
     }
 
-    /// Records that the order of the verdict's mail is in its queue, and whether the archive has the verdict.
-    pub fn dispatched(&mut self, is_archived: bool) -> Event {
-        if let Fulfilment::Ready { archived, .. } = &mut self.fulfilment {
-            *archived = *archived || is_archived;
+    /// Records that the order of the verdict's mail is in its queue, and whether the archive has the verdict that was
+    /// ready at `made_at`.
+    ///
+    /// # Errors
+    /// [`Refused`] when that verdict is no longer ready: the page reopens a sale whose cache entry is lost before the
+    /// archive has it.
+    pub fn dispatched(&mut self, made_at: Timestamp, is_archived: bool) -> Result<Event, Refused> {
+        let refused = self.refuse("dispatched");
+        match &mut self.fulfilment {
+            Fulfilment::Ready { at, archived } if *at == made_at => *archived = *archived || is_archived,
+            _ => return Err(refused),
         }
         if self.mail == Mail::NotOrdered {
             self.mail = Mail::Ordered;
         }
-        Event::Dispatched
+        Ok(Event::Dispatched)
     }
 }

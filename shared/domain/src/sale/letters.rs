@@ -101,7 +101,7 @@ impl Sale {
     }
 
     /// Whether the money is in the state that the letter requires: kept, or refunded.
-    const fn may_write(&self, letter: Letter) -> bool {
+    pub(super) const fn may_write(&self, letter: Letter) -> bool {
         match letter {
             Letter::Refund => matches!(self.money, Money::Refunded { .. }) && !self.is_erased(),
             Letter::Verdict | Letter::SilentDrop | Letter::Divergence => self.is_money_kept(),
@@ -112,12 +112,12 @@ impl Sale {
     /// question) that it is about.
     #[must_use]
     pub const fn may_send(&self, letter: Letter) -> bool {
-        let stands = match letter {
+        let is_ready = match letter {
             Letter::Verdict | Letter::Divergence => matches!(self.fulfilment, Fulfilment::Ready { .. }),
             Letter::SilentDrop => matches!(self.fulfilment, Fulfilment::Unusable { .. }),
             Letter::Refund => true,
         };
-        stands && self.may_write(letter)
+        is_ready && self.may_write(letter)
     }
 
     /// Releases the claim at once, so that the next delivery of the message need not wait for the lease to expire.

@@ -4,8 +4,8 @@
 //! exactly once however often a message is delivered. The audit records of a transition are saved with it (`outbox`)
 //! and published afterwards: a transition without its records, or a record without its transition, cannot exist.
 //!
-//! A sale changes by its methods only. Each takes the time as `now` and returns the [`Event`] that the audit crate
-//! turns into records, or [`Refused`], which names the sale's state and the requested one.
+//! A sale changes by its methods only. A transition that is recorded returns the [`Event`] that the audit crate turns into
+//! records; one that the sale's state does not allow returns [`Refused`] or [`NotApproved`], which name that state.
 //!
 //! The table has every transition, its maker, and the states that it connects: of the verdict, of a mail, of the money.
 //! A transition without states changes details of the current state. The test `exploration` visits every state that the
@@ -34,6 +34,7 @@
 //! | unpaid | verdict | generating → failed | | |
 //! | unpaid (nothing to pay) | verdict | generating → failed | | |
 //! | unusable | verdict | generating → unusable | | |
+//! | decline_followup | result | | | |
 //! | hold (page) | result | ready → in review | | |
 //! | order_again | result | failed, generating → ordered | | |
 //! | reopen | result | ready → ordered | | |
@@ -67,9 +68,11 @@
 //! | refund_authorised (by policy) | deadlines | | | kept, refund failed → refund authorised |
 //! | remind | deadlines | | | |
 //! | amount_noted | reconcile | | | |
+//! | decline_followup | inbox-watch | | | |
 //! | replied | inbox-watch | | | |
 //! | append_record, keep_alerts | every function | | | |
 //! | outbox_mut | every function | | | |
+//! | saved | every function | | | |
 //! | found_again | cache-health | | | |
 //! | approve_declined | operator | failed → ordered | | |
 //! | dismiss_finding | operator | | | |
@@ -79,6 +82,7 @@
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
 //! | redrive | operator | | dead → retrying | |
 //! | refunded_by_hand | operator | | | refund authorised, refund failed → refunded |
+//! | refuse_override | operator | | | |
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
 //! | replace_finding | operator | | | |

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     inbox::MAX_REPLIES,
-    mail::{Failure, MailSchedule, Next},
+    mail::{Failure, Found, MailSchedule, Next},
     operator::Operator,
     retry::{FailedAttempt, RetryTable},
     verdict::Comparison,
@@ -266,6 +266,82 @@ fn a_significant_divergence_orders_its_mail_once() {
     assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
     let minor = Comparison { first: Some(Colour::Green), second: Colour::Amber };
     assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
+}
+
+#[test]
+fn only_the_verdict_that_was_archived_is_recorded_as_dispatched() {
+    let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(5), archived: false }, ..sale() };
+    assert_eq!(sale.clone().dispatched(at(4), true), Err(Refused { from: "ready", to: "dispatched" }));
+    assert_eq!(sale.dispatched(at(5), true), Ok(Event::Dispatched));
+    assert_eq!((&sale.fulfilment, &sale.mail), (&Fulfilment::Ready { at: at(5), archived: true }, &Mail::Ordered));
+    assert_eq!(sale.dispatched(at(5), false), Ok(Event::Dispatched));
+    assert_eq!(sale.fulfilment, Fulfilment::Ready { at: at(5), archived: true }, "the archive keeps it");
+    sale.reopen(at(6)).unwrap();
+    assert_eq!(sale.dispatched(at(5), true), Err(Refused { from: "ordered", to: "dispatched" }));
+}
+
+#[test]
+fn an_unknown_mail_is_sent_again_only_while_its_money_is_kept() {
+    let operator = Operator::parse("o", None).unwrap();
+    let unknown = Sale { mail: Mail::Unknown { at: at(1) }, ..sale() };
+    let refunded = Sale { money: Money::Refunded { at: at(2) }, ..unknown.clone() };
+    let mut kept = unknown.clone();
+    kept.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
+    assert!(matches!(kept.mail, Mail::Retrying { .. }));
+    let mut sale = refunded.clone();
+    let refused = Err(Refused { from: "refunded", to: "sent again" });
+    assert_eq!(sale.settle_mails(&operator, Found::NotSent, at(3)), refused);
+    assert_eq!(sale, refunded);
+    sale.settle_mails(&operator, Found::Sent, at(3)).unwrap();
+    assert_eq!(sale.mail, Mail::Sent { at: at(3) });
+    // The letter about the refund may be sent. The verdict's mail will not be: its claim asks for the money too.
+    let mut both = Sale { refund_letter: Mail::Unknown { at: at(1) }, ..refunded };
+    let event = both.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
+    assert_eq!(event, Event::MailsSettled(operator, vec![Letter::Verdict, Letter::Refund], Found::NotSent));
+    assert_eq!(both.claim_mail(Letter::Verdict, "a", at(4), LEASE), Claim::Done);
+    assert_eq!(both.claim_mail(Letter::Refund, "a", at(4), LEASE), Claim::Granted);
+}
+
+#[test]
+fn a_verdict_with_a_draft_and_a_held_notice_are_not_replaced() {
+    let held = Fulfilment::InReview { gate: 3, at: at(1) };
+    let new = NewVerdict { colour: Colour::Red, verdict_hash: "h" };
+    let operator = Operator::parse("o", None).unwrap();
+    let replace =
+        |sale: &Sale| sale.clone().free(Decision::Replace, &held, Some(new), &operator, at(9)).map_err(|it| it.to);
+    let approve = |sale: &Sale| sale.clone().free(Decision::Approve, &held, None, &operator, at(9)).is_ok();
+    let draft = Draft { id: "d".into(), internet_message_id: "m".into() };
+    let with = |draft: Option<Draft>| Progress { draft, ..Progress::default() };
+    let sending = |lease_until, draft| Mail::Sending { owner: "a".into(), lease_until, progress: with(draft) };
+    let base = Sale { fulfilment: held.clone(), ..sale() };
+    for (mail, replaced) in [
+        (Mail::Held, Ok(())),
+        (sending(at(9), None), Ok(())),
+        (sending(at(10), None), Err("replaced")),
+        (sending(at(9), Some(draft.clone())), Err("replaced")),
+        (Mail::Retrying { due: at(1), progress: with(None) }, Ok(())),
+        (Mail::Retrying { due: at(1), progress: with(Some(draft.clone())) }, Err("replaced")),
+        (Mail::Dead { at: at(1), progress: with(Some(draft)) }, Err("replaced")),
+    ] {
+        let sale = Sale { mail: mail.clone(), ..base.clone() };
+        assert_eq!(replace(&sale).map(drop), replaced, "{mail:?}");
+        assert!(approve(&sale), "{mail:?}");
+    }
+    let notice = Sale { notice: Mail::Held, ..base };
+    assert_eq!(replace(&notice), Err("replaced by a verdict"));
+    assert!(approve(&notice));
+}
+
+#[test]
+fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
+    let refused = Err(Refused { from: "not ordered", to: "ordered" });
+    let mut sale = sale();
+    assert_eq!(sale.notice_ordered(), refused);
+    sale.record_drop(crate::Unusable::Tier, None, charge(), at(1)).unwrap();
+    let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..sale.clone() };
+    assert_eq!(refunded.notice_ordered(), refused);
+    assert_eq!(sale.notice_ordered(), Ok(Event::NoticeOrdered));
+    assert_eq!(sale.notice_ordered(), Err(Refused { from: "ordered", to: "ordered" }));
 }
 
 fn reply(number: usize) -> Reply {

@@ -75,18 +75,19 @@ pub async fn approve(
 /// # Errors
 /// [`DecideError`].
 pub async fn reject(journal: Journal<'_>, by: Authority<'_>, session: &SessionId) -> Result<(), DecideError> {
-    decide(journal, by, session, |sale: &mut Sale, _| sale.reject_declined(by)).await.map(drop)
+    let reject = |sale: &mut Sale, _| sale.reject_declined(by).map(|event| (event, AuthorityDecision::Rejected));
+    decide(journal, by, session, reject).await.map(drop)
 }
 
 async fn decide(
     journal: Journal<'_>,
     by: Authority<'_>,
     session: &SessionId,
-    transition: impl Fn(&mut Sale, Timestamp) -> Result<Event, NotApproved> + Send + Sync,
+    transition: impl Fn(&mut Sale, Timestamp) -> Result<(Event, AuthorityDecision), NotApproved> + Send + Sync,
 ) -> Result<(Sale, AuthorityDecision), DecideError> {
     let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;
     let decided = |sale: &mut Sale, now| match transition(sale, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), decision(&event)),
+        Ok((event, decision)) => Change::of(&event, &Context::at(now), Ok(decision)),
         Err(refused) => Change::nothing(Err(refused)),
     };
     let (sale, decision) = journal.commit(sale, decided).await?.settle().await;
@@ -95,13 +96,6 @@ async fn decide(
         return Err(NotApproved::Locked.into());
     }
     Ok((sale.value, decision?))
-}
-
-fn decision(event: &Event) -> Result<AuthorityDecision, NotApproved> {
-    match event {
-        Event::AuthorityDecided { decision, .. } => Ok(decision.clone()),
-        _ => Err(NotApproved::NotDeclined),
-    }
 }
 
 /// Records an attempt to override a locked outcome, and alerts operators.

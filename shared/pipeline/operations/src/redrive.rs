@@ -43,6 +43,9 @@ pub enum RedriveError {
     /// The money went back, so nothing is sent.
     #[error("the sale's money went back, or is about to: nothing more is sent")]
     MoneyWentBack,
+    /// No mail of unknown outcome may be sent.
+    #[error("the state of the sale's money allows no such mail")]
+    NoSuchMail,
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -58,7 +61,7 @@ impl RedriveError {
     /// Whether the command was refused, rather than that something failed.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::MoneyWentBack)
+        matches!(self, Self::NoSale | Self::MoneyWentBack | Self::NoSuchMail)
     }
 }
 

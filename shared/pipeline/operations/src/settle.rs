@@ -21,19 +21,20 @@ pub async fn settle(
 ) -> Result<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if !sale.value.is_money_kept() && !sale.value.is_to_send(Letter::Refund) && found == Found::NotSent {
-        return Err(RedriveError::MoneyWentBack);
-    }
     let now = journal.clock.now();
     let note = |sale: &mut Sale, _| {
-        let Ok(event) = sale.settle_mails(operator, found, now) else { return Change::nothing(Vec::new()) };
+        let Ok(event) = sale.settle_mails(operator, found, now) else {
+            // Without such a mail, an earlier command has settled it.
+            return Change::nothing((!sale.has_unknown_mails()).then(Vec::new));
+        };
         let letters = match &event {
             Event::MailsSettled(_, letters, _) => letters.clone(),
             _ => Vec::new(),
         };
-        Change::of(&event, &Context::at(now), letters)
+        Change::of(&event, &Context::at(now), Some(letters))
     };
     let (_, letters) = journal.commit(sale, note).await?.settle().await;
+    let letters = letters.ok_or(RedriveError::NoSuchMail)?;
     if found == Found::NotSent {
         for letter in &letters {
             ports.retries.send(&retry(session, *letter, now)).await?;
@@ -99,5 +100,7 @@ mod tests {
             .values_mut()
             .for_each(|(sale, _)| *sale = sale.with("money", Money::Refunded { at: at(-1) }));
         assert!(run(go(&world, Found::NotSent)).unwrap().unwrap_err().is_refusal());
+        assert!(matches!(stored(&world).mail(), Mail::Unknown { .. }));
+        assert!(world.state().queue.is_empty());
     }
 }

@@ -86,6 +86,7 @@ pub(super) fn normal(mut sale: Sale, walk: Walk) -> Sale {
     sale.chased = if walk == Walk::Attention { sale.chased.min(2) } else { 0 };
     sale.reminded_at = None;
     sale.retrievals = 0;
+    sale.followups_declined = 0;
     sale.waiting_since = LONG_AGO;
     sale.tier = None;
     sale.query_hash = None;

@@ -173,6 +173,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("approve_declined", Human, &[Attention], |sale| {
             sale.approve_declined(authority(&operator()), NOW).is_ok()
         }),
+        step("refuse_override", Human, &[Attention], |sale| sale.refuse_override(authority(&operator())).is_ok()),
         step("reject_declined", Human, &[Attention], |sale| sale.reject_declined(authority(&operator())).is_ok()),
         held_step("hold (gate 1)", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.hold(Holder::Maker { owner: by, purchase: &bought() }, NOW).is_ok()
@@ -183,14 +184,8 @@ pub(super) fn steps() -> Vec<Step> {
         held_step("unusable", Actor::Verdict, DROPS, |sale, by| {
             sale.unusable(Finder::Maker { owner: by }, "", NOW).is_ok()
         }),
-        step("dispatched", Actor::Verdict, EVERYWHERE, |sale| {
-            let open = matches!(sale.fulfilment, Fulfilment::Ready { .. }) && sale.is_money_kept();
-            open && sale.dispatched(true) == Event::Dispatched
-        }),
-        step("dispatched (not archived)", Actor::Verdict, &[Delivery], |sale| {
-            let open = matches!(sale.fulfilment, Fulfilment::Ready { archived: false, .. }) && sale.is_money_kept();
-            open && sale.dispatched(false) == Event::Dispatched
-        }),
+        step("dispatched", Actor::Verdict, EVERYWHERE, |sale| sale.dispatched(LONG_AGO, true).is_ok()),
+        step("dispatched (not archived)", Actor::Verdict, &[Delivery], |sale| sale.dispatched(LONG_AGO, false).is_ok()),
         step("order_again", Page, EVERYWHERE, |sale| sale.order_again(NOW).is_ok()),
         step("unusable (page)", Page, &[Drop], |sale| sale.unusable(Finder::Page, "", NOW).is_ok()),
         step("hold (page)", Page, EVERYWHERE, |sale| sale.hold(Holder::Page, NOW).is_ok()),
@@ -198,16 +193,14 @@ pub(super) fn steps() -> Vec<Step> {
         step("reopen", Actor::Verdict, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("reopen", Mailer, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("restore", Page, &[Delivery], |sale| sale.restore().is_ok()),
-        step("serve", Page, &[Attention], |sale| {
-            matches!(sale.fulfilment, Fulfilment::Ready { .. }) && sale.serve().is_ok()
-        }),
+        step("serve", Page, &[Attention], |sale| sale.serve().is_ok()),
+        step("decline_followup", Inbox, &[Attention], |sale| sale.decline_followup().is_ok()),
+        step("decline_followup", Page, &[Attention], |sale| sale.decline_followup().is_ok()),
         step("record_drop", Actor::SilentDrop, DROPS, |sale| {
             sale.record_drop(Unusable::Tier, None, charge(), NOW).is_ok()
         }),
         step("drop_alerted", Actor::SilentDrop, &[Drop], |sale| sale.drop_alerted().is_ok()),
-        step("notice_ordered", Actor::SilentDrop, DROPS, |sale| {
-            sale.drop_recorded && sale.is_drop_open() && sale.notice_ordered().is_ok()
-        }),
+        step("notice_ordered", Actor::SilentDrop, DROPS, |sale| sale.notice_ordered().is_ok()),
         step("refund_authorised", Refund, &[Pay, Attention], |sale| {
             sale.refund_authorised(&Authorisation::parse("o", "r").unwrap(), charge(), NOW).is_ok()
         }),
@@ -241,16 +234,26 @@ pub(super) fn steps() -> Vec<Step> {
                 .is_ok()
         }),
         step("append_record, keep_alerts", Journal, &[Attention], |sale| {
-            let is_new = sale.is_published();
+            if !sale.is_published() {
+                return false;
+            }
             let head = AuditHead { opened: String::new(), count: 1, hash: String::new() };
             sale.append_record(AuditEntry { key: String::new(), line: String::new(), measurements: Vec::new() }, head);
             sale.keep_alerts([Alert { channel: crate::Channel::Ops, line: String::new() }]);
-            is_new
+            true
+        }),
+        step("saved", Journal, &[Attention], |sale| {
+            sale.saved(LONG_AGO);
+            true
         }),
         step("outbox_mut", Journal, &[Attention], |sale| {
+            if sale.is_published() {
+                return false;
+            }
             let (records, alerts) = sale.outbox_mut();
             records.clear();
-            !std::mem::take(alerts).is_empty()
+            alerts.clear();
+            true
         }),
         step("free", Human, EVERYWHERE, |sale| {
             let held = sale.fulfilment.clone();
@@ -259,15 +262,14 @@ pub(super) fn steps() -> Vec<Step> {
         step("free", Human, &[Delivery], |sale| {
             let held = sale.fulfilment.clone();
             let verdict = NewVerdict { colour: Colour::Red, verdict_hash: "" };
-            let is_verdict = sale.notice != Mail::Held;
-            is_verdict && sale.free(Decision::Replace, &held, Some(verdict), &operator(), NOW).is_ok()
+            sale.free(Decision::Replace, &held, Some(verdict), &operator(), NOW).is_ok()
         }),
         step("reattempt", Human, EVERYWHERE, |sale| sale.reattempt(&operator(), false, NOW).is_ok()),
         step("reattempt (resubmits)", Human, DROPS, |sale| sale.reattempt(&operator(), true, NOW).is_ok()),
         step("redrive", Human, EVERYWHERE, |sale| sale.redrive(&operator(), NOW).is_ok()),
         step("settle_mails (sent)", Human, EVERYWHERE, |sale| sale.settle_mails(&operator(), Found::Sent, NOW).is_ok()),
         step("settle_mails (not sent)", Human, EVERYWHERE, |sale| {
-            sale.is_money_kept() && sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
+            sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
         }),
         step("send_again", Human, &[Delivery], |sale| sale.send_again(&operator(), NOW).is_ok()),
         step("settle_replies", Human, &[Attention], |sale| sale.settle_replies(&operator(), NOW).is_ok()),

@@ -141,22 +141,13 @@ pub async fn replace(
         return Err(DecideError::NoVerdict);
     }
     let now = ports.journal.clock.now();
-    if has_draft(&case.sale.value, now) {
+    if case.sale.value.may_have_draft(now) {
         return Err(DecideError::DraftExists);
     }
     let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
     let examined = examine::verdict(verdict, tier, now)?;
     let cached = case.cached(ports, examined.verdict, now).await?;
     case.free(ports, operator, Decision::Replace, Some(cached), examined.records, now).await
-}
-
-/// Whether a draft of the held text exists in the mailbox, or may be created at this moment.
-fn has_draft(sale: &Sale, now: Timestamp) -> bool {
-    match sale.mail() {
-        Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
-        Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => progress.draft.is_some(),
-        _ => false,
-    }
 }
 
 /// A held sale.
@@ -233,7 +224,8 @@ impl Case {
         };
         let (sale, decided) = journal.commit(self.sale, decide).await?.settle().await;
         if !decided {
-            return Err(DecideError::NotHeld);
+            let has_draft = decision == Decision::Replace && sale.value.may_have_draft(now);
+            return Err(if has_draft { DecideError::DraftExists } else { DecideError::NotHeld });
         }
         send(ports, &sale.value, now).await?;
         Ok(Decided::Freed)
