@@ -200,7 +200,7 @@ fn a_fault_of_the_fitted_weights_or_of_their_rule_is_named() {
     };
     let tables = generated(rule, &format!("{header}{rows}")).unwrap();
     assert!(tables.contains("Fitted { mapping: 0, detects: 0, kind: 2, total: 9 }"), "{tables}");
-    assert!(tables.contains("[-7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]"), "{tables}");
+    assert!(tables.contains("[-7, 0]") && tables.contains("[0, 0, 0, 0, 0, 0, 0, 0, 0]"), "{tables}");
     for (rule, table, expected) in [
         (
             rule.replace("request=advice", "place=x"),

@@ -142,6 +142,7 @@ pub(crate) struct Weighing {
 
 /// The columns of the fitted weights. The first [`FITTED_DETECTS`] tell crises and governed questions from
 /// harmless texts, the others tell the kinds of crises and of governed questions from each other.
+#[allow(dead_code, reason = "only the build script reads the names")]
 pub(crate) const FITTED_COLUMNS: [&str; 11] = [
     "crisis",
     "governed",

@@ -64,20 +64,29 @@ impl Generator {
             }
         }
         self.line(format!("pub(crate) static FITTED: &[Fitted] = &[\n{rows}];"));
-        let mut slots = vec![(0_u16, 0_u16); (weights.len() * 3 / 2 + 1).next_power_of_two()];
-        for (number, (hash, _)) in weights.iter().enumerate() {
-            let mut slot = *hash as usize & (slots.len() - 1);
-            while slots[slot].1 != 0 {
-                slot = (slot + 1) & (slots.len() - 1);
-            }
-            slots[slot] = ((hash >> 16) as u16, number as u16 + 1);
-        }
-        self.line(format!("pub(crate) static FITTED_SLOTS: &[(u16, u16)] = &{slots:?};"));
-        self.line(format!(
-            "pub(crate) static FITTED_WEIGHTS: &[(u32, [i8; {}])] = &{weights:?};",
-            FITTED_COLUMNS.len()
-        ));
+        self.weights(weights);
         Ok(())
+    }
+
+    /// Writes the rows in the order of their hashes. The weights of the kinds have a table of their own, because most texts
+    /// reach no total and need none. A bucket has the rows whose hashes have the same upper half, so the table of hashes
+    /// has only the lower halves.
+    fn weights(&mut self, mut weights: Vec<Row>) {
+        weights.sort_unstable_by_key(|(hash, _)| *hash);
+        let mut buckets = vec![0_u16; usize::from(u16::MAX) + 2];
+        for (hash, _) in &weights {
+            buckets[(hash >> 16) as usize + 1] += 1;
+        }
+        for bucket in 1..buckets.len() {
+            buckets[bucket] += buckets[bucket - 1];
+        }
+        let halves: Vec<u16> = weights.iter().map(|(hash, _)| *hash as u16).collect();
+        let (detects, kinds): (Vec<_>, Vec<_>) = weights.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
+        let count = FITTED_COLUMNS.len() - FITTED_DETECTS;
+        self.line(format!("pub(crate) static FITTED_BUCKETS: &[u16; {}] = &{buckets:?};", buckets.len()));
+        self.line(format!("pub(crate) static FITTED_HALVES: &[u16] = &{halves:?};"));
+        self.line(format!("pub(crate) static FITTED_WEIGHTS: &[[i8; {FITTED_DETECTS}]] = &{detects:?};"));
+        self.line(format!("pub(crate) static FITTED_KINDS: &[[i8; {count}]] = &{kinds:?};"));
     }
 }
 

@@ -19,9 +19,27 @@ const LONGEST_MASKED: usize = 24;
 /// Three-letter words that are also decoded from signs: "d1e".
 const SHORT: [&str; 6] = ["die", "kys", "kms", "sex", "cut", "gun"];
 
-fn is_sign(byte: u8) -> bool {
+const fn is_sign(byte: u8) -> bool {
     matches!(byte, b'@' | b'$' | b'!' | b'*' | b'|' | b'+' | b'0'..=b'9')
 }
+
+const LETTER: u8 = 1;
+const SIGN: u8 = 2;
+
+/// Whether a byte is a letter, a sign, or neither (0). A table, because every byte of every text is looked up.
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if is_sign(byte as u8) {
+            kinds[byte] = SIGN;
+        } else if (byte as u8).is_ascii_lowercase() {
+            kinds[byte] = LETTER;
+        }
+        byte += 1;
+    }
+    kinds
+};
 
 /// Replaces the tokenizer's fragments of a disguised word with the word.
 pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
@@ -41,9 +59,8 @@ pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
 /// Reads digits and signs between letters as letters.
 fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let bytes = reading.as_bytes();
-    let is_mixed = bytes.windows(2).any(|pair| {
-        (is_sign(pair[0]) && pair[1].is_ascii_lowercase()) || (pair[0].is_ascii_lowercase() && is_sign(pair[1]))
-    });
+    let is_mixed =
+        bytes.windows(2).any(|pair| KINDS[usize::from(pair[0])] | KINDS[usize::from(pair[1])] == LETTER | SIGN);
     if !is_mixed {
         return tokens;
     }

@@ -4,17 +4,12 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_SLOTS, FITTED_WEIGHTS};
+use super::data::{FITTED, FITTED_BUCKETS, FITTED_HALVES, FITTED_KINDS, FITTED_WEIGHTS};
 use super::matching::Fired;
-use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, Fitted};
+use crate::tables::{FITTED_DETECTS, Fitted};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
 use crate::text::windows::windows;
-
-type Weights = [i8; FITTED_COLUMNS.len()];
-
-/// The numbers of a word's features in the table, from 1; 0 for a feature without weights.
-type Rows = [u16; 3];
 
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
@@ -26,10 +21,10 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> b
     if asked == [false; FITTED_DETECTS] {
         return Vec::new();
     }
-    let words = words(reading, tokens);
+    let features = Features::of(reading, tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
-        each_sum(&words, start, ends, |end, sums| {
+        features.each_sum(start, ends, |end, sums| {
             for (detects, sum) in sums.into_iter().enumerate() {
                 let is_reached =
                     |fitted: &Fitted| usize::from(fitted.detects) == detects && sum >= i32::from(fitted.total);
@@ -37,7 +32,7 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> b
                     continue;
                 }
                 let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| is_reached(fitted));
-                let of_kind = |fitted: &Fitted| sum_of(&words, (start, end), usize::from(fitted.kind));
+                let of_kind = |fitted: &Fitted| features.sum_of_kind((start, end), usize::from(fitted.kind));
                 let Some((number, _)) = kinds.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
                 if sum > highest[number].0 {
                     highest[number] = (sum, Some((start, end)));
@@ -50,90 +45,88 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> b
     found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
 }
 
-/// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect.
-fn each_sum(words: &[Word], start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
-    let mut sums = [0; FITTED_DETECTS];
-    let mut from = start;
-    for end in ends {
-        for weights in words[from..*end].iter().flat_map(|word| word.new_from(start)) {
-            for (sum, weight) in sums.iter_mut().zip(weights) {
-                *sum += i32::from(*weight);
+/// A feature of a word that has weights.
+struct Feature {
+    /// Its row in the tables.
+    row: u16,
+    /// Its weights in the columns that detect. Kept here because every window that contains the word adds them up.
+    weights: [i8; FITTED_DETECTS],
+    /// If an earlier word has it too, one more than that word's index; otherwise 0.
+    after: u32,
+}
+
+/// The features of a text that have weights.
+struct Features {
+    all: Vec<Feature>,
+    /// For each word, where its features begin in `all`; after the last word, the number of features.
+    first: Vec<u32>,
+}
+
+impl Features {
+    fn of(reading: &str, tokens: &[Token]) -> Self {
+        let mut all: Vec<Feature> = Vec::with_capacity(tokens.len() * 2);
+        let mut first = Vec::with_capacity(tokens.len() + 1);
+        // For each row that was seen, its number from 1 and one more than the index of its last word. At least half of the
+        // slots stay empty.
+        let mut last = vec![(0_u16, 0_u32); (tokens.len() * 6 + 1).next_power_of_two()];
+        let mask = last.len() - 1;
+        each_feature(reading, tokens, |hashes| {
+            first.push(all.len() as u32);
+            let next = first.len() as u32;
+            for row in hashes.into_iter().filter_map(row_of) {
+                let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
+                while last[slot].0 != 0 && last[slot].0 != row + 1 {
+                    slot = (slot + 1) & mask;
+                }
+                let after = std::mem::replace(&mut last[slot], (row + 1, next)).1;
+                all.push(Feature { row, weights: FITTED_WEIGHTS[usize::from(row)], after });
             }
-        }
-        each(*end, sums);
-        from = *end;
-    }
-}
-
-/// The sum of a column's weights in a window.
-fn sum_of(words: &[Word], (start, end): (usize, usize), column: usize) -> i32 {
-    words[start..end].iter().flat_map(|word| word.new_from(start)).map(|weights| i32::from(weights[column])).sum()
-}
-
-/// A word's features.
-struct Word {
-    rows: Rows,
-    /// For each feature: if an earlier word has it too, one more than that word's index; otherwise 0.
-    after: [u32; 3],
-}
-
-impl Word {
-    /// The weights of this word's features, without those of earlier words of a window that begins at `start`: a
-    /// repetition adds nothing.
-    fn new_from(&self, start: usize) -> impl Iterator<Item = &'static Weights> {
-        let is_new = move |(row, after): (u16, u32)| if after as usize <= start { weights_of(row) } else { None };
-        self.rows.into_iter().zip(self.after).filter_map(is_new)
-    }
-}
-
-fn words(reading: &str, tokens: &[Token]) -> Vec<Word> {
-    let mut words = Vec::with_capacity(tokens.len());
-    // For each row that was seen, one more than the index of its last word. At least half of the slots stay empty.
-    let mut last = vec![(0_u16, 0_u32); (tokens.len() * 6 + 1).next_power_of_two()];
-    let mask = last.len() - 1;
-    each_feature(reading, tokens, |features| {
-        let rows = features.map(row_of);
-        let next = words.len() as u32 + 1;
-        let after = rows.map(|row| {
-            if row == 0 {
-                return 0;
-            }
-            let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
-            while last[slot].0 != 0 && last[slot].0 != row {
-                slot = (slot + 1) & mask;
-            }
-            std::mem::replace(&mut last[slot], (row, next)).1
         });
-        words.push(Word { rows, after });
-    });
-    words
-}
-
-fn weights_of(row: u16) -> Option<&'static Weights> {
-    Some(&FITTED_WEIGHTS.get(usize::from(row.checked_sub(1)?))?.1)
-}
-
-/// A slot has the upper half of a row's hash, so most features without weights are recognised without reading a row. One
-/// in a hundred thousand of them has the hash of a feature with weights, and gets its weights.
-fn row_of(feature: u32) -> u16 {
-    let mask = FITTED_SLOTS.len() - 1;
-    let mut slot = feature as usize & mask;
-    loop {
-        let (upper, row) = FITTED_SLOTS[slot];
-        if row == 0 {
-            return 0;
-        }
-        if u32::from(upper) == feature >> 16 && FITTED_WEIGHTS[usize::from(row) - 1].0 == feature {
-            return row;
-        }
-        slot = (slot + 1) & mask;
+        first.push(all.len() as u32);
+        Self { all, first }
     }
+
+    /// The features of the words of a range without those of earlier words of a window that begins at `start`: a
+    /// repetition adds nothing.
+    fn new_from(&self, start: usize, (from, to): (usize, usize)) -> impl Iterator<Item = &Feature> {
+        let features = &self.all[self.first[from] as usize..self.first[to] as usize];
+        features.iter().filter(move |feature| feature.after as usize <= start)
+    }
+
+    /// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect.
+    fn each_sum(&self, start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
+        let mut sums = [0; FITTED_DETECTS];
+        let mut from = start;
+        for end in ends {
+            for feature in self.new_from(start, (from, *end)) {
+                for (sum, weight) in sums.iter_mut().zip(feature.weights) {
+                    *sum += i32::from(weight);
+                }
+            }
+            each(*end, sums);
+            from = *end;
+        }
+    }
+
+    /// The sum of the weights of a kind, by its column, in a window.
+    fn sum_of_kind(&self, window: (usize, usize), column: usize) -> i32 {
+        let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS];
+        self.new_from(window.0, window).map(|feature| i32::from(weight(feature))).sum()
+    }
+}
+
+/// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
+fn row_of(feature: u32) -> Option<u16> {
+    let bucket = (feature >> 16) as usize;
+    let (from, to) = (FITTED_BUCKETS[bucket], FITTED_BUCKETS[bucket + 1]);
+    (from..to).find(|row| FITTED_HALVES[usize::from(*row)] == feature as u16)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::data::{MAPPINGS, NAMES};
+    use crate::text::feature::hash_of;
     use crate::text::token::tokens;
 
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
@@ -146,10 +139,10 @@ mod tests {
     /// The highest sum of a column over the windows of a text.
     fn highest(reading: &str, column: usize) -> i32 {
         let tokens = tokens(reading);
-        let words = words(reading, &tokens);
+        let features = Features::of(reading, &tokens);
         let mut highest = 0;
         windows(&tokens, |start, ends| {
-            each_sum(&words, start, ends, |_, sums| highest = highest.max(sums[column]));
+            features.each_sum(start, ends, |_, sums| highest = highest.max(sums[column]));
         });
         highest
     }
@@ -194,10 +187,19 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_found_by_hash_alone() {
-        for (hash, expected) in FITTED_WEIGHTS {
-            assert_eq!(weights_of(row_of(*hash)), Some(expected));
+    fn every_row_is_found_by_the_hash_of_its_feature() {
+        let table = include_str!("../../data/fitted_weights.tsv");
+        let mut rows = 0;
+        for line in table.lines().skip(1) {
+            let mut cells = line.split('\t');
+            let row = row_of(hash_of(cells.next().unwrap())).unwrap();
+            let weights: Vec<i8> = cells.map(|cell| cell.parse().unwrap()).collect();
+            let (detects, kinds) = weights.split_at(FITTED_DETECTS);
+            assert_eq!((&FITTED_WEIGHTS[usize::from(row)][..], &FITTED_KINDS[usize::from(row)][..]), (detects, kinds));
+            rows += 1;
         }
-        assert_eq!(weights_of(row_of(0)), None);
+        assert_eq!(rows, FITTED_HALVES.len());
+        // 0 is the hash of no feature.
+        assert_eq!(row_of(0), None);
     }
 }
