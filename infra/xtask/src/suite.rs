@@ -114,6 +114,9 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
     chosen.retain(|step| only.is_empty() || only.iter().any(|name| name == step.name));
 
     let root = repository()?;
+    if only.is_empty() {
+        machine::require_disk(&root)?;
+    }
     let stack = |name: &str| LocalDir::new(Some(root.join("target").join(name)));
     let stacks = [stack("test-stack")?, stack("test-stack-2")?, stack("test-stack-3")?, stack("test-stack-4")?];
     let supervisor = Supervisor::new(&stacks[0]);

@@ -119,19 +119,19 @@ fn on_the_page(stack: &StackFile, cookie: &str, number: u32) -> Result<Instant, 
         let begin = Instant::now();
         thread::sleep(FIRST_LOOK);
         let first = loop {
-            let (_, told) = caller.get_with(&look, ("cookie", cookie))?;
-            if told["replies"][0]["text"].is_string() {
+            let (_, answer) = caller.get_with(&look, ("cookie", cookie))?;
+            if answer["replies"][0]["text"].is_string() {
                 break Instant::now();
             }
             if begin.elapsed() > PATIENCE {
-                return Err(Error::Refused(format!("no sentence of the reply was readable: {told}")));
+                return Err(Error::Refused(format!("no sentence of the reply was readable: {answer}")));
             }
             thread::sleep(LOOK);
         };
-        let (status, told, _) =
+        let (status, answer, _) =
             asking.join().map_err(|_| Error::Refused("the sender of a message panicked".to_owned()))??;
-        if status != 200 || told["apology"] == true {
-            return Err(Error::Refused(format!("a message was answered {status}: {told}")));
+        if status != 200 || answer["apology"] == true {
+            return Err(Error::Refused(format!("a message was answered {status}: {answer}")));
         }
         Ok(first)
     })

@@ -1,7 +1,7 @@
 //! What this machine has, and which tests are skipped if something is missing: by name, with the reason, and never in
 //! CI.
 
-use super::{Count, Suite, build::run};
+use super::{Count, Suite, build::run, results};
 use crate::error::Error;
 use std::{
     fs,
@@ -24,6 +24,34 @@ pub(super) struct Skipped {
 #[allow(clippy::disallowed_methods)]
 fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+const GB: u64 = 1_000_000_000;
+
+/// What a run in a clean checkout writes: the build, the environments of Python and Node.js, the stacks.
+const CLEAN_RUN: u64 = 12 * GB;
+
+/// What a run writes where an earlier one left its build.
+const NEXT_RUN: u64 = 4 * GB;
+
+/// Refuses to begin where the disk is too small for the run, which would fail half an hour later.
+pub(super) fn require_disk(root: &Path) -> Result<(), Error> {
+    let failed =
+        |error: nix::Error| Error::io(format!("asking for the free space at {}", root.display()))(error.into());
+    let disk = nix::sys::statvfs::statvfs(root).map_err(failed)?;
+    #[allow(clippy::useless_conversion, reason = "not all systems have 64 bits here")]
+    let (blocks, size) = (u64::from(disk.blocks_available()), u64::from(disk.fragment_size()));
+    // The last step that needs all programs leaves these results.
+    let is_built = root.join(results::DIRECTORY).join("stack.json").exists();
+    is_enough(blocks.saturating_mul(size), is_built).map_err(Error::Refused)
+}
+
+fn is_enough(free: u64, is_built: bool) -> Result<(), String> {
+    let (what, needed) = if is_built { ("the run", NEXT_RUN) } else { ("a run in a clean checkout", CLEAN_RUN) };
+    if free >= needed {
+        return Ok(());
+    }
+    Err(format!("the disk has {:.1} GB left, and {what} needs {}", free as f64 / GB as f64, needed / GB))
 }
 
 /// Notes a test that cannot run here; in CI that is a failure.
@@ -145,6 +173,15 @@ mod tests {
         assert!(program("sh").is_some_and(|path| path.is_absolute()));
         assert_eq!(program("/bin/sh"), Some(PathBuf::from("/bin/sh")));
         assert_eq!((program("no-such-program"), program("/no/such/program")), (None, None));
+    }
+
+    #[test]
+    fn a_disk_that_is_too_small_is_named_with_both_figures() {
+        assert_eq!(is_enough(CLEAN_RUN, false), Ok(()));
+        let refused = is_enough(CLEAN_RUN - GB / 2, false).unwrap_err();
+        assert_eq!(refused, "the disk has 11.5 GB left, and a run in a clean checkout needs 12");
+        assert_eq!(is_enough(NEXT_RUN, true), Ok(()));
+        assert!(is_enough(NEXT_RUN - 1, true).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 /// Where the results are left, under the repository's root.
-const DIRECTORY: &str = "target/test-results";
+pub(super) const DIRECTORY: &str = "target/test-results";
 
 /// Leaves the results of a step's `cargo test`.
 pub(super) fn keep(root: &Path, step: &str, output: &str) -> Result<(), Error> {
