@@ -11,11 +11,11 @@ fn main() -> Result<(), Error> {
         let settings = Settings::from_environment(backend.environment())?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let (data, mailbox) = (backend.sale_data()?, backend.mailbox()?);
-        let till = backend.till()?;
-        let settlements = till.as_ref().map(|till| settlement::Ports {
+        let clients = backend.toll_clients()?;
+        let settlements = clients.as_ref().map(|clients| settlement::Ports {
             journal: stores.toll_journal(),
-            facilitator: &till.facilitator,
-            node: &till.node,
+            facilitator: &clients.facilitator,
+            node: &clients.node,
         });
         let logs = DynamoMemoryLogs(&stores.sales);
         let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;

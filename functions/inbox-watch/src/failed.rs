@@ -27,7 +27,7 @@ impl Watch<'_> {
         });
         match failed.await? {
             Failed::Again | Failed::Unlinked => Ok(()),
-            Failed::Untold => self.tell_without_details(id).await,
+            Failed::NotAlerted => self.tell_without_details(id).await,
             Failed::TooOften => self.give_up(id).await,
         }
     }

@@ -140,7 +140,7 @@ pub(crate) enum Failed {
     /// The next run tries again.
     Again,
     /// Operators have not been alerted to the message yet, and that comes first.
-    Untold,
+    NotAlerted,
     /// The search for its sale ends.
     Unlinked,
     /// The message is abandoned.
@@ -326,7 +326,7 @@ impl Memory {
         if at_hand.failures < MOST_FAILURES {
             Failed::Again
         } else if !at_hand.alerted {
-            Failed::Untold
+            Failed::NotAlerted
         } else if !at_hand.unlinked && at_hand.answer.is_none() {
             (at_hand.unlinked, at_hand.failures) = (true, 0);
             Failed::Unlinked

@@ -47,15 +47,15 @@
         request.body = JSON.stringify(body);
       }
       const reply = await fetch(path, request);
-      let told = {};
+      let answer = {};
       try {
-        told = await reply.json();
+        answer = await reply.json();
       } catch {
         // The status says enough.
       }
-      return { status: reply.status, told };
+      return { status: reply.status, answer };
     } catch {
-      return { status: 0, told: {} };
+      return { status: 0, answer: {} };
     }
   };
 
@@ -157,13 +157,13 @@
       article.scrollIntoView({ block: "nearest" });
     };
     return {
-      begin: (told) => {
-        place(told);
-        for (const { voice, text } of told.replies) write(said.get(voice), text);
+      begin: (answer) => {
+        place(answer);
+        for (const { voice, text } of answer.replies) write(said.get(voice), text);
       },
-      end: async (told, slowly) => {
-        place(told);
-        await Promise.all(told.replies.map(async ({ voice, text }) => {
+      end: async (answer, slowly) => {
+        place(answer);
+        await Promise.all(answer.replies.map(async ({ voice, text }) => {
           const shown = said.get(voice);
           const begun = shown.words.textContent;
           const rest = slowly && text.startsWith(begun) ? text.slice(begun.length) : "";
@@ -201,8 +201,8 @@
         location.assign(paymentPage.url);
         return;
       }
-      const { status, told } = await call("POST", "/api/chat/subscribe", { plan });
-      if (status === 200 && typeof told.url === "string") location.assign(told.url);
+      const { status, answer } = await call("POST", "/api/chat/subscribe", { plan });
+      if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
       else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
     });
   }
@@ -219,15 +219,15 @@
     confirming("Your payment is being confirmed.");
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
-      const { status, told } = await call("GET", "/api/chat/me");
+      const { status, answer } = await call("GET", "/api/chat/me");
       if (status === 401) {
         show("sign-in");
         return;
       }
-      if (status === 200 && told.plan !== "free") {
+      if (status === 200 && answer.plan !== "free") {
         confirmed();
-        tellPlan(told.plan, told.free_left, told.paid_until !== undefined);
-        say(`Your payment is confirmed. ${plans[told.plan]}`);
+        tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
+        say(`Your payment is confirmed. ${plans[answer.plan]}`);
         return;
       }
     }
@@ -242,8 +242,8 @@
 
   byId("portal").addEventListener("click", async () => {
     problem("portal-problem", "");
-    const { status, told } = await call("POST", "/api/chat/portal", {});
-    if (status === 200 && typeof told.url === "string") location.assign(told.url);
+    const { status, answer } = await call("POST", "/api/chat/portal", {});
+    if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
     else problem("portal-problem", "The page of your subscription could not be reached. Please try again.");
   });
 
@@ -272,7 +272,7 @@
       }
       return got;
     }
-    return { status: 503, told: {} };
+    return { status: 503, answer: {} };
   };
   // Reads the sentences of the replies that are being made, until `isOver`. Failures only make it slower.
   const follow = async (id, replies, isOver) => {
@@ -280,10 +280,10 @@
     for (;;) {
       await sleep(wait);
       if (isOver()) return;
-      const { status, told } = await call("GET", `/api/chat/exchanges/${id}`);
+      const { status, answer } = await call("GET", `/api/chat/exchanges/${id}`);
       if (isOver()) return;
-      if (status === 202) replies.begin({ replies: [], ...told });
-      wait = status !== 202 ? LATER_LOOK : told.replies === undefined ? LOOK : NEXT_LOOK;
+      if (status === 202) replies.begin({ replies: [], ...answer });
+      wait = status !== 202 ? LATER_LOOK : answer.replies === undefined ? LOOK : NEXT_LOOK;
     }
   };
   const converse = async (id, text) => {
@@ -296,14 +296,14 @@
     byId("waiting").hidden = false;
     byId("thread").setAttribute("aria-busy", "true");
     follow(id, replies, () => isOver);
-    const { status, told } = await exchange(id, text);
+    const { status, answer } = await exchange(id, text);
     isOver = true;
     byId("waiting").hidden = true;
     if (status !== 503) pending(null);
     if (status === 200) {
-      if (told.free_left !== undefined) tellPlan("free", told.free_left);
-      await replies.end(told, true);
-      if (told.free_left === 0 && !returned()) byId("offer").hidden = false;
+      if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
+      await replies.end(answer, true);
+      if (answer.free_left === 0 && !returned()) byId("offer").hidden = false;
     } else {
       replies.remove();
       byId("thread").lastElementChild?.remove();
@@ -311,11 +311,11 @@
       if (byId("message").value === "") byId("message").value = text;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
-      else if (status === 402) offer(told.url);
+      else if (status === 402) offer(answer.url);
       else if (status === 401) show("sign-in");
       else if (status === 422) {
-        const helpers = (told.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
-        refuse(told.error, [...(told.questions ?? []), ...(told.suggested_actions ?? []), ...helpers]);
+        const helpers = (answer.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
+        refuse(answer.error, [...(answer.questions ?? []), ...(answer.suggested_actions ?? []), ...helpers]);
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
@@ -402,16 +402,16 @@
     byId("bridge-say").hidden = state !== "granted";
   };
   const readBridge = async () => {
-    const { status, told } = await call("GET", "/api/chat/bridge");
+    const { status, answer } = await call("GET", "/api/chat/bridge");
     if (status !== 200) return;
     const thread = await call("GET", "/api/chat/bridge/messages");
-    const messages = thread.status === 200 ? thread.told.messages : [];
+    const messages = thread.status === 200 ? thread.answer.messages : [];
     // The form appears with the thread, so that the thread does not replace a message that was just posted.
-    tellBridge(told);
+    tellBridge(answer);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
-    byId("bridge-keep").hidden = told.state === "offered";
+    byId("bridge-keep").hidden = answer.state === "offered";
   };
   byId("bridge-read").addEventListener("click", () => {
     const open = byId("agreement").hidden;
@@ -437,21 +437,21 @@
     if (isBusy(byId("agreement-send"))) return;
     busy(byId("agreement-send"), true);
     const { version, sha256 } = agreement;
-    const { status, told } = await call("POST", "/api/chat/bridge/acceptance", { version, sha256, name, email });
+    const { status, answer } = await call("POST", "/api/chat/bridge/acceptance", { version, sha256, name, email });
     busy(byId("agreement-send"), false);
     if (status === 200) {
-      tellBridge(told);
+      tellBridge(answer);
       byId("bridge-keep").hidden = false;
       byId("bridge-title").focus();
       say("The agreement is accepted.");
-    } else if (told.code === "agreement_changed") {
+    } else if (answer.code === "agreement_changed") {
       byId("agreement-yes").checked = false;
       await readBridge();
       agreementProblem(null, "The agreement has changed. Please read it again.");
       byId("agreement-title").focus();
     } else if (status === 400) {
-      const field = told.code === "name_invalid" ? "agreement-name" : "agreement-email";
-      agreementProblem(field, told.code === "name_invalid" ? "Please write your name in one line, without an address." : "Please write the email address with which you are signed in.");
+      const field = answer.code === "name_invalid" ? "agreement-name" : "agreement-email";
+      agreementProblem(field, answer.code === "name_invalid" ? "Please write your name in one line, without an address." : "Please write the email address with which you are signed in.");
     } else {
       agreementProblem(null, status === 429 ? "That is a lot at once. Please try again later." : "It could not be saved. Please try again.");
     }
@@ -475,19 +475,19 @@
     const id = known?.text === text ? known.id : newId();
     unconfirmed({ id, text });
     busy(byId("bridge-send"), true);
-    const { status, told } = await call("POST", "/api/chat/bridge/messages", { id, text });
+    const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text });
     busy(byId("bridge-send"), false);
     if (status === 200) {
       unconfirmed(null);
       byId("bridge-message").value = "";
-      bridgeEntry(told);
+      bridgeEntry(answer);
       byId("bridge-thread").hidden = false;
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
       say("Your message is sent.");
     } else if (status === 403) {
       await readBridge();
       byId("bridge-title").focus();
-    } else if (told.code === "thread_full") {
+    } else if (answer.code === "thread_full") {
       bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
     } else {
       bridgeProblem(status === 429 ? "That is a lot at once. Please try again later." : "It could not be sent. Please try again.");
@@ -512,11 +512,11 @@
 
   // Shows the memory without the message that is sent again: its answer comes as the reply to that.
   const recall = async (repeated) => {
-    const { status, told } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
+    const { status, answer } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
     if (status !== 200) return;
-    byId("earlier").hidden = !told.earlier;
+    byId("earlier").hidden = !answer.earlier;
     byId("thread").replaceChildren();
-    const others = told.events.filter(({ key }) => repeated === undefined || key !== repeated);
+    const others = answer.events.filter(({ key }) => repeated === undefined || key !== repeated);
     const turns = others.map(({ payload }) => payload).filter((payload) => payload?.kind === "EXCHANGE");
     for (const { payload } of turns) {
       asked(payload.asked);
@@ -569,18 +569,18 @@
       const { status } = await call("POST", "/api/chat/session", { token });
       refused = status !== 200;
     }
-    const { status, told } = await call("GET", "/api/chat/me");
+    const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
-      tellPlan(told.plan, told.free_left, told.paid_until !== undefined);
+      tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
       // Only now can the customer write. A message that they send while the rest loads is not one of a page before
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
       await recall(waiting?.id);
       show("talk", token !== null);
-      const isFree = told.plan === "free";
+      const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
-      else if (isFree && (told.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      else if (isFree && (answer.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
       const repeated = waiting?.id && waiting?.text ? converse(waiting.id, waiting.text) : null;
       await readBridge();
       if (address.hash === "#bridge") byId("bridge-title").focus();

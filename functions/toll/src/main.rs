@@ -8,19 +8,19 @@ use toll::{Corpus, Ports, Settings, Terms, handle};
 fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
-        let Some(till) = backend.till()? else {
+        let Some(clients) = backend.toll_clients()? else {
             tracing::warn!("TOLL_PAY_TO is empty: nothing is sold");
             return serve::requests(|_| async { toll::closed() }).await;
         };
-        let terms = Terms { network: till.network, pay_to: till.pay_to, site: backend.site()? };
+        let terms = Terms { network: clients.network, pay_to: clients.pay_to, site: backend.site()? };
         let settings = Settings::from_environment(backend.environment(), &backend.models()?, terms)?;
         let stores = backend.journal()?;
         let (corpora, library) = (backend.corpora()?, Library::default());
         let ports = Ports {
             journal: stores.toll_journal(),
             rejections: stores.function_journal("toll"),
-            facilitator: &till.facilitator,
-            node: &till.node,
+            facilitator: &clients.facilitator,
+            node: &clients.node,
             model: &backend.gemini()?,
             corpus: Corpus { notes: &stores.sales, corpora: &corpora, library: &library },
             breakers: &stores.sales,

@@ -162,7 +162,7 @@ impl Bulk<'_> {
                 for session in sessions {
                     let sale = store.load(session).await;
                     let sale = sale.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
-                    stood.push(sale.and_then(|sale| stands(&sale.value)));
+                    stood.push(sale.and_then(|sale| final_state(&sale.value)));
                 }
                 let through = stood.iter().flatten().count();
                 self.progress(through, sessions.len(), "sales are through");
@@ -184,18 +184,18 @@ impl Bulk<'_> {
     ) -> Result<Ended, CommandError> {
         let (mut documents, mut failure, mut done) = (Vec::new(), None, true);
         for (index, (session, answer)) in sessions.iter().zip(answers).enumerate() {
-            let stands = stood.get(index).map(|state| state.as_deref().unwrap_or("still at work"));
-            done &= answer.as_ref().is_ok_and(|answer| answer.done) && stands.is_none_or(is_good);
+            let state = stood.get(index).map(|state| state.as_deref().unwrap_or("still at work"));
+            done &= answer.as_ref().is_ok_and(|answer| answer.done) && state.is_none_or(is_good);
             match answer {
                 Err(error) if self.selection.is_one() => return Err(error),
                 Ok(answer) => {
                     let mut document = json!({ "session_id": session, self.field: answer.word });
-                    if let Some(stands) = stands {
-                        document["stands"] = Value::from(stands);
+                    if let Some(state) = state {
+                        document["stands"] = Value::from(state);
                     }
                     documents.push(document);
-                    let stands = stands.map_or_else(String::new, |stands| format!(": {stands}"));
-                    self.line(session, &format!("{}{stands}", answer.text))?;
+                    let state = state.map_or_else(String::new, |state| format!(": {state}"));
+                    self.line(session, &format!("{}{state}", answer.text))?;
                 }
                 Err(error) => {
                     documents.push(json!({ "session_id": session, "error": error.to_string() }));
@@ -224,7 +224,7 @@ impl Bulk<'_> {
 }
 
 /// The state of a sale that the pipeline has finished; `None` while the pipeline works on it.
-fn stands(sale: &Sale) -> Option<String> {
+fn final_state(sale: &Sale) -> Option<String> {
     match sale.open_work().map(|open| open.work) {
         None => Some("done".to_owned()),
         Some(Work::InFlight | Work::Refund) => None,
@@ -232,8 +232,8 @@ fn stands(sale: &Sale) -> Option<String> {
     }
 }
 
-fn is_good(stands: &str) -> bool {
-    stands == "done"
+fn is_good(state: &str) -> bool {
+    state == "done"
 }
 
 #[cfg(test)]
@@ -246,9 +246,9 @@ mod tests {
     fn a_sale_is_through_when_no_machine_works_on_it() {
         let at = Timestamp::from_seconds(0);
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at);
-        assert_eq!(stands(&sale), None);
+        assert_eq!(final_state(&sale), None);
         let failed = sale.with("fulfilment", Fulfilment::Failed { reason: "503".into(), at });
-        assert_eq!(stands(&failed).as_deref(), Some("failed"));
+        assert_eq!(final_state(&failed).as_deref(), Some("failed"));
         assert!(!is_good("failed") && !is_good("still at work") && is_good("done"));
     }
 }

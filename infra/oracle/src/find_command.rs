@@ -23,7 +23,7 @@ use crate::{
 #[derive(Args)]
 #[group(id = "known", required = true, multiple = true, args = ["email", "last4", "amount", "since"])]
 pub(crate) struct FindArguments {
-    /// The address that was typed at the till; (-) reads it from standard input.
+    /// The address that the customer typed when paying; (-) reads it from standard input.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
     /// The last four digits of the card.

@@ -180,14 +180,14 @@ fn deliver_events_of(
     let changed = {
         let mut state = shared.lock();
         let now = state.now();
-        let known = state.untold.len();
+        let known = state.unreported.len();
         let changed = change(&mut state, now).map_err(ControlError::bad)?;
         if lost {
-            state.untold.truncate(known);
+            state.unreported.truncate(known);
         }
         changed
     };
-    webhook::deliver_untold(shared);
+    webhook::deliver_unreported(shared);
     Ok(Reply::json(200, changed))
 }
 
@@ -231,7 +231,7 @@ async fn pay(shared: &Arc<Shared>, payment: Payment) -> Result<Reply, ControlErr
     }
     let is_lost = payment.deliveries == 0;
     let (session, event) = complete(shared, &payment.session_id, payment.email.as_deref(), is_lost)?;
-    webhook::deliver_untold(shared);
+    webhook::deliver_unreported(shared);
     // All concurrently, as Stripe's own duplicates may come.
     let tasks: Vec<_> = (0..payment.deliveries)
         .map(|_| {
@@ -257,10 +257,10 @@ pub(crate) fn complete(
 ) -> Result<(Value, Value), PayError> {
     let mut state = shared.lock();
     let now = state.now();
-    let known = state.untold.len();
+    let known = state.unreported.len();
     let session = sessions::pay(&mut state, session_id, email, now)?;
     if is_lost {
-        state.untold.truncate(known);
+        state.unreported.truncate(known);
     }
     let event = events::event(&mut state, "checkout.session.completed", &session);
     Ok((session, event))

@@ -93,7 +93,7 @@ async fn vendor_call(shared: &Arc<Shared>, target: Target, request: &Request) ->
         }
         (reply, delay, cut)
     };
-    webhook::deliver_untold(shared);
+    webhook::deliver_unreported(shared);
     if !delay.is_zero() {
         // The work is done by now: a client with a shorter time-out has an unknown outcome.
         tokio::time::sleep(delay).await;

@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) faults: Faults,
     pub(crate) calls: Calls,
     /// Events that are not delivered yet.
-    pub(crate) untold: Vec<Value>,
+    pub(crate) unreported: Vec<Value>,
     /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
     /// The messages of the stack's topics, oldest first.
@@ -56,7 +56,7 @@ impl State {
             chain: Ledger::default(),
             faults: Faults::default(),
             calls: Calls::default(),
-            untold: Vec::new(),
+            unreported: Vec::new(),
             deliveries: Vec::new(),
             alerts: Vec::new(),
         })
@@ -74,7 +74,7 @@ impl State {
         self.chain.calm();
         self.faults = Faults::default();
         self.calls.clear();
-        self.untold.clear();
+        self.unreported.clear();
         self.deliveries.clear();
         self.alerts.clear();
     }

@@ -48,8 +48,8 @@ impl Attempt {
 }
 
 /// Delivers the queued events one by one, in the background.
-pub(crate) fn deliver_untold(shared: &Arc<Shared>) {
-    let events = std::mem::take(&mut shared.lock().untold);
+pub(crate) fn deliver_unreported(shared: &Arc<Shared>) {
+    let events = std::mem::take(&mut shared.lock().unreported);
     if events.is_empty() {
         return;
     }

@@ -444,7 +444,7 @@ impl Checker {
             // An alert that is saved with its sale is raised by the next worker.
             let alerts = state.alerts.iter().chain(&state.logged_alerts).chain(sale.alerts());
             let alerts = alerts.filter(|alert| reminds(&alert.line)).count();
-            Rule::HumanTold.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
+            Rule::HumanAlerted.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
             for letter in Letter::ALL {
                 let Mail::Dead { .. } = sale.letter(letter) else { continue };
                 let prefix = format!("{}/{}-", session.as_str(), letter.as_str());

@@ -69,7 +69,7 @@ pub(crate) enum Whereabouts {
 ///
 /// # Errors
 /// [`Rule::EndsInTime`] where it is still on its way, [`Rule::Orphaned`] where no message will bring it on,
-/// [`Rule::HumanTold`] where it ended without an alert.
+/// [`Rule::HumanAlerted`] where it ended without an alert.
 pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refused: bool) -> Result<End, Violation> {
     let (Some(session), true) = (customer.session.as_ref(), customer.paid_at.is_some()) else {
         return Ok(if customer.follow_up.is_some() { End::NotOrdered } else { End::NotPaid });
@@ -115,7 +115,7 @@ impl Case<'_> {
 
     fn told(&self, what: &str) -> Result<(), Violation> {
         let known = self.alerts().any(|alert| self.is_named(&alert.line) && alert.line.contains(what));
-        Rule::HumanTold.require(known, || format!("no alert names the sale ({what})"))
+        Rule::HumanAlerted.require(known, || format!("no alert names the sale ({what})"))
     }
 
     /// Whether a line names the sale. A follow-up's reference begins with that of the session that includes it.
@@ -132,7 +132,7 @@ impl Case<'_> {
         // replies; their rows also name a mail that is undecided.
         let first = [Work::InFlight, Work::Reply, Work::Dispute, Work::RefundFailed];
         let listed = work.is_some_and(|work| work == list || first.contains(&work));
-        Rule::HumanTold.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))?;
+        Rule::HumanAlerted.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))?;
         Ok(end)
     }
 

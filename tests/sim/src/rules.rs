@@ -40,7 +40,7 @@ pub enum Rule {
     /// is made or mailed afterwards (Silent Drop, invariant 6).
     Money,
     /// Operators are alerted to a sale that needs them, and find it in a list.
-    HumanTold,
+    HumanAlerted,
     /// No message moves to a dead-letter queue that later receives would have finished.
     NotGivenUp,
     /// No sale is put before a human that the code can finish.

@@ -8,7 +8,7 @@ mod follow_ups;
 mod schedules;
 
 pub(crate) use agenda::{Mishap, Script};
-use agenda::{Outcome, Task, Told, What, Work, fault_name, label, message_id};
+use agenda::{Outcome, Reported, Task, What, Work, fault_name, label, message_id};
 
 use crate::{
     cast::Customer,
@@ -60,7 +60,7 @@ pub(crate) struct Simulator<'h> {
     /// The schedules run at least until then.
     horizon: i64,
     /// The customers whose refund Stripe has reported.
-    refunds_told: BTreeSet<usize>,
+    refunds_reported: BTreeSet<usize>,
     /// Whether what is held for a day is refunded by policy.
     refund_held: bool,
     /// Whether inbox-watch is on the agenda.
@@ -95,7 +95,7 @@ impl<'h> Simulator<'h> {
             trace: traced.then(Vec::new),
             script: None,
             horizon: began + 4 * HOUR,
-            refunds_told: BTreeSet::new(),
+            refunds_reported: BTreeSet::new(),
             refund_held: true,
             watches_inbox: false,
         }

@@ -25,7 +25,7 @@ pub(crate) async fn pay(shared: &Arc<Shared>, request: &Request, id: &str) -> Re
                 Ok((session, event)) => {
                     // As with Stripe, the webhook is delivered before the customer comes back.
                     webhook::deliver(shared, &event).await;
-                    webhook::deliver_untold(shared);
+                    webhook::deliver_unreported(shared);
                     Reply::empty(303).with_header("Location", return_address(&session))
                 }
                 Err(PayError::Email(_)) => {

@@ -19,7 +19,7 @@ pub(crate) fn portal(shared: &Arc<Shared>, request: &Request, token: &str) -> Re
         let fields = parse_form(&request.body);
         let id = fields.iter().find(|(name, _)| name == "subscription").map_or("", |(_, id)| id.as_str());
         let acted = subscriptions::act_in_portal(&mut shared.lock(), token, id);
-        webhook::deliver_untold(shared);
+        webhook::deliver_unreported(shared);
         let status = if acted.is_some() { 303 } else { 409 };
         return Reply::empty(status).with_header("Location", format!("/stripe/portal/{token}"));
     }

@@ -9,7 +9,7 @@ impl State {
     /// Queues an event for delivery after the current work.
     pub(crate) fn tell(&mut self, kind: &str, object: &Value) {
         let event = event(self, kind, object);
-        self.untold.push(event);
+        self.unreported.push(event);
     }
 }
 

@@ -44,7 +44,7 @@ fn months_after(start: i64, months: i64) -> i64 {
 fn tell(state: &mut State, kind: &str, object: &Value, at: i64) {
     let mut event = event(state, kind, object);
     event["created"] = json!(at);
-    state.untold.push(event);
+    state.unreported.push(event);
 }
 
 /// Starts the subscription that a session sells, with its first month paid.

@@ -101,10 +101,10 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         // The smoke test is over and has removed its data: a late mail is not needed.
         return Ok(Attempt::Ended);
     }
-    match stands(order.letter, &sale.value) {
-        Stands::Now => {}
-        Stands::Later => return Ok(Attempt::Later),
-        Stands::NoMore => return Ok(over(ports, sale, order.letter).await),
+    match sendable(order.letter, &sale.value) {
+        Sendable::Now => {}
+        Sendable::Later => return Ok(Attempt::Later),
+        Sendable::NoMore => return Ok(over(ports, sale, order.letter).await),
     }
     let claim = |sale: &mut Sale, now| {
         let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
@@ -152,21 +152,21 @@ async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attemp
 }
 
 /// Whether the sale's state allows sending a letter.
-enum Stands {
+enum Sendable {
     Now,
     Later,
     NoMore,
 }
 
-fn stands(letter: Letter, sale: &Sale) -> Stands {
+fn sendable(letter: Letter, sale: &Sale) -> Sendable {
     match (letter, sale.fulfilment()) {
-        (Letter::Refund, _) if sale.wants(letter) => Stands::Now,
+        (Letter::Refund, _) if sale.wants(letter) => Sendable::Now,
         (Letter::Verdict | Letter::Divergence, Fulfilment::Ready { .. })
-        | (Letter::SilentDrop, Fulfilment::Unusable { .. }) => Stands::Now,
+        | (Letter::SilentDrop, Fulfilment::Unusable { .. }) => Sendable::Now,
         (Letter::Verdict | Letter::Divergence, Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }) => {
-            Stands::Later
+            Sendable::Later
         }
-        _ => Stands::NoMore,
+        _ => Sendable::NoMore,
     }
 }
 

@@ -47,7 +47,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(Outcome::NotAuthorised) };
     if !matches!(sale.value.money(), Money::RefundAuthorised { .. }) {
-        let outcome = stands(&sale.value);
+        let outcome = settled_outcome(&sale.value);
         journal.flush(sale).await;
         return Ok(outcome);
     }
@@ -58,7 +58,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
 }
 
 /// The state of a refund that is not in progress, from the sale alone.
-const fn stands(sale: &Sale) -> Outcome {
+const fn settled_outcome(sale: &Sale) -> Outcome {
     if matches!(sale.money(), Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
 }
 
@@ -127,7 +127,9 @@ fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timesta
         Asked::Bounced(code) => RefundAnswer::Bounced(code),
     };
     let noted = sale.refund_answered(answer, Charge::of(checkout), now);
-    let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else { return Change::nothing(stands(sale)) };
+    let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else {
+        return Change::nothing(settled_outcome(sale));
+    };
     let outcome = match asked {
         Asked::Confirmed => Outcome::Refunded,
         Asked::Pending => Outcome::Pending,

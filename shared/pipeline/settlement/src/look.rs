@@ -131,7 +131,7 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
 async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| match purchase.doubt(now) {
         Ok(true) => {
-            let detail = "the facilitator told of a settlement that the chain does not have (oracle toll list)";
+            let detail = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
             let subject = purchase.id().reference();
             let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
             Change::save(()).alerting(alert)

@@ -84,7 +84,7 @@ impl Remembered {
                 }
             };
             if let Err(broke) = within(pause, FOR_TELLING, tell).await {
-                tracing::error!(%broke, "operators are not told");
+                tracing::error!(%broke, "operators are not alerted");
             }
         }
     }

@@ -58,7 +58,7 @@ impl SnsAlerts {
             storms: shared.clone().map(|table| Storms::new(Announcements::brief(&connection), table)),
             shared: shared.map(|table| Announcements::new(&connection, table, connection.suppression)),
             suppression: Mutex::new(Suppression::new(connection.suppression)),
-            connection: connection.untold(patience),
+            connection: connection.without_alerts(patience),
             ops: ops_topic,
             critical: critical_topic,
             client: OnceLock::new(),
@@ -135,7 +135,7 @@ impl Topics {
                 shared.record_sent(&key, severity).await;
             }
             (Outcome::Sent | Outcome::Withheld, None) => {}
-            (Outcome::SentElsewhere, _) => tracing::info!("another process told this alert within its window"),
+            (Outcome::SentElsewhere, _) => tracing::info!("another process sent this alert within its window"),
             (Outcome::Undelivered, _) => {
                 self.suppression().forget(alert);
                 tracing::error!(alert = alert.logged(), "ALERT_UNDELIVERED: no topic took this alert");
@@ -163,7 +163,7 @@ impl Topics {
     /// Why an alert need not be sent, according to the rows of all processes.
     async fn held_back(&self, alert: &Alert, row: Option<&(&Announcements, (String, Severity))>) -> Option<Outcome> {
         if let Some((shared, (key, severity))) = row
-            && shared.is_told(key, *severity).await
+            && shared.is_sent(key, *severity).await
         {
             return Some(Outcome::SentElsewhere);
         }

@@ -32,7 +32,7 @@ pub(crate) struct Announcements {
 impl Announcements {
     /// The same connection with one short attempt, for what must not delay an alert.
     pub(crate) fn brief(connection: &Connection) -> Connection {
-        connection.untold(Patience { timeout: connection.noting, retries: 0, delay: Duration::ZERO })
+        connection.without_alerts(Patience { timeout: connection.noting, retries: 0, delay: Duration::ZERO })
     }
 
     pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
@@ -42,14 +42,14 @@ impl Announcements {
     }
 
     /// Whether another process has sent this alert within the window. If not, this process has begun to send it.
-    pub(crate) async fn is_told(&self, key: &str, severity: Severity) -> bool {
+    pub(crate) async fn is_sent(&self, key: &str, severity: Severity) -> bool {
         for look in 1..=LOOKS {
             match self.begin(key, severity).await {
                 Ok(Standing::Sent) => return true,
                 Ok(Standing::UnderWay) if look < LOOKS => tokio::time::sleep(self.pause).await,
                 Ok(_) => return false,
                 Err(failure) => {
-                    tracing::warn!(cause = %failure.cause, "what other processes told lately is not known");
+                    tracing::warn!(cause = %failure.cause, "the alerts that other processes sent recently are not known");
                     return false;
                 }
             }

@@ -176,14 +176,14 @@ impl Connection {
     /// The same connection with other time-outs and retries, without alerts on failures: for the alerts themselves, and
     /// for callers that alert in another way.
     #[must_use]
-    pub fn untold(&self, patience: Patience) -> Self {
+    pub fn without_alerts(&self, patience: Patience) -> Self {
         Self { patience, alert_topics: Arc::default(), ..self.clone() }
     }
 
     /// The same connection, without alerts on failures: for callers that alert in another way.
     #[must_use]
     pub fn silent(&self) -> Self {
-        self.untold(self.patience)
+        self.without_alerts(self.patience)
     }
 
     /// The same connection to another endpoint.

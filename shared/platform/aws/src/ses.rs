@@ -32,7 +32,7 @@ impl SesRelay {
     /// Mails from this address, through `endpoint` or else the region's own.
     #[must_use]
     pub fn new(connection: &Connection, endpoint: Option<String>, sender: EmailAddress) -> Self {
-        let connection = connection.untold(PATIENCE);
+        let connection = connection.without_alerts(PATIENCE);
         let connection = if endpoint.is_some() { connection.at(endpoint) } else { connection };
         Self { connection, sender, client: OnceLock::new() }
     }

@@ -80,7 +80,7 @@ async fn what_the_service_refuses_for_a_reason_is_no_failure() {
     let sale = domain::Sale::ordered(session(), Timestamp::from_millis(1));
     let saved = SaleStore::save(&sales, &sale, 0, None).await;
     assert!(matches!(saved, Err(domain::ports::SaveError::Conflict)), "{saved:?}");
-    assert_eq!(server.seen().len(), 1, "a conflict is an answer: it is neither repeated nor told");
+    assert_eq!(server.seen().len(), 1, "a conflict is an answer: it is neither repeated nor an alert");
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
     sales.settle(&guess, true).await.unwrap();
     sales.settle(&guess, false).await.unwrap();
     let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
-    assert_eq!(seen.len(), 4, "a limit is an answer: it is neither repeated nor told");
+    assert_eq!(seen.len(), 4, "a limit is an answer: it is neither repeated nor an alert");
     assert_eq!(seen[0]["Key"]["pk"]["S"], "GUESS#session/7");
     assert_eq!(
         seen[0]["ExpressionAttributeNames"],

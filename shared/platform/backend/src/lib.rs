@@ -14,7 +14,7 @@ mod vendors;
 pub use mailbox::{SendingMailbox, SesMailbox};
 pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
-pub use toll::Till;
+pub use toll::TollClients;
 
 use aws::{Connection, InvalidSetting, Patience};
 use domain::EmailAddress;
@@ -88,7 +88,7 @@ impl Backend {
     /// As [`Self::silent`], with other time-outs and retries.
     #[must_use]
     pub fn silent_with(&self, patience: Patience) -> Self {
-        Self { connection: self.connection.untold(patience), ..self.clone() }
+        Self { connection: self.connection.without_alerts(patience), ..self.clone() }
     }
 
     /// The address of the site, without a trailing slash.

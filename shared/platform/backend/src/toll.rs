@@ -6,7 +6,7 @@ use runtime::{ConfigurationError, System};
 use std::sync::Arc;
 
 /// The network on which USDC is accepted, with the clients for it.
-pub struct Till {
+pub struct TollClients {
     /// The network.
     pub network: Network,
     /// The recipient of payments.
@@ -22,7 +22,7 @@ impl Backend {
     ///
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed.
-    pub fn till(&self) -> Result<Option<Till>, BackendError> {
+    pub fn toll_clients(&self) -> Result<Option<TollClients>, BackendError> {
         let Some(pay_to) = self.environment.optional("TOLL_PAY_TO") else { return Ok(None) };
         let malformed = |name, expected: &str| ConfigurationError::Malformed { name, expected: expected.to_owned() };
         let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
@@ -31,7 +31,7 @@ impl Backend {
             .ok_or_else(|| malformed("TOLL_NETWORK", "base or base-sepolia"))?;
         let (facilitator, node) = (self.required("TOLL_FACILITATOR_URL")?, self.required("TOLL_RPC_URL")?);
         let url = "an http or https URL";
-        Ok(Some(Till {
+        Ok(Some(TollClients {
             network,
             pay_to,
             facilitator: FacilitatorClient::new(&facilitator).ok_or_else(|| malformed("TOLL_FACILITATOR_URL", url))?,

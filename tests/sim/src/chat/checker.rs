@@ -100,12 +100,12 @@ impl Checker {
 
     /// Checks a reply.
     pub(super) fn replied(&mut self, asked: &Asked, status: u16, body: &str, now: Timestamp) -> Checked {
-        let told: Value = serde_json::from_str(body).unwrap_or_default();
+        let answer: Value = serde_json::from_str(body).unwrap_or_default();
         Promise::Filtered.require(!body.contains("CSDM"), || format!("a blocked term is delivered: {body}"))?;
         self.threads.replied(asked, status, body, now)?;
         match (asked.call, status) {
-            ("GET exchange", 202) => self.begun(asked, &told["replies"].to_string()),
-            ("POST exchange" | "POST other" | "GET exchange", 200) => self.exchanged(asked, &told, now),
+            ("GET exchange", 202) => self.begun(asked, &answer["replies"].to_string()),
+            ("POST exchange" | "POST other" | "GET exchange", 200) => self.exchanged(asked, &answer, now),
             ("POST exchange" | "POST other", 402) => {
                 let owed = self.owed(asked.person, asked.began, now);
                 Promise::PaidAccess.require(owed.is_none(), || {
@@ -124,13 +124,13 @@ impl Checker {
         }
     }
 
-    fn exchanged(&mut self, asked: &Asked, told: &Value, now: Timestamp) -> Checked {
+    fn exchanged(&mut self, asked: &Asked, answer: &Value, now: Timestamp) -> Checked {
         let Some(exchange) = asked.exchange else { return Ok(()) };
         let owner = self.owners.get(&exchange).copied();
         Promise::Own.require(owner == Some(asked.person), || {
             format!("person {} reads exchange {exchange} of {owner:?}", asked.person)
         })?;
-        if told.get("free_left").is_none() {
+        if answer.get("free_left").is_none() {
             let may = self.may_have_access(asked.person, now) || self.threads.was_open(asked.person, asked.began);
             Promise::PaidAccess.require(may, || format!("person {} has access without a payment", asked.person))?;
         }
@@ -141,7 +141,7 @@ impl Checker {
             left.replies.remove(&exchange);
             left.erased.remove(&exchange);
         }
-        if told["apology"] == true {
+        if answer["apology"] == true {
             let answered = left.replies.contains_key(&exchange);
             return Promise::OneReply
                 .require(!answered, || format!("exchange {exchange} was answered, and is apologised for"));
@@ -149,7 +149,7 @@ impl Checker {
         let erased = left.erased.get(&exchange).is_some_and(|at| asked.began >= *at);
         Promise::Erased.require(!erased, || format!("exchange {exchange} was erased and is answered"))?;
         let replies = left.replies.entry(exchange).or_default();
-        replies.insert(told["replies"].to_string());
+        replies.insert(answer["replies"].to_string());
         let many = replies.len();
         Promise::OneReply.require(many == 1, || format!("exchange {exchange} has {many} replies"))
     }

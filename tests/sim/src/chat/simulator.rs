@@ -12,7 +12,7 @@ use super::{
     functions::{Functions, subscriber},
     people::{Act, Person},
     promises::Checked,
-    stripe::Told,
+    stripe::Reported,
 };
 use crate::random::Random;
 use domain::{Timestamp, chat::PaidPlan, message::Message};
@@ -43,7 +43,7 @@ enum What {
     Letters,
     /// A person's page reads the beginning of a reply.
     Follow(usize, usize, u64),
-    Stripe(usize, Told),
+    Stripe(usize, Reported),
     Deliver(Message),
     Reconcile,
     Deadlines,
@@ -218,7 +218,7 @@ impl<'h> Simulator<'h> {
             What::Letters => self.letters(),
             What::Tab(person, browser) => self.tab(person, browser),
             What::Follow(person, browser, exchange) => self.act(person, browser, Act::Look(exchange)),
-            What::Stripe(person, told) => self.stripe(person, told),
+            What::Stripe(person, reported) => self.stripe(person, reported),
             What::Deliver(message) => self.deliver(message),
             What::Deadlines => {
                 let functions = self.functions;

@@ -39,7 +39,7 @@ impl Period {
 
 /// A report by Stripe.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum Reported {
     /// About a subscription or an invoice that was created then.
     Billing(Timestamp, BillingReport),
     Payment(PaymentId, PaymentReport),
@@ -49,7 +49,7 @@ pub(super) enum Told {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
     pub(super) periods: Vec<Period>,
-    pub(super) told: Vec<(Timestamp, Told)>,
+    pub(super) reported: Vec<(Timestamp, Reported)>,
 }
 
 /// After the end of every world.
@@ -72,9 +72,9 @@ pub(super) fn life(
     let mut life = Life::default();
     let state = |status, ends_at, at| {
         let state = SubscriptionState { customer: customer.clone(), plan, status, ends_at, at };
-        Told::Billing(start, BillingReport::Subscription { id: id.clone(), state })
+        Reported::Billing(start, BillingReport::Subscription { id: id.clone(), state })
     };
-    life.told.push((start, state(SubscriptionStatus::Incomplete, None, start)));
+    life.reported.push((start, state(SubscriptionStatus::Incomplete, None, start)));
     let months = random.between(1, 3);
     let mut from = start;
     for month in 0..months {
@@ -86,14 +86,14 @@ pub(super) fn life(
         if month > 0 && random.chance(400) {
             // A card that initially fails.
             let failed = BillingReport::InvoiceFailed { id: invoice.clone(), bill: bill.clone(), at: from };
-            life.told.push((from, Told::Billing(from, failed)));
-            life.told.push((from, state(SubscriptionStatus::PastDue, None, from)));
+            life.reported.push((from, Reported::Billing(from, failed)));
+            life.reported.push((from, state(SubscriptionStatus::PastDue, None, from)));
             paid_at = from.plus(DAY * beside.pick(&RETRIES)?);
         }
         let paid = BillingReport::InvoicePaid { id: invoice.clone(), bill: bill.clone(), at: paid_at };
-        life.told.push((paid_at, Told::Billing(from, paid)));
+        life.reported.push((paid_at, Reported::Billing(from, paid)));
         let active_at = paid_at.plus(Duration::from_secs(1));
-        life.told.push((active_at, state(SubscriptionStatus::Active, None, active_at)));
+        life.reported.push((active_at, state(SubscriptionStatus::Active, None, active_at)));
         let gone = money(random, &mut life, number * 10 + part, &payment, bill.amount, paid_at);
         life.periods.push(Period { plan, invoice, payment, from: paid_at, until, gone });
         from = until;
@@ -102,8 +102,8 @@ pub(super) fn life(
         0 => {
             // The customer cancels five days before the period ends.
             let asked = Timestamp::from_millis(from.as_millis() - i64::try_from((DAY * 5).as_millis()).ok()?);
-            life.told.push((asked, state(SubscriptionStatus::Active, Some(from), asked)));
-            life.told.push((from, state(SubscriptionStatus::Canceled, Some(from), from)));
+            life.reported.push((asked, state(SubscriptionStatus::Active, Some(from), asked)));
+            life.reported.push((from, state(SubscriptionStatus::Canceled, Some(from), from)));
         }
         1 => {
             let bill = Bill {
@@ -113,10 +113,10 @@ pub(super) fn life(
                 amount: i64::from(plan.price_cents_a_month()),
             };
             let failed = BillingReport::InvoiceFailed { id: object("in", 99)?, bill, at: from };
-            life.told.push((from, Told::Billing(from, failed)));
-            life.told.push((from, state(SubscriptionStatus::PastDue, None, from)));
+            life.reported.push((from, Reported::Billing(from, failed)));
+            life.reported.push((from, state(SubscriptionStatus::PastDue, None, from)));
             let stopped = from.plus(DAY * 14);
-            life.told.push((stopped, state(SubscriptionStatus::Canceled, Some(stopped), stopped)));
+            life.reported.push((stopped, state(SubscriptionStatus::Canceled, Some(stopped), stopped)));
         }
         _ => {}
     }
@@ -133,7 +133,7 @@ fn money(
     paid_at: Timestamp,
 ) -> Option<(Timestamp, Timestamp)> {
     let at = paid_at.plus(DAY * u32::try_from(random.between(1, 25)).ok()?);
-    let mut tell = |at, report| life.told.push((at, Told::Payment(payment.clone(), report)));
+    let mut tell = |at, report| life.reported.push((at, Reported::Payment(payment.clone(), report)));
     match random.below(10) {
         0 => {
             let id = ObjectId::parse(format!("re_{number}")).ok()?;

@@ -148,11 +148,11 @@ impl Checker {
             let kept = state.submissions.get(session).map(|kept| kept.query.as_str());
             for written in &follow_up.written {
                 let Some(unread) = state.inbox.iter().find(|unread| unread.arrival.id == written.id) else { continue };
-                let told = alerts().any(|alert| alert.line.contains(&message_digest(&written.id)[..12]));
+                let alerted = alerts().any(|alert| alert.line.contains(&message_digest(&written.id)[..12]));
                 let found = paid.replies().iter().find(|reply| reply.message == written.id);
                 let is_unlinked =
                     || is_unlinked(state, unread) && inquiries.iter().any(|inquiry| inquiry.message == written.id);
-                let is_known = found.is_some() || told || written.said == Said::OutOfOffice || is_unlinked();
+                let is_known = found.is_some() || alerted || written.said == Said::OutOfOffice || is_unlinked();
                 Rule::FollowUp.require(is_known, || format!("a message leads to nothing: {:?}", written.said))?;
                 let Some(reply) = found else { continue };
                 let ordered = reply.followup == Some(FollowupReply::Ordered);
@@ -163,7 +163,7 @@ impl Checker {
                     }
                     _ => {
                         Rule::FollowUp.require(!ordered, || format!("ordered by {:?}", written.said))?;
-                        Rule::HumanTold.require(told, || "a reply waits, and no alert names it".to_owned())?;
+                        Rule::HumanAlerted.require(alerted, || "a reply waits, and no alert names it".to_owned())?;
                     }
                 }
             }

@@ -49,7 +49,7 @@ pub(super) enum What {
     /// A payment changes on Stripe's side: a refund, a dispute, an inquiry.
     PaymentChanges { customer: usize, change: PaymentChange },
     /// Stripe delivers an event about a payment, for the `attempt`th time.
-    PaymentEvent { customer: usize, told: Told, attempt: u32 },
+    PaymentEvent { customer: usize, reported: Reported, attempt: u32 },
     /// A customer orders a follow-up on the page with the text of this number, for the `attempt`th time.
     Post { customer: usize, text: usize, attempt: u32 },
     /// A customer's message comes into the inbox.
@@ -62,7 +62,7 @@ pub(super) enum What {
 
 /// A payment event of Stripe's, and when the change happened, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) change: PaymentChange,
     pub(super) at: i64,
 }
@@ -87,7 +87,7 @@ impl Mishap {
 pub(super) enum Work {
     Checkout { attempt: u32 },
     Webhook { kind: &'static str, paid: bool, attempt: u32 },
-    PaymentWebhook { told: Told, attempt: u32 },
+    PaymentWebhook { reported: Reported, attempt: u32 },
     Page,
     FollowUp { text: usize, attempt: u32 },
     Inbox,

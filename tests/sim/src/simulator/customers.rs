@@ -96,7 +96,7 @@ impl Simulator<'_> {
             What::OperatorsLook => self.operators_look(),
             What::Decide { customer, decision, attempt } => self.decide(customer, decision, attempt),
             What::PaymentChanges { customer, change } => self.payment_changes(customer, change),
-            What::PaymentEvent { customer, told, attempt } => self.payment_event(customer, told, attempt),
+            What::PaymentEvent { customer, reported, attempt } => self.payment_event(customer, reported, attempt),
             What::Post { customer, text, attempt } => self.post(customer, text, attempt),
             What::Write { customer, said } => self.write(customer, said),
             What::Inbox => self.inbox(),

@@ -1,6 +1,6 @@
 //! Delivers messages from queues to functions, and ends invocations.
 
-use super::{Outcome, Simulator, Task, Told, What, Work, label, message_id};
+use super::{Outcome, Reported, Simulator, Task, What, Work, label, message_id};
 use crate::{
     checker::{Checked, Checker},
     defects::Defect,
@@ -154,8 +154,8 @@ impl<'h> Simulator<'h> {
                     None => self.comes_back(number, *attempt),
                 }
             }
-            Work::PaymentWebhook { told, attempt } => {
-                self.stripe_hears_of_payment(number, *told, *attempt, reply.status() == 200);
+            Work::PaymentWebhook { reported, attempt } => {
+                self.stripe_hears_of_payment(number, *reported, *attempt, reply.status() == 200);
             }
             Work::FollowUp { text, attempt } => return self.posted(number, *text, *attempt, reply),
             Work::Message { .. } | Work::Inbox | Work::Deadlines | Work::Reconcile | Work::Operator { .. } => {}
@@ -167,8 +167,8 @@ impl<'h> Simulator<'h> {
     pub(super) fn died(&mut self, task: &Task<'h>) {
         self.may_be_left(&task.work, task.customer);
         match (&task.work, task.customer) {
-            (Work::PaymentWebhook { told, attempt }, Some(number)) => {
-                self.stripe_hears_of_payment(number, *told, *attempt, false);
+            (Work::PaymentWebhook { reported, attempt }, Some(number)) => {
+                self.stripe_hears_of_payment(number, *reported, *attempt, false);
             }
             (Work::Operator { decision, attempt }, customer) => {
                 self.decided(customer, *decision, *attempt, Answered::Broken);
@@ -194,11 +194,11 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    fn stripe_hears_of_payment(&mut self, customer: usize, told: Told, attempt: u32, taken: bool) {
+    fn stripe_hears_of_payment(&mut self, customer: usize, reported: Reported, attempt: u32, taken: bool) {
         let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);
         let again = taken && attempt < 3 && self.has_faults_now() && self.random.chance(self.faults.duplicates);
         if !taken || again {
-            self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, told, attempt: attempt + 1 });
+            self.in_a_while(STRIPE_WAITS[at], What::PaymentEvent { customer, reported, attempt: attempt + 1 });
         }
     }
 

@@ -1,6 +1,6 @@
 //! Scheduled functions, operators' decisions, and changes of payments.
 
-use super::{Outcome, Simulator, Told, What, Work};
+use super::{Outcome, Reported, Simulator, What, Work};
 use crate::{
     cast::{Afterwards, Customer},
     checker::Checked,
@@ -264,8 +264,8 @@ impl Simulator<'_> {
         if is_lost {
             self.tally.count_fault("payment event lost");
         } else {
-            let told = Told { change, at: now / 1000 };
-            self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
+            let reported = Reported { change, at: now / 1000 };
+            self.in_a_while(wait, What::PaymentEvent { customer: number, reported, attempt: 1 });
         }
         self.at(begins + super::PROMISE, What::Promise { customer: number });
     }
@@ -294,20 +294,21 @@ impl Simulator<'_> {
                 self.list(&payment, PaymentReport::Refund { id, amount, status, at });
             }
             let is_lost = self.customers[number].payment_events_lost;
-            if refunded && self.refunds_told.insert(number) && !is_lost {
+            if refunded && self.refunds_reported.insert(number) && !is_lost {
                 let wait = self.random.between(200, 3 * MINUTE);
-                let told = Told { change: PaymentChange::Refunded, at: self.now() / 1000 };
-                self.in_a_while(wait, What::PaymentEvent { customer: number, told, attempt: 1 });
+                let reported = Reported { change: PaymentChange::Refunded, at: self.now() / 1000 };
+                self.in_a_while(wait, What::PaymentEvent { customer: number, reported, attempt: 1 });
             }
         }
     }
 
-    pub(super) fn payment_event(&mut self, number: usize, told: Told, attempt: u32) {
-        let event = self.customers.get(number).and_then(|customer| customer.payment_event(told.change, told.at));
+    pub(super) fn payment_event(&mut self, number: usize, reported: Reported, attempt: u32) {
+        let event =
+            self.customers.get(number).and_then(|customer| customer.payment_event(reported.change, reported.at));
         let Some(event) = event else { return };
         let (deployment, signed_at) = (self.deployment, Timestamp::from_millis(self.now()));
         let tells = async move { Outcome::Replied(deployment.webhook(SIGNING_SECRET, signed_at, event).await) };
-        self.invoke(Work::PaymentWebhook { told, attempt }, Some(number), 0, 0, tells);
+        self.invoke(Work::PaymentWebhook { reported, attempt }, Some(number), 0, 0, tells);
     }
 }
 

@@ -44,9 +44,9 @@ impl Simulator<'_> {
                     self.people[person].browsers[0].session = None;
                     self.come_back(person)?;
                 }
-                let told = self.insist(person, Act::Me, &[200])?;
+                let answer = self.insist(person, Act::Me, &[200])?;
                 let now = self.timestamp();
-                self.checker.access(person, told["plan"].as_str().unwrap_or_default(), now)?;
+                self.checker.access(person, answer["plan"].as_str().unwrap_or_default(), now)?;
             }
         }
         self.checker.at_rest(&self.functions.world)
@@ -90,9 +90,9 @@ impl Simulator<'_> {
 
     /// Sends one more message: it must be answered if the person pays or has a free exchange left.
     fn fresh(&mut self, person: usize) -> Checked {
-        let told = self.insist(person, Act::Me, &[200])?;
-        let is_free = told["plan"] == "free";
-        let is_left = told["free_left"].as_u64().unwrap_or(0) > 0;
+        let answer = self.insist(person, Act::Me, &[200])?;
+        let is_free = answer["plan"] == "free";
+        let is_left = answer["free_left"].as_u64().unwrap_or(0) > 0;
         self.act(person, 0, Act::Ask);
         self.until_quiet()?;
         let Some(exchange) = self.people[person].exchanges.last().copied() else { return Ok(()) };

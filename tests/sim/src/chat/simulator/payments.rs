@@ -3,7 +3,7 @@
 use super::{Outcome, Simulator, What, Work};
 use crate::chat::{
     chaos::{DAYS, MINUTE, SECOND},
-    stripe::{Told, life},
+    stripe::{Reported, life},
 };
 use domain::{
     Timestamp,
@@ -36,8 +36,8 @@ impl Simulator<'_> {
         self.checker.periods.extend(life.periods.iter().map(|period| (person, period.clone())));
         for period in &life.periods {
             let subscriber = self.checker.subscribers[person].clone();
-            let invoice = life.told.iter().find_map(|(_, told)| match told {
-                Told::Billing(_, report @ BillingReport::InvoicePaid { id, .. }) if *id == period.invoice => {
+            let invoice = life.reported.iter().find_map(|(_, reported)| match reported {
+                Reported::Billing(_, report @ BillingReport::InvoicePaid { id, .. }) if *id == period.invoice => {
                     Some(report)
                 }
                 _ => None,
@@ -45,17 +45,17 @@ impl Simulator<'_> {
             let invoice = invoice.map(|report| (period.payment.clone(), (subscriber, report.clone())));
             self.functions.world.state().invoices.extend(invoice);
         }
-        for (at, told) in life.told {
-            self.at(at.as_millis(), What::Stripe(person, told));
+        for (at, reported) in life.reported {
+            self.at(at.as_millis(), What::Stripe(person, reported));
         }
     }
 
     /// Applies a change at Stripe: updates its list, and sends its event.
-    pub(super) fn stripe(&mut self, person: usize, told: Told) {
+    pub(super) fn stripe(&mut self, person: usize, reported: Reported) {
         let subscriber = self.checker.subscribers[person].clone();
         let received_at = self.timestamp();
-        let message = match told {
-            Told::Billing(created, report) => {
+        let message = match reported {
+            Reported::Billing(created, report) => {
                 self.tally.count("Stripe: billing");
                 self.functions.world.state().billing.push((created, subscriber.clone(), report.clone()));
                 Message::SubscriptionChanged {
@@ -66,7 +66,7 @@ impl Simulator<'_> {
                     received_at,
                 }
             }
-            Told::Payment(payment, report) => {
+            Reported::Payment(payment, report) => {
                 self.tally.count("Stripe: payment");
                 self.functions.world.state().reports.push((received_at, payment.clone(), report.clone()));
                 Message::PaymentChanged { v: VERSION, payment, report, received_at }
