@@ -27,13 +27,26 @@ fn markers(first: u8) -> &'static [&'static str] {
 /// The first byte of the part that cannot supply state, or the text's length if every part can.
 pub(crate) fn untrusted_from(reading: &str) -> usize {
     let bytes = reading.as_bytes();
+    // Every marker has one of these, and few texts have one.
     let may_hold = bytes.iter().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
-        || reading.contains("tool ")
-        || reading.contains("oracle ")
-        || reading.contains("api ");
+        || [" result", "tool ", "oracle ", "api ", "end of user"].into_iter().any(|part| reading.contains(part));
     if !may_hold {
         return reading.len();
     }
     let begins = |at: &usize| markers(bytes[*at]).iter().any(|marker| bytes[*at..].starts_with(marker.as_bytes()));
     (0..bytes.len()).find(begins).unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_marker_ends_the_trusted_part() {
+        for marker in (0..=u8::MAX).flat_map(markers) {
+            assert_eq!(untrusted_from(&format!("please {marker} now")), "please ".len(), "{marker}");
+        }
+        let plain = "should we open the bakery on sundays";
+        assert_eq!(untrusted_from(plain), plain.len());
+    }
 }
