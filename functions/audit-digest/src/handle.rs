@@ -21,3 +21,33 @@ pub async fn handle(ports: Ports<'_>) -> Result<(), Error> {
     ports.meter.record(&[Metric::Digested.once()], ports.journal.clock.now());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use audit::FunctionJournal;
+    use domain::Timestamp;
+    use testkit::{Fault, Plan, World, run as poll};
+
+    #[test]
+    fn only_a_complete_run_is_measured() {
+        let world = World::at(Timestamp::from_seconds(1_776_349_384));
+        let journal =
+            FunctionJournal { function: crate::FUNCTION, notes: &world, log: &world, alerts: &world, clock: &world };
+        let ports = Ports {
+            journal,
+            bucket: "log",
+            log: &world,
+            notices: &world,
+            digests: &world,
+            signer: &world,
+            meter: &world,
+        };
+        world.plan(Plan::none().whenever("notes.load", Fault::Fail));
+        assert!(poll(handle(ports)).unwrap().is_err());
+        assert!(world.state().measurements.is_empty());
+        world.plan(Plan::none());
+        poll(handle(ports)).unwrap().unwrap();
+        assert!(world.state().measurements.contains(&Metric::Digested.once()));
+    }
+}

@@ -38,3 +38,44 @@ pub async fn handle(ports: Ports<'_>) {
     let Ports { notes, alerts, clock, .. } = ports;
     probe(probe::Ports { notes, alerts, clock }, &findings).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use testkit::{World, run};
+
+    struct Things {
+        wrong: bool,
+        token_written_at: Option<Timestamp>,
+    }
+
+    #[async_trait]
+    impl Probed for Things {
+        async fn findings(&self) -> Findings {
+            self.wrong.then(|| ("Gemini", "refused".to_owned())).into_iter().collect()
+        }
+
+        fn refresh_token_written_at(&self) -> Option<Timestamp> {
+            self.token_written_at
+        }
+    }
+
+    #[test]
+    fn changes_are_reported_and_the_age_of_the_refresh_token_is_measured() {
+        let written_at = Timestamp::from_seconds(1_000);
+        let world = World::at(written_at.plus(Duration::from_secs(86_400)));
+        let handled = |wrong, token_written_at| {
+            let probed = Things { wrong, token_written_at };
+            run(handle(Ports { probed: &probed, notes: &world, alerts: &world, clock: &world, meter: &world }))
+                .unwrap();
+            let mut state = world.state();
+            (std::mem::take(&mut state.alerts).len(), std::mem::take(&mut state.measurements))
+        };
+        assert_eq!(handled(false, None), (0, vec![]));
+        let age = vec![Metric::RefreshTokenAge.of(86_400)];
+        assert_eq!(handled(true, Some(written_at)), (1, age.clone()));
+        assert_eq!(handled(true, Some(written_at)), (0, age));
+        assert_eq!(handled(false, None), (1, vec![]));
+    }
+}

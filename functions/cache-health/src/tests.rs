@@ -20,6 +20,7 @@ use testkit::{Fault, Plan, World};
 
 mod full_scan;
 mod golden;
+mod handled;
 mod looks;
 mod outages;
 mod removal;
@@ -75,10 +76,10 @@ impl Stage {
         state.archive.insert(session(number), verdict(number));
     }
 
-    async fn runs(&self, when: When) -> Result<Vec<HealthRecord>, CommitError> {
+    fn ports(&self) -> Ports<'_> {
         let world = &self.world;
         let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
-        let ports = Ports {
+        Ports {
             journal,
             sales: audit::Journal { store: world, log: world, alerts: world, clock: world },
             service: &self.site,
@@ -88,8 +89,11 @@ impl Stage {
             clock: world,
             pause: world,
             meter: world,
-        };
-        self.unrecorded.run(ports, self.settings, when).await
+        }
+    }
+
+    async fn runs(&self, when: When) -> Result<Vec<HealthRecord>, CommitError> {
+        self.unrecorded.run(self.ports(), self.settings, when).await
     }
 
     fn look(&self) -> HealthRecord {

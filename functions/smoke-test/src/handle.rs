@@ -41,3 +41,57 @@ pub async fn handle(ports: Ports<'_>, event: &Value) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{deployment::Answer, ports::StorageError};
+    use serde_json::json;
+    use std::sync::Mutex;
+    use testkit::{World, run};
+
+    /// A test that ends in the same way whenever it runs, and the answers of deployments.
+    struct Stage {
+        ending: Option<Ending>,
+        triggers: Mutex<Vec<Trigger>>,
+        answers: Mutex<Vec<Answer>>,
+    }
+
+    #[async_trait]
+    impl SmokeTest for Stage {
+        async fn run(&self, trigger: Trigger) -> Result<Ending, Error> {
+            self.triggers.lock().unwrap().push(trigger);
+            self.ending.ok_or_else(|| "SITE_URL is not set".into())
+        }
+    }
+
+    #[async_trait]
+    impl Deployments for Stage {
+        async fn answer(&self, _: &Execution, answer: Answer) -> Result<(), StorageError> {
+            self.answers.lock().unwrap().push(answer);
+            Ok(())
+        }
+    }
+
+    /// How an event was handled: whether without an error, with which triggers and answers.
+    fn handled(ending: Option<Ending>, event: &Value) -> (bool, Vec<Trigger>, Vec<Answer>) {
+        let stage = Stage { ending, triggers: Mutex::default(), answers: Mutex::default() };
+        let world = World::default();
+        let ports = Ports { deployments: &stage, test: &stage, pause: &world };
+        let is_ok = run(handle(ports, event)).unwrap().is_ok();
+        (is_ok, stage.triggers.into_inner().unwrap(), stage.answers.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_deployment_is_answered_and_the_schedule_is_not() {
+        let deployment = json!({ "DeploymentId": "d-1", "LifecycleEventHookExecutionId": "e-1" });
+        for (ending, answer) in
+            [(Some(Ending::Passed), Answer::Succeeded), (Some(Ending::Failed), Answer::Failed), (None, Answer::Failed)]
+        {
+            assert_eq!(handled(ending, &deployment), (true, vec![Trigger::Deploy], vec![answer]), "{ending:?}");
+        }
+        let schedule = json!({ "source": "aws.scheduler" });
+        assert_eq!(handled(Some(Ending::Failed), &schedule), (true, vec![Trigger::Cron], vec![]));
+        assert_eq!(handled(None, &schedule), (false, vec![Trigger::Cron], vec![]));
+    }
+}
