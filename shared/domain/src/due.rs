@@ -53,3 +53,17 @@ where
     }
     report
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_added_up() {
+        let mut sum = Report { due: 7, failed: 0, left: 2 };
+        assert!(sum.complete().is_ok(), "what is left is the next run's");
+        sum += Report { due: 5, failed: 3, left: 1 };
+        assert_eq!(sum, Report { due: 12, failed: 3, left: 3 });
+        assert_eq!(sum.complete().unwrap_err().to_string(), "3 of the due could not be dealt with");
+    }
+}

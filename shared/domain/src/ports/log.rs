@@ -121,3 +121,46 @@ pub trait Quarantine: Send + Sync {
     /// The held payloads of a sale, oldest first.
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    /// A log of these keys that lists two at a time.
+    struct Log(&'static [&'static str]);
+
+    #[async_trait]
+    impl AuditObjects for Log {
+        async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
+            let wanted = self.0.iter().filter(|key| key.starts_with(prefix) && **key > after);
+            let listed = |key: &&str| ListedObject { key: (*key).to_owned(), written_at: Timestamp::from_seconds(0) };
+            Ok(wanted.take(2).map(listed).collect())
+        }
+
+        async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+            Ok(self.0.contains(&key).then(|| key.as_bytes().to_vec()))
+        }
+    }
+
+    /// The result of a future that waits for nothing.
+    fn ended<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    #[test]
+    fn all_pages_are_listed_and_objects_that_are_gone_are_left_out() {
+        let log = Log(&["a/1", "a/2", "a/3", "a/4", "a/5", "b/1"]);
+        let listed = ended(log.listed("a/")).unwrap();
+        assert_eq!(listed.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["a/1", "a/2", "a/3", "a/4", "a/5"]);
+        let found = ended(log.objects(vec!["a/2".to_owned(), "a/9".to_owned(), "b/1".to_owned()])).unwrap();
+        assert_eq!(found, [("a/2".to_owned(), b"a/2".to_vec()), ("b/1".to_owned(), b"b/1".to_vec())]);
+        assert!(ended(log.originals("a/")).unwrap().is_empty());
+    }
+}

@@ -106,3 +106,23 @@ pub trait Model: Send + Sync {
     async fn stream(&self, model: &str, prompt: &Prompt, listener: &mut dyn Listener)
     -> Result<ModelReply, ModelError>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gemini Timeout, invariant 4.
+    #[test]
+    fn what_may_pass_is_tried_again_and_what_every_sale_would_get_is_an_outage() {
+        for (error, is_retriable, is_outage) in [
+            (ModelError::Timeout, true, true),
+            (ModelError::QuotaExhausted, false, true),
+            (ModelError::Unauthorized(403), false, true),
+            (ModelError::BadRequest(400), false, false),
+            (ModelError::UnknownModel, false, false),
+            (ModelError::NoVerdict("SAFETY".to_owned()), false, false),
+        ] {
+            assert_eq!((error.is_retriable(), error.is_outage()), (is_retriable, is_outage), "{error}");
+        }
+    }
+}
