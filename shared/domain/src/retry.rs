@@ -129,6 +129,7 @@ mod tests {
     fn tables_that_a_queue_cannot_keep_are_refused() {
         let parsed = RetryTable::parse("60, 300").unwrap();
         assert_eq!((parsed.wait_after(2, 0.0), parsed.wait_after(3, 0.0)), (Some(Duration::from_secs(300)), None));
+        assert!(RetryTable::parse("39600").is_ok(), "eleven hours");
         for text in ["", "0", "1,x", "39601"] {
             assert_eq!(RetryTable::parse(text), Err(InvalidTable::Wait), "{text}");
         }
