@@ -53,7 +53,7 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         let began = Instant::now();
         let outcome = match plan.equivalent(mutant) {
             Some(equivalent) => Outcome::Equivalent(equivalent.reason.clone()),
-            None => judges.judge(mutant)?,
+            None => judges.judge(mutant, plan.tested_by(&mutant.package))?,
         };
         *counts.entry(outcome.word()).or_insert(0_usize) += 1;
         let mut line = json!({

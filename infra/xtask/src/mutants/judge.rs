@@ -1,5 +1,5 @@
-//! The judges of a mutant, cheapest first: the tests of its crate, the pipeline's tests, simulated worlds. Each judge
-//! must pass on the unchanged code; that run also sets its time limit.
+//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, the pipeline's tests,
+//! simulated worlds. Each judge must pass on the unchanged code; that run also sets its time limit.
 
 use super::mutant::Mutant;
 use crate::{error::Error, functions::cargo, processes::wait_until};
@@ -82,12 +82,12 @@ impl Judges {
 
     /// Runs the judges on the code with a mutant until one detects it. The code is restored afterwards; after an error,
     /// the next checkout restores it.
-    pub(crate) fn judge(&mut self, mutant: &Mutant) -> Result<Outcome, Error> {
+    pub(crate) fn judge(&mut self, mutant: &Mutant, tested_by: &[String]) -> Result<Outcome, Error> {
         let path = self.source.join(&mutant.file);
         let original = read(&path)?;
         let changed = mutant.apply(&original);
         let mut outcome = None;
-        for judge in judges(&mutant.package, self.seeds) {
+        for judge in judges(&mutant.package, tested_by, self.seeds) {
             if !self.times.contains_key(&judge.run) {
                 put(&path, &original)?;
                 self.calibrate(&judge)?;
@@ -155,21 +155,23 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(Error::io(format!("writing {}", path.display())))
 }
 
-fn judges(package: &str, seeds: u64) -> [Judge; 3] {
+fn judges(package: &str, tested_by: &[String], seeds: u64) -> Vec<Judge> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let test = |name, package: &str, what: &str| {
-        let run = words(&format!("test --quiet --locked --package {package} {what}"));
+    let test = |name, packages: &str, what: &str| {
+        let run = words(&format!("test --quiet --locked --package {packages} {what}"));
         Judge { name, build: [run.clone(), words("--no-run")].concat(), run }
     };
-    [
-        test("unit", package, "--lib --bins --tests"),
-        test("pipeline", "tests", "--test pipeline"),
-        Judge {
-            name: "simulation",
-            build: words("build --quiet --locked --package simulation --bin simulation"),
-            run: words(&format!("run --quiet --locked --package simulation -- --seeds {seeds}")),
-        },
-    ]
+    let mut judges = vec![test("unit", package, "--lib --bins --tests")];
+    if !tested_by.is_empty() {
+        judges.push(test("users", &tested_by.join(" --package "), "--lib --bins --tests"));
+    }
+    judges.push(test("pipeline", "tests", "--test pipeline"));
+    judges.push(Judge {
+        name: "simulation",
+        build: words("build --quiet --locked --package simulation --bin simulation"),
+        run: words(&format!("run --quiet --locked --package simulation -- --seeds {seeds}")),
+    });
+    judges
 }
 
 fn run(command: &mut Command, time: Duration) -> Result<Ended, Error> {
@@ -207,9 +209,17 @@ mod tests {
 
     #[test]
     fn the_crates_own_tests_come_first() {
-        let [unit, pipeline, simulation] = judges("verdict", 40);
-        assert_eq!(unit.build.join(" "), "test --quiet --locked --package verdict --lib --bins --tests --no-run");
-        assert_eq!(pipeline.run.join(" "), "test --quiet --locked --package tests --test pipeline");
-        assert!(simulation.run.join(" ").ends_with("simulation -- --seeds 40"));
+        let runs = |tested_by: &[&str]| {
+            let tested_by: Vec<String> = tested_by.iter().map(|package| (*package).to_owned()).collect();
+            judges("verdict", &tested_by, 40).iter().map(|judge| judge.run.join(" ")).collect::<Vec<_>>()
+        };
+        let [unit, pipeline, simulation] = &runs(&[])[..] else { panic!("three judges") };
+        assert_eq!(unit, "test --quiet --locked --package verdict --lib --bins --tests");
+        assert_eq!(pipeline, "test --quiet --locked --package tests --test pipeline");
+        assert!(simulation.ends_with("simulation -- --seeds 40"));
+        let users = "test --quiet --locked --package a --package b --lib --bins --tests";
+        assert_eq!(runs(&["a", "b"])[1], users);
+        let built = judges("verdict", &[], 40).remove(0).build.join(" ");
+        assert_eq!(built, "test --quiet --locked --package verdict --lib --bins --tests --no-run");
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct Target {
     /// Excludes these files.
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
+    /// Packages that use this one and whose own tests check its decisions too.
+    #[serde(default)]
+    pub(crate) tested_by: Vec<String>,
 }
 
 /// One change of the code.

@@ -60,6 +60,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The packages whose tests check this package's decisions too.
+    pub(crate) fn tested_by(&self, package: &str) -> &[String] {
+        self.targets.iter().find(|target| target.package == package).map_or(&[], |target| &target.tested_by)
+    }
+
     /// The entry of this mutant, if it is listed as equivalent.
     pub(crate) fn equivalent(&self, mutant: &Mutant) -> Option<&Equivalent> {
         self.equivalents.iter().find(|listed| listed.is(mutant))
