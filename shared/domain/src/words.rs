@@ -39,3 +39,26 @@ pub fn parse(text: &str) -> Result<String, InvalidWords> {
         Ok(text.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_trimmed_and_refused_for_what_they_contain() {
+        assert_eq!(parse("  a duplicate payment "), Ok("a duplicate payment".to_owned()));
+        let longest = "é".repeat(MAX_CHARACTERS);
+        assert_eq!(parse(&longest), Ok(longest.clone()));
+        let too_long = format!("{longest}x");
+        for (text, refused) in [
+            ("", InvalidWords::Empty),
+            (" \n ", InvalidWords::Empty),
+            ("two\nlines", InvalidWords::Control),
+            ("anna@example.com", InvalidWords::Address),
+            ("anna\u{ff20}example.com", InvalidWords::Address),
+            (too_long.as_str(), InvalidWords::TooLong),
+        ] {
+            assert_eq!(parse(text), Err(refused), "{text:?}");
+        }
+    }
+}

@@ -39,3 +39,22 @@ impl Guess {
         Self { window: format!("{kind}/{minute}"), group, until: now.plus(WINDOW).plus(WINDOW) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_window_is_a_minute_whose_counts_outlive_it_and_whose_groups_are_its_own() {
+        let at = |seconds| Guess::new("sale", Some("203.0.113.0/24"), Timestamp::from_seconds(seconds));
+        assert_eq!((at(119).window.as_str(), at(120).window.as_str()), ("sale/1", "sale/2"));
+        assert_eq!(at(119).until, Timestamp::from_seconds(119 + 120));
+        assert_eq!(at(60).group, at(119).group);
+        let groups: BTreeSet<u8> = (0..100).map(|minute| at(60 * minute).group).collect();
+        assert!(groups.len() > 50, "another minute groups anew");
+        let group = |network: &str| Guess::new("sale", Some(network), Timestamp::from_seconds(60)).group;
+        let groups: BTreeSet<u8> = (0..100).map(|network| group(&format!("203.0.{network}.0/24"))).collect();
+        assert!(groups.len() > 50);
+    }
+}

@@ -268,3 +268,65 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Payment
         Stored::Earlier(earlier) => earlier.into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_id_has_letters_digits_and_underscores() {
+        let (longest, too_long) = ("r".repeat(255), "r".repeat(256));
+        for text in ["re_1Abc", "r", longest.as_str()] {
+            assert_eq!(ObjectId::parse(text).map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "re-1", "re 1", "ré", too_long.as_str()] {
+            assert_eq!(ObjectId::parse(text), Err(InvalidObjectId), "{text:?}");
+            assert!(serde_json::from_value::<ObjectId>(json!(text)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_status_says_who_has_the_money_and_who_is_to_answer() {
+        use DisputeStatus as Dispute;
+        assert_eq!(
+            [RefundStatus::Pending, RefundStatus::Succeeded, RefundStatus::Canceled, RefundStatus::Failed]
+                .map(RefundStatus::is_void),
+            [false, false, true, true]
+        );
+        for (status, stage, takes_money, awaits_answer) in [
+            (Dispute::WarningNeedsResponse, 0, false, true),
+            (Dispute::WarningUnderReview, 1, false, false),
+            (Dispute::WarningClosed, 2, false, false),
+            (Dispute::NeedsResponse, 3, true, true),
+            (Dispute::UnderReview, 4, true, false),
+            (Dispute::Won, 5, false, false),
+            (Dispute::Lost, 5, true, false),
+            (Dispute::Prevented, 5, true, false),
+        ] {
+            let found = (status.stage(), status.takes_money(), status.awaits_answer());
+            assert_eq!(found, (stage, takes_money, awaits_answer), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_earlier_messages_are_read_as_reports() {
+        let read = |stored: serde_json::Value| deserialize(stored).unwrap();
+        let at = Timestamp::from_seconds(0);
+        assert_eq!(read(json!("refunded")), PaymentReport::Charge { returned: 0, whole: true, at });
+        assert_eq!(read(json!("partly_refunded")), PaymentReport::Charge { returned: 0, whole: false, at });
+        let failed = PaymentReport::Refund { id: ObjectId::unnamed(), amount: None, status: RefundStatus::Failed, at };
+        assert_eq!(read(json!("refund_failed")), failed);
+        for (word, status) in [
+            ("dispute_opened", DisputeStatus::NeedsResponse),
+            ("dispute_won", DisputeStatus::Won),
+            ("dispute_lost", DisputeStatus::Lost),
+        ] {
+            let dispute = PaymentReport::Dispute { id: ObjectId::unnamed(), status, respond_by: None, at };
+            assert_eq!(read(json!(word)), dispute);
+            assert_eq!(dispute.id(), Some(&ObjectId::unnamed()));
+        }
+        assert_eq!(read(serde_json::to_value(&failed).unwrap()), failed);
+        assert!(deserialize(json!("inquired")).is_err());
+    }
+}

@@ -144,3 +144,29 @@ pub trait Inbox: Send + Sync {
     /// Creates the draft of an acknowledgement, which is sent like any other draft.
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Email Retry, INV-05.
+    #[test]
+    fn each_failure_has_its_code_and_says_whether_a_later_attempt_may_succeed() {
+        let wait = Duration::from_secs(30);
+        for (error, code, is_retriable) in [
+            (MailError::Rejected, "400", false),
+            (MailError::ConsentRefused, "401", false),
+            (MailError::Forbidden(403), "403", false),
+            (MailError::NoSuchDraft, "404", false),
+            (MailError::Throttled(wait), "429", true),
+            (MailError::Unavailable(503), "503", true),
+            (MailError::Unavailable(0), "-1", true),
+            (MailError::OutcomeUnknown("reset".into()), "-1", true),
+        ] {
+            let failure = Failure::from(&error);
+            assert_eq!((failure.code.as_str(), failure.retriable), (code, is_retriable), "{error}");
+            assert_eq!(failure.asked, (code == "429").then_some(wait), "{error}");
+            assert_eq!((failure.detail, failure.may_have_gone), (error.to_string(), false));
+        }
+    }
+}

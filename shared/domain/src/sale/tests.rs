@@ -1,5 +1,7 @@
 //! Single transitions. [`super::exploration`] visits all of them.
 
+mod decisions;
+
 use super::*;
 use crate::{
     inbox::MAX_REPLIES,

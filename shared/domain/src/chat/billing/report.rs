@@ -213,3 +213,62 @@ impl BillingChange {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [SubscriptionStatus; 8] = [
+        SubscriptionStatus::Incomplete,
+        SubscriptionStatus::Trialing,
+        SubscriptionStatus::Active,
+        SubscriptionStatus::PastDue,
+        SubscriptionStatus::Unpaid,
+        SubscriptionStatus::Paused,
+        SubscriptionStatus::IncompleteExpired,
+        SubscriptionStatus::Canceled,
+    ];
+
+    fn state(status: SubscriptionStatus, ends_at: Option<i64>) -> SubscriptionState {
+        SubscriptionState {
+            customer: ObjectId::parse("cus_1").unwrap(),
+            plan: PaidPlan::Chat,
+            status,
+            ends_at: ends_at.map(Timestamp::from_seconds),
+            at: Timestamp::from_seconds(1),
+        }
+    }
+
+    #[test]
+    fn a_status_is_stripes_word_and_says_whether_it_is_live_or_over() {
+        assert!(ALL.is_sorted());
+        for status in ALL {
+            assert_eq!(SubscriptionStatus::parse(status.as_str()), Some(status));
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
+        }
+        assert_eq!(SubscriptionStatus::parse("gone"), None);
+        assert_eq!(ALL.map(SubscriptionStatus::has_ended), [false, false, false, false, false, false, true, true]);
+        assert_eq!(ALL.map(SubscriptionStatus::is_live), [false, true, true, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_subscription_goes_on_while_it_is_live_and_has_no_end() {
+        assert!(state(SubscriptionStatus::Active, None).goes_on());
+        assert!(!state(SubscriptionStatus::Active, Some(9)).goes_on());
+        assert!(!state(SubscriptionStatus::Unpaid, None).goes_on());
+    }
+
+    #[test]
+    fn a_change_is_named_by_what_matters_most() {
+        use SubscriptionStatus::{Active, Canceled, PastDue};
+        let change = |before: &SubscriptionState, now: &SubscriptionState| BillingChange::between(Some(before), now);
+        let (active, ending, ended) = (state(Active, None), state(Active, Some(9)), state(Canceled, Some(9)));
+        assert_eq!(BillingChange::between(None, &active), BillingChange::Opened);
+        assert_eq!(change(&active, &ending), BillingChange::Ending);
+        assert_eq!(change(&ending, &active), BillingChange::Resumed);
+        assert_eq!(change(&ending, &ended), BillingChange::Ended);
+        assert_eq!(change(&active, &state(PastDue, None)), BillingChange::StatusChanged);
+        assert_eq!(change(&active, &active), BillingChange::Detail);
+        assert_eq!(change(&ending, &state(Active, Some(10))), BillingChange::Detail);
+    }
+}
