@@ -55,16 +55,8 @@ impl Sale {
     /// Whether the mailbox has a draft of the verdict's mail, or a worker may be creating one at this moment.
     #[must_use]
     pub fn may_have_draft(&self, now: Timestamp) -> bool {
-        match &self.mail {
-            Mail::Sending { lease_until, progress, .. } => *lease_until > now || progress.draft.is_some(),
-            Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => progress.draft.is_some(),
-            Mail::NotOrdered
-            | Mail::Ordered
-            | Mail::Sent { .. }
-            | Mail::NoAddress
-            | Mail::Held
-            | Mail::Unknown { .. } => false,
-        }
+        let is_claimed = matches!(self.mail, Mail::Sending { lease_until, .. } if lease_until > now);
+        is_claimed || self.mail.progress().is_some_and(|progress| progress.draft.is_some())
     }
 
     /// Reopens a held sale. The verdict function archives a verdict and orders its mail if that is `NotOrdered`.
@@ -168,10 +160,10 @@ impl Sale {
         Ok(Event::SentAgain(operator.clone()))
     }
 
-    /// Whether the outcome of a mail is unknown.
+    /// The mails whose outcome is unknown.
     #[must_use]
-    pub fn has_unknown_mails(&self) -> bool {
-        Letter::ALL.into_iter().any(|letter| matches!(self.letter(letter), Mail::Unknown { .. }))
+    pub fn unknown_mails(&self) -> Vec<Letter> {
+        Letter::ALL.into_iter().filter(|letter| matches!(self.letter(*letter), Mail::Unknown { .. })).collect()
     }
 
     /// Records an operator's finding about mails of unknown outcome. A mail that was not sent is sent again with a new
@@ -180,8 +172,7 @@ impl Sale {
     /// # Errors
     /// [`Refused`] when there is no such mail, or when it was not sent and the state of the money allows no such mail.
     pub fn settle_mails(&mut self, operator: &Operator, found: Found, now: Timestamp) -> Result<Event, Refused> {
-        let unknown = |letter: &Letter| matches!(self.letter(*letter), Mail::Unknown { .. });
-        let letters: Vec<Letter> = Letter::ALL.into_iter().filter(unknown).collect();
+        let letters = self.unknown_mails();
         if letters.is_empty() {
             return Err(self.refuse("sent"));
         }

@@ -5,7 +5,7 @@ use crate::{
     redrive::{Ports, RedriveError, retry},
 };
 use audit::{Change, Context};
-use domain::{Sale, SessionId, mail::Letter, sale::Event};
+use domain::{Sale, SessionId, mail::Letter};
 
 pub use domain::mail::Found;
 
@@ -23,15 +23,12 @@ pub async fn settle(
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
     let now = journal.clock.now();
     let note = |sale: &mut Sale, _| {
-        let Ok(event) = sale.settle_mails(operator, found, now) else {
+        let letters = sale.unknown_mails();
+        match sale.settle_mails(operator, found, now) {
+            Ok(event) => Change::of(&event, &Context::at(now), Some(letters)),
             // Without such a mail, an earlier command has settled it.
-            return Change::nothing((!sale.has_unknown_mails()).then(Vec::new));
-        };
-        let letters = match &event {
-            Event::MailsSettled(_, letters, _) => letters.clone(),
-            _ => Vec::new(),
-        };
-        Change::of(&event, &Context::at(now), Some(letters))
+            Err(_) => Change::nothing(letters.is_empty().then_some(letters)),
+        }
     };
     let (_, letters) = journal.commit(sale, note).await?.settle().await;
     let letters = letters.ok_or(RedriveError::NoSuchMail)?;

@@ -31,6 +31,18 @@ pub enum SubscriptionStatus {
 }
 
 impl SubscriptionStatus {
+    /// Every status, in this order.
+    const ALL: [Self; 8] = [
+        Self::Incomplete,
+        Self::Trialing,
+        Self::Active,
+        Self::PastDue,
+        Self::Unpaid,
+        Self::Paused,
+        Self::IncompleteExpired,
+        Self::Canceled,
+    ];
+
     /// Whether the status is final.
     #[must_use]
     pub const fn has_ended(self) -> bool {
@@ -61,18 +73,7 @@ impl SubscriptionStatus {
     /// Parses a status in Stripe's words.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [
-            Self::Incomplete,
-            Self::Trialing,
-            Self::Active,
-            Self::PastDue,
-            Self::Unpaid,
-            Self::Paused,
-            Self::IncompleteExpired,
-            Self::Canceled,
-        ]
-        .into_iter()
-        .find(|status| status.as_str() == word)
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 }
 
@@ -218,16 +219,7 @@ impl BillingChange {
 mod tests {
     use super::*;
 
-    const ALL: [SubscriptionStatus; 8] = [
-        SubscriptionStatus::Incomplete,
-        SubscriptionStatus::Trialing,
-        SubscriptionStatus::Active,
-        SubscriptionStatus::PastDue,
-        SubscriptionStatus::Unpaid,
-        SubscriptionStatus::Paused,
-        SubscriptionStatus::IncompleteExpired,
-        SubscriptionStatus::Canceled,
-    ];
+    const ALL: [SubscriptionStatus; 8] = SubscriptionStatus::ALL;
 
     fn state(status: SubscriptionStatus, ends_at: Option<i64>) -> SubscriptionState {
         SubscriptionState {
