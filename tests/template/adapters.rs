@@ -31,8 +31,8 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     ("followup::order(", &["dynamodb:ConditionCheckItem", "dynamodb:Query"]),
     ("followup::{NotOrdered,Ports,order", &["dynamodb:ConditionCheckItem", "dynamodb:Query"]),
     ("DynamoMemoryLogs(", &["dynamodb:Query"]),
-    ("KmsSubjectKeys::new(", &["kms:Decrypt"]),
-    ("keys:&KmsSubjectKeys::new(", &["kms:GenerateDataKey"]),
+    (".subject_keys(", &["kms:Decrypt"]),
+    ("keys:&backend.subject_keys(", &["kms:GenerateDataKey"]),
     (
         ".sale_data()",
         &[

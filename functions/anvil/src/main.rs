@@ -1,7 +1,6 @@
 //! The anvil function's process.
 
 use anvil::{Ports, Settings, Watched, handle};
-use aws::CodeDeploy;
 use backend::Backend;
 use runtime::{Error, System, serve};
 
@@ -12,7 +11,7 @@ fn main() -> Result<(), Error> {
         let stores = backend.journal()?;
         let ports = Ports {
             journal: stores.function_journal(release::FUNCTION),
-            deployments: &CodeDeploy::new(backend.connection().clone()),
+            deployments: &backend.deployments(),
             stack: &Watched::new(backend.silent().connection().clone(), settings),
             pause: &System,
         };

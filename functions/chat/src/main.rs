@@ -1,6 +1,6 @@
 //! The chat function's process.
 
-use aws::{DynamoMemoryLogs, KmsSubjectKeys};
+use aws::DynamoMemoryLogs;
 use backend::{Backend, SecretName};
 use chat::{Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -10,7 +10,6 @@ fn main() -> Result<(), Error> {
         let backend = Backend::of_process()?;
         let settings = Settings::from_environment(backend.environment(), &backend.models()?, backend.site()?)?;
         let stores = backend.journal()?;
-        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
         let ports = Ports {
             journal: stores.chat_journal(),
             bridges: stores.bridge_journal(),
@@ -20,7 +19,7 @@ fn main() -> Result<(), Error> {
             desk: &backend.stripe()?,
             mailbox: &backend.sending(backend.mailbox()?)?,
             logs: &DynamoMemoryLogs(&stores.sales),
-            keys: &KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key),
+            keys: &backend.subject_keys(&stores.sales)?,
             secret: &backend.secret(SecretName::Chat)?,
             model: &backend.gemini()?,
             beginnings: &stores.sales,

@@ -1,6 +1,6 @@
 //! The deadlines function's process.
 
-use aws::{DynamoMemoryLogs, KmsSubjectKeys};
+use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -18,8 +18,7 @@ fn main() -> Result<(), Error> {
             node: &clients.node,
         });
         let logs = DynamoMemoryLogs(&stores.sales);
-        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
-        let keys = KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key);
+        let keys = backend.subject_keys(&stores.sales)?;
         let memories = forgetting::Ports {
             journal: stores.chat_journal(),
             bridges: stores.bridge_journal(),

@@ -1,6 +1,6 @@
 //! The inbox-watch function's process.
 
-use aws::{DynamoSubmissions, KmsSubjectKeys, SnsBroadcast};
+use aws::DynamoSubmissions;
 use backend::{Backend, QueueName, SecretName, Topic};
 use inbox_watch::{FUNCTION, Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -11,8 +11,7 @@ fn main() -> Result<(), Error> {
         let settings = &Settings::from_environment(backend.environment())?;
         let stores = backend.journal()?;
         let mailbox = backend.mailbox_storing_tokens(stores.alerts.clone())?;
-        let wrapping_key = backend.environment().required("MEMORY_KEY_ARN")?;
-        let keys = KmsSubjectKeys::new(&stores.sales, backend.connection().clone(), wrapping_key);
+        let keys = backend.subject_keys(&stores.sales)?;
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
             store: &stores.sales,
@@ -22,7 +21,7 @@ fn main() -> Result<(), Error> {
             inbox: &mailbox,
             relayed: &stores.sales,
             mailbox: &mailbox,
-            broadcast: &SnsBroadcast::new(backend.connection().clone(), backend.topic(Topic::Ops)?),
+            broadcast: &backend.broadcast(Topic::Ops)?,
             pause: &System,
             audit_keys: &backend.secret(SecretName::Audit)?,
             meter: &System,

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> 
     let deployed = target.open()?;
     let granted = wait(async {
         let request = request.known_as(deployed.caller_identity().await);
-        let granted = grant(deployed.function_journal(release::FUNCTION), &request).await;
+        let granted = grant(deployed.stores.function_journal(release::FUNCTION), &request).await;
         granted.map_err(|error| CommandError::failed("the override is not granted", error))
     })?;
     if target.json {

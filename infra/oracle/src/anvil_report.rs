@@ -88,7 +88,7 @@ fn left_out(unreadable: &[usize]) -> String {
 fn of_deployments(target: &Target) -> Result<Vec<Entry>, CommandError> {
     let deployed = target.open()?;
     wait(async {
-        let verdicts = release::verdicts(deployed.function_journal(release::FUNCTION)).await;
+        let verdicts = release::verdicts(deployed.stores.function_journal(release::FUNCTION)).await;
         verdicts.map_err(|error| CommandError::failed("the verdicts cannot be read", error))
     })
 }

@@ -110,13 +110,13 @@ pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
 
 /// The Bridges with an open task for an operator, the most urgent first.
 pub(crate) async fn waiting(deployed: &Deployed) -> Result<Vec<Row>, CommandError> {
-    let rows = bridge::listed(&deployed.sales, System.now()).await;
+    let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
     let rows = rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))?;
     Ok(rows.into_iter().filter(|row| row.task.is_some()).collect())
 }
 
 async fn find(deployed: &Deployed, digits: &str) -> Result<SubscriberId, CommandError> {
-    bridge::find(&deployed.sales, digits).await.map_err(|error| match error {
+    bridge::find(&deployed.stores.sales, digits).await.map_err(|error| match error {
         FindError::Storage(error) => CommandError::failed("the Bridges cannot be read", error),
         error => CommandError::Refused(error.to_string()),
     })
@@ -143,7 +143,7 @@ fn replied(error: ReplyError) -> CommandError {
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let rows = wait(async {
-        let rows = bridge::listed(&deployed.sales, System.now()).await;
+        let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
         rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))
     })?;
     if target.json {
@@ -236,7 +236,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let operator = arguments.signature.operator(&deployed)?;
     let desk = deployed.bridge_desk()?;
-    let (mailbox, site) = (deployed.mailbox()?, deployed.site()?);
+    let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
     if !arguments.signature.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
         return Ok(Ended::Nothing);
     }

@@ -154,7 +154,7 @@ impl Bulk<'_> {
     /// Checks the sales until the pipeline has finished all of them, at most for [`PATIENCE`]. Returns the state of
     /// each; `None` for a sale that is unfinished by then.
     fn waited(&self, sessions: &[SessionId]) -> Result<Vec<Option<String>>, CommandError> {
-        let store: &dyn SaleStore = &self.deployed.sales;
+        let store: &dyn SaleStore = &self.deployed.stores.sales;
         let begun = Instant::now();
         wait(async {
             loop {

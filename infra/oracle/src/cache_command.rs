@@ -55,10 +55,10 @@ fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let (last, totals) = wait(async {
         let unreadable = |error| CommandError::failed("the cache's state cannot be read", error);
-        let note = Notes::load(&deployed.sales, FUNCTION).await.map_err(unreadable)?;
+        let note = Notes::load(&deployed.stores.sales, FUNCTION).await.map_err(unreadable)?;
         let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document));
         let last = notebook.transpose()?.and_then(|notebook| notebook.memory.last);
-        Ok((last, deployed.sales.totals().await.map_err(unreadable)?))
+        Ok((last, deployed.stores.sales.totals().await.map_err(unreadable)?))
     })?;
     let stale = last.as_ref().is_none_or(|record| record.is_stale(System.now()));
     let line = last.as_ref().map(HealthRecord::line);
@@ -97,8 +97,9 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     if !one.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let removed =
-        wait(async { cache::remove(deployed.journal(), &deployed.sales, &operator, &session).await.map_err(failed) })?;
+    let removed = wait(async {
+        cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await.map_err(failed)
+    })?;
     if one.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {

@@ -2,6 +2,7 @@
 
 use std::{error::Error, io};
 
+use backend::BackendError;
 use domain::ports::StorageError;
 use operations::InvalidWords;
 
@@ -30,6 +31,12 @@ pub(crate) enum CommandError {
     Json(#[from] serde_json::Error),
     #[error("{what}")]
     Failed { what: String, source: Box<dyn Error + Send + Sync> },
+}
+
+impl From<BackendError> for CommandError {
+    fn from(error: BackendError) -> Self {
+        Self::Stack(error.into())
+    }
 }
 
 impl CommandError {

@@ -89,7 +89,7 @@ fn build(arguments: &BuildArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let bytes = index.to_bytes();
     let version = Index::version_of(&bytes);
-    let corpora = deployed.corpora()?;
+    let corpora = deployed.backend().corpora()?;
     wait(async {
         let kept = corpora.keep(&version, &bytes).await;
         kept.map_err(|error| CommandError::failed("the index is not kept for certain", error))?;
@@ -133,11 +133,13 @@ fn print(target: &Target, facts: &Value, text: impl Fn(&Value) -> String) -> Res
 }
 
 async fn in_use(deployed: &Deployed) -> Result<Option<Active>, CommandError> {
-    active(&deployed.sales).await.map_err(|error| CommandError::failed("which version is in use cannot be read", error))
+    active(&deployed.stores.sales)
+        .await
+        .map_err(|error| CommandError::failed("which version is in use cannot be read", error))
 }
 
 async fn listed(deployed: &Deployed) -> Result<Vec<(CorpusVersion, Timestamp)>, CommandError> {
-    let listed = deployed.corpora()?.listed().await;
+    let listed = deployed.backend().corpora()?.listed().await;
     listed.map_err(|error| CommandError::failed("the versions cannot be listed", error))
 }
 
@@ -199,7 +201,7 @@ fn one(versions: Vec<CorpusVersion>, name: &str) -> Result<CorpusVersion, Comman
 }
 
 async fn load(deployed: &Deployed, version: &CorpusVersion) -> Result<Index, CommandError> {
-    let index = fetch(&deployed.corpora()?, version).await;
+    let index = fetch(&deployed.backend().corpora()?, version).await;
     index.map_err(|error| CommandError::Refused(error.to_string()))
 }
 
@@ -252,7 +254,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
     }
     let active = wait(async {
         deployed.record(&operator, "corpus activate", &json!({ "version": version })).await?;
-        let done = activate(&deployed.sales, &operator, version.clone(), System.now()).await;
+        let done = activate(&deployed.stores.sales, &operator, version.clone(), System.now()).await;
         done.map_err(|error| CommandError::failed("the version is not in use for certain", error))
     })?;
     print(target, &said(&active), |_| format!("{name} is in use from now on\n"))

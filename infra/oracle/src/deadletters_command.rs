@@ -1,5 +1,6 @@
 //! `oracle deadletters`.
 
+use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{Sale, SessionId, Timestamp, mail::Letter, ports::Clock};
 use operations::{
@@ -113,8 +114,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     if !arguments.one.signature.confirm(question)? {
         return Ok(Ended::Nothing);
     }
-    let retries = deployed.queue("EmailRetryQueueUrl")?;
-    let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
+    let retries = deployed.backend().queue(QueueName::MailRetries)?;
+    let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
     let letters = settled.map_err(|error| match error.is_refusal() {
         true => CommandError::Refused(error.to_string()),
@@ -140,7 +141,7 @@ fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, C
 }
 
 async fn load(deployed: &Deployed, session: &SessionId) -> Result<Option<Sale>, CommandError> {
-    let loaded = deployed.journal().store.load(session).await;
+    let loaded = deployed.stores.journal().store.load(session).await;
     let loaded = loaded.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
     Ok(loaded.map(|sale| sale.value))
 }
@@ -185,8 +186,8 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
         return Ok(Ended::Nothing);
     }
-    let retries = deployed.queue("EmailRetryQueueUrl")?;
-    let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
+    let retries = deployed.backend().queue(QueueName::MailRetries)?;
+    let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     let answers = wait(async {
         let mut answers = Vec::new();
         for session in sessions {

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<Ended, CommandError> {
 async fn findings(deployed: &Deployed) -> Result<Vec<Finding>, CommandError> {
     let site = deployed.output("SiteUrl").unwrap_or_default();
     let models: Vec<&str> = deployed.output("GeminiModels").unwrap_or_default().split(',').map(str::trim).collect();
-    let (stripe, gemini, mailbox) = (deployed.payments()?, deployed.gemini()?, deployed.mailbox()?);
+    let (stripe, gemini, mailbox) = (deployed.backend().stripe()?, deployed.gemini()?, deployed.backend().mailbox()?);
     let mut findings =
         examine(Vendors { site, stripe: &stripe, gemini: &gemini, models: &models, mailbox: &mailbox }).await;
     findings.extend(of_account(deployed).await);

@@ -32,8 +32,8 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     if operator.as_ref().is_some_and(|operator| operator.reason().is_none()) {
         return Err(CommandError::Usage(EraseError::NoReason.to_string()));
     }
-    let (data, mailbox) = (deployed.sale_data()?, deployed.mailbox()?);
-    let ports = erasure::Ports { journal: deployed.journal(), data: &data, mails: &mailbox };
+    let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
+    let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
     let plan = wait(async { erase::plan(ports, &session).await.map_err(failed) })?;
     let Some(operator) = operator else {

@@ -22,7 +22,7 @@ pub(crate) struct Observed<'a> {
 
 /// A stored sale with its version; both are `null` if there is no such sale.
 pub(crate) async fn of_sale(deployed: &Deployed, session: &SessionId) -> Result<Value, CommandError> {
-    let store: &dyn SaleStore = &deployed.sales;
+    let store: &dyn SaleStore = &deployed.stores.sales;
     let found = store.load(session).await.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
     Ok(match found {
         Some(found) => json!({ "session": session, "version": found.version, "sale": found.value }),

@@ -71,13 +71,13 @@ struct Row {
 pub(crate) fn run(arguments: &FindArguments) -> Result<Ended, CommandError> {
     let wanted = wanted(arguments, System.now())?;
     let deployed = arguments.target.open()?;
-    let payments = deployed.payments()?;
+    let payments = deployed.backend().stripe()?;
     let (rows, more) = wait(async {
         let found = payments.find(&wanted).await;
         let found = found.map_err(|error| CommandError::failed("Stripe cannot be asked", error))?;
         let mut rows = Vec::new();
         for session in found.sessions {
-            let sale = SaleStore::load(&deployed.sales, &session.id).await;
+            let sale = SaleStore::load(&deployed.stores.sales, &session.id).await;
             let sale = sale.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
             rows.push(row(&session, sale.as_ref().map(|sale| &sale.value)));
         }

@@ -79,7 +79,7 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
 fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let session = sale.find(&deployed)?;
-    let case = wait(async { findings::show(deployed.journal(), &session).await.map_err(failed) })?;
+    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.map_err(failed) })?;
     let verdict = &case.cached.verdict;
     if target.json {
         let (list, terms) = (&case.finding.list, &case.terms);
@@ -106,7 +106,7 @@ fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
     }
     let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
     wait(observed.record(&deployed, &operator, "findings dismiss"))?;
-    wait(async { findings::dismiss(deployed.journal(), &operator, &session).await.map_err(failed) })?;
+    wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
     told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
 }
 
@@ -120,7 +120,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     }
     let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
     wait(observed.record(&deployed, &operator, "findings replace"))?;
-    wait(async { findings::replace(deployed.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
+    wait(async { findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
     told(session.as_str(), &one.target, "replaced", "has the new text on its page")
 }
 

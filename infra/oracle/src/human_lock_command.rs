@@ -1,5 +1,6 @@
 //! `oracle authority queue`, `approve` and `reject`: the human lock.
 
+use backend::QueueName;
 use clap::Args;
 use domain::{
     SessionId,
@@ -46,8 +47,8 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     decide(arguments, "Let the question of", async |deployed, by, session| {
-        let orders = deployed.queue("OrdersQueueUrl")?;
-        let ports = authority_gate::Ports { journal: deployed.journal(), orders: &orders };
+        let orders = deployed.backend().queue(QueueName::Orders)?;
+        let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
         let decision = authority_gate::approve(ports, by, session).await.map_err(failed)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
@@ -61,7 +62,7 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     decide(arguments, "Give back the money of", async |deployed, by, session| {
-        authority_gate::reject(deployed.journal(), by, session).await.map_err(failed)?;
+        authority_gate::reject(deployed.stores.journal(), by, session).await.map_err(failed)?;
         Ok(("rejected", "is rejected; its money goes back within minutes".to_owned()))
     })
 }

@@ -83,7 +83,7 @@ pub(crate) async fn waiting(deployed: &Deployed, open: Option<&[Row]>) -> Result
             &read
         }
     };
-    inquiries::waiting(deployed.function_journal(INQUIRIES), open, now).await.map_err(unreadable)
+    inquiries::waiting(deployed.stores.function_journal(INQUIRIES), open, now).await.map_err(unreadable)
 }
 
 pub(crate) fn table(waiting: &[Waiting], width: usize) -> String {
@@ -101,7 +101,7 @@ pub(crate) fn table(waiting: &[Waiting], width: usize) -> String {
 
 fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
-    let mailbox = deployed.mailbox()?;
+    let mailbox = deployed.backend().mailbox()?;
     let says = wait(async {
         let found = waiting(&deployed, None).await?.into_iter().find(|it| it.inquiry == name);
         let found = found.ok_or_else(|| CommandError::Refused(InquiryError::None.to_string()))?;
@@ -128,7 +128,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        let settled = inquiries::settle(deployed.function_journal(INQUIRIES), &operator, name).await;
+        let settled = inquiries::settle(deployed.stores.function_journal(INQUIRIES), &operator, name).await;
         settled.map_err(|error| match error {
             InquiryError::None => CommandError::Refused(error.to_string()),
             error => CommandError::failed("the inquiry may still be on the list", error),

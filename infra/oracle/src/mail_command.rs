@@ -1,5 +1,6 @@
 //! `oracle mail`.
 
+use backend::QueueName;
 use clap::{Args, Subcommand};
 use operations::{
     redrive,
@@ -41,8 +42,8 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     if !signature.confirm(&format!("Send the mail of {} once more?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let retries = deployed.queue("EmailRetryQueueUrl")?;
-    let ports = redrive::Ports { journal: deployed.journal(), retries: &retries };
+    let retries = deployed.backend().queue(QueueName::MailRetries)?;
+    let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     wait(async { send_again(ports, &operator, &session).await.map_err(failed) })?;
     if target.json {
         output::print_json(&json!({ "session_id": session, "mail": "sent_again" }))?;

@@ -32,13 +32,13 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
         return Err(CommandError::Usage("an erasure needs --reason".to_owned()));
     }
     let id = customer(&deployed, &arguments.customer)?;
-    let account = wait(found(deployed.chat_journal(), &id))?;
+    let account = wait(found(deployed.stores.chat_journal(), &id))?;
     let observed = observed(&account);
     if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
     wait(observed.record(&deployed, &operator, "memory erase"))?;
-    let begun = wait(begin(deployed.chat_journal(), account, &operator))?;
+    let begun = wait(begin(deployed.stores.chat_journal(), account, &operator))?;
     if arguments.target.json {
         writeln!(output, "{begun}")?;
     } else {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
+use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{
     Sale, SessionId, customer_text,
@@ -101,11 +102,11 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
 fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let session = sale.find(&deployed)?;
-    let bucket = deployed.quarantine()?;
+    let bucket = deployed.backend().quarantine()?;
     let (held, sale) = wait(async {
         let unreadable = |error| CommandError::failed("the quarantine cannot be read", error);
         let held = bucket.held(&session).await.map_err(unreadable)?;
-        let sale = SaleStore::load(&deployed.sales, &session).await.map_err(unreadable)?;
+        let sale = SaleStore::load(&deployed.stores.sales, &session).await.map_err(unreadable)?;
         Ok((held, sale.map(|sale| sale.value)))
     })?;
     for payload in &held {
@@ -163,17 +164,17 @@ struct Parts {
 impl Parts {
     fn of(deployed: &Deployed) -> Result<Self, CommandError> {
         Ok(Self {
-            orders: deployed.queue("OrdersQueueUrl")?,
-            retries: deployed.queue("EmailRetryQueueUrl")?,
-            notices: deployed.queue("NoticesQueueUrl")?,
-            bucket: deployed.quarantine()?,
-            payments: deployed.payments()?,
+            orders: deployed.backend().queue(QueueName::Orders)?,
+            retries: deployed.backend().queue(QueueName::MailRetries)?,
+            notices: deployed.backend().queue(QueueName::Notices)?,
+            bucket: deployed.backend().quarantine()?,
+            payments: deployed.backend().stripe()?,
         })
     }
 
     fn ports<'a>(&'a self, deployed: &'a Deployed, submissions: &'a dyn Submissions) -> quarantine::Ports<'a> {
         quarantine::Ports {
-            journal: deployed.journal(),
+            journal: deployed.stores.journal(),
             quarantine: &self.bucket,
             payments: &self.payments,
             submissions,
@@ -189,7 +190,7 @@ fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Res
     let operator = signature.operator(&deployed)?;
     let sessions = selection.sessions(&deployed, &[Work::Review])?;
     let parts = Parts::of(&deployed)?;
-    let submissions = DynamoSubmissions(&deployed.sales);
+    let submissions = DynamoSubmissions(&deployed.stores.sales);
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
@@ -226,7 +227,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let verdict = read(file)?;
     let (deployed, operator, session) = one.open()?;
     let parts = Parts::of(&deployed)?;
-    let submissions = DynamoSubmissions(&deployed.sales);
+    let submissions = DynamoSubmissions(&deployed.stores.sales);
     let items = vec![wait(evidence::of_sale(&deployed, &session))?];
     if !one.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
         return Ok(Ended::Nothing);

@@ -2,6 +2,7 @@
 
 use std::{io::Read, path::Path, path::PathBuf};
 
+use backend::QueueName;
 use clap::Args;
 use domain::{Query, SessionId, Submission, Tier, open_work::Work};
 use operations::reattempt::{self, Reattempt, ReattemptError};
@@ -44,9 +45,9 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let operator = signature.operator(&deployed)?;
     // An unusable sale needs its customer's question, so the filters select failed sales only.
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
-    let orders = deployed.queue("OrdersQueueUrl")?;
-    let submissions = aws::DynamoSubmissions(&deployed.sales);
-    let ports = reattempt::Ports { journal: deployed.journal(), submissions: &submissions, orders: &orders };
+    let orders = deployed.backend().queue(QueueName::Orders)?;
+    let submissions = aws::DynamoSubmissions(&deployed.stores.sales);
+    let ports = reattempt::Ports { journal: deployed.stores.journal(), submissions: &submissions, orders: &orders };
     let act = async |session: &SessionId| {
         if selection.dry_run {
             let sale = ports.journal.store.load(session).await.map_err(ReattemptError::Storage).map_err(failed)?;

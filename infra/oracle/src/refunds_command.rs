@@ -99,7 +99,7 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     if !signature.confirm(&format!("Record that the money of {} went back by hand?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let recorded = wait(async { Ok(refunds::record(deployed.journal(), &operator, session).await) })?;
+    let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
     recorded.map_err(|error| {
         if error.is_refusal() {
             CommandError::Refused(error.to_string())
@@ -127,7 +127,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
     let charged = wait(charges(&payments, &sessions))?;
-    let ports = refund::Ports { journal: deployed.journal(), payments: &payments, ledger: &payments };
+    let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
             let sale = ports.journal.store.load(session).await.map_err(IssueError::Storage).map_err(failed)?;
@@ -202,7 +202,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
 }
 
 async fn charged(deployed: &Deployed) -> Result<Vec<Charged>, CommandError> {
-    let payments = deployed.payments()?;
+    let payments = deployed.backend().stripe()?;
     let rows = list::undecided(deployed.lists(), System.now()).await;
     let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
     let mut charged = Vec::new();

@@ -75,8 +75,8 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let session = &arguments.sale.find(&deployed)?;
-    let mailbox = deployed.mailbox()?;
-    let shown = wait(async { replies::show(&deployed.sales, &mailbox, session).await.map_err(failed) })?;
+    let mailbox = deployed.backend().mailbox()?;
+    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, session).await.map_err(failed) })?;
     if arguments.target.json {
         let replies: Vec<_> = shown.iter().map(as_json).collect();
         output::print_json(&json!({ "session_id": session, "replies": replies }))?;
@@ -134,7 +134,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     if !arguments.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let settled = wait(async { replies::settle(deployed.journal(), &operator, session).await.map_err(failed) })?;
+    let settled = wait(async { replies::settle(deployed.stores.journal(), &operator, session).await.map_err(failed) })?;
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "settled": settled }))?;
     } else {

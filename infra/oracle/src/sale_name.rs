@@ -30,7 +30,7 @@ impl SaleName {
         match self {
             Self::Session(session) => Ok(session.clone()),
             Self::Reference(reference) => wait(async {
-                let found = sales_with(&deployed.sales, &deployed.sales, reference).await;
+                let found = sales_with(&deployed.stores.sales, &deployed.stores.sales, reference).await;
                 one_of(reference, found.map_err(|error| CommandError::failed("the sales cannot be read", error))?)
             }),
         }

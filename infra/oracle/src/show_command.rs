@@ -28,7 +28,7 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let ports = show::Ports { store: &deployed.sales, objects: &deployed.log };
+    let ports = show::Ports { store: &deployed.stores.sales, objects: &deployed.stores.log };
     let session = arguments.sale.find(&deployed)?;
     let overview = wait(async {
         let shown = show::show(ports, &session).await;

@@ -1,21 +1,20 @@
 //! Finds a stack by the file that `cargo xtask up` writes, by the name of a deployed one, or by the AWS CLI's
-//! description of it, and opens its stores.
-//! The file has more than 300 lines because each store, queue and vendor client of a stack has a short constructor, and
-//! all of them read the same private description and connection.
+//! description of it, and builds its clients as its functions do (`backend`).
 
 mod description;
+mod variables;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, TollJournal};
+use audit::BridgeJournal;
 use aws::{
-    Connection, DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3AuditLog, S3Corpora,
-    S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SqsLogNotices, SqsQueue, StackWatch,
+    DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3Digests, SecretDocument, SqsLogNotices,
+    StackWatch,
 };
-use backend::Backend;
-use domain::{CallerIdentity, EmailAddress, ports::Notes};
+use backend::{Backend, BackendError, Bucket, JournalStores, SecretName};
+use domain::{CallerIdentity, ports::Notes};
 use operations::{Operator, desk};
-use runtime::{Environment, System};
+use runtime::Environment;
 use serde_json::Value;
 
 use self::description::Stack;
@@ -26,6 +25,9 @@ use crate::{
     log_ports::Ports,
     stack_error::StackError,
 };
+
+/// The longest time that a command waits for a reply of Gemini.
+const GEMINI_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The digests of a stack's log.
 pub(crate) struct DigestParts {
@@ -48,17 +50,24 @@ impl BridgeDesk<'_> {
     }
 }
 
-/// A stack's stores, log and topics.
+/// A stack's stores, log and topics, and the clients that its functions use.
 pub(crate) struct Deployed {
     pub(crate) account: Account,
     caller: Caller,
     stack: Stack,
-    connection: Connection,
-    environment: Environment,
-    pub(crate) sales: DynamoSales,
+    backend: Backend,
+    pub(crate) stores: JournalStores,
     notes: Arc<DynamoSales>,
-    pub(crate) log: S3AuditLog,
-    alerts: SnsAlerts,
+}
+
+impl From<BackendError> for StackError {
+    fn from(error: BackendError) -> Self {
+        match error {
+            BackendError::Configuration(error) => variables::named(error),
+            BackendError::Connection(error) => Self::Setting(error),
+            BackendError::Models(error) => Self::Models(error),
+        }
+    }
 }
 
 impl Deployed {
@@ -80,21 +89,9 @@ impl Deployed {
     }
 
     fn of(stack: Stack, account: Account) -> Result<Self, StackError> {
-        let environment = Environment::of_process();
-        let connection = Connection::from_environment(|name| stack.variable(name, &account, &environment))?;
-        let table =
-            || Ok::<_, StackError>(DynamoSales::new(connection.clone(), stack.output("TableName")?, Arc::new(System)));
-        Ok(Self {
-            sales: table()?,
-            notes: Arc::new(table()?),
-            log: S3AuditLog::new(connection.clone(), stack.output("AuditBucket")?),
-            alerts: SnsAlerts::new(connection.clone(), stack.output("OpsTopicArn")?, stack.output("CriticalTopicArn")?),
-            account,
-            caller: Caller::default(),
-            connection,
-            environment,
-            stack,
-        })
+        let backend = Backend::new(variables::environment(&stack, &account, Environment::of_process()))?;
+        let (stores, notes) = (backend.journal()?, Arc::new(backend.sales()?));
+        Ok(Self { account, caller: Caller::default(), stack, backend, stores, notes })
     }
 
     /// The stack's name.
@@ -112,59 +109,40 @@ impl Deployed {
         self.stack.outputs.get(name).map(String::as_str)
     }
 
+    /// The clients of the stack's functions.
+    pub(crate) const fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
     /// The operators' access to the queues.
     pub(crate) fn queues(&self) -> QueueDesk {
-        QueueDesk::new(self.connection.clone())
+        QueueDesk::new(self.backend.connection().clone())
     }
 
     /// The view of CloudFormation and CloudWatch on the stack.
     pub(crate) fn stack_watch(&self) -> StackWatch {
-        StackWatch::new(self.connection.clone(), self.stack.name.clone())
+        StackWatch::new(self.backend.connection().clone(), self.stack.name.clone())
     }
 
-    pub(crate) fn journal(&self) -> Journal<'_> {
-        Journal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
-    }
-
-    /// The journal of purchases in USDC.
-    pub(crate) const fn toll_journal(&self) -> TollJournal<'_> {
-        TollJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
-    }
-
-    /// The journal of the chat's accounts.
-    pub(crate) const fn chat_journal(&self) -> ChatJournal<'_> {
-        ChatJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
-    }
-
-    /// The journal of Bridges.
-    pub(crate) const fn bridge_journal(&self) -> BridgeJournal<'_> {
-        BridgeJournal { store: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    /// The checks of topics and similar settings.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach::new(self.backend.connection().clone())
     }
 
     /// The stores of the Bridges, with their keys.
     pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
-        Ok(BridgeDesk { journal: self.bridge_journal(), accounts: &self.sales, keys: self.memory_keys()? })
+        let (journal, accounts) = (self.stores.bridge_journal(), &self.stores.sales);
+        Ok(BridgeDesk { journal, accounts, keys: self.memory_keys()? })
     }
 
     /// The keys of the customers' memories.
     pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {
-        let wrapping_key = self.stack.output("MemoryKeyArn")?;
-        Ok(KmsSubjectKeys::new(&self.sales, self.connection.clone(), wrapping_key))
+        Ok(self.backend.subject_keys(&self.stores.sales)?)
     }
 
     /// The logs of the customers' memories.
     pub(crate) const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
-        DynamoMemoryLogs(&self.sales)
-    }
-
-    /// The site's address.
-    pub(crate) fn site(&self) -> Result<String, StackError> {
-        self.stack.output("SiteUrl")
-    }
-
-    /// The journal of a function, whose stream belongs to no sale.
-    pub(crate) fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
-        FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+        DynamoMemoryLogs(&self.stores.sales)
     }
 
     /// Records a decision that belongs to no sale. If that fails, the command must change nothing.
@@ -174,19 +152,19 @@ impl Deployed {
         action: &'static str,
         facts: &Value,
     ) -> Result<(), CommandError> {
-        let recorded = desk::record(self.function_journal(desk::STREAM), operator, action, facts).await;
+        let recorded = desk::record(self.stores.function_journal(desk::STREAM), operator, action, facts).await;
         recorded.map_err(|error| CommandError::failed("the decision is not on record, and nothing was done", error))
     }
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {
-        operations::list::Ports { open: &self.sales, store: &self.sales }
+        operations::list::Ports { open: &self.stores.sales, store: &self.stores.sales }
     }
 
     /// The ports for reading the whole log.
     pub(crate) fn log_ports(self) -> Ports {
-        let sales = Arc::new(self.sales);
+        let sales = Arc::new(self.stores.sales);
         Ports {
-            objects: Arc::new(self.log),
+            objects: Arc::new(self.stores.log),
             store: sales.clone(),
             all: sales.clone(),
             notes: sales.clone(),
@@ -204,127 +182,34 @@ impl Deployed {
 
     /// The digests of the log; `None` for a stack whose deployment is older than digests.
     pub(crate) fn digests(&self) -> Result<Option<DigestParts>, StackError> {
-        let Ok(bucket) = self.stack.output("DigestsBucket") else { return Ok(None) };
-        Ok(Some(DigestParts {
-            store: S3Digests::new(self.connection.clone(), bucket),
-            key: KmsKey::new(self.connection.clone(), self.stack.output("DigestKeyArn")?),
-            log_bucket: self.stack.output("AuditBucket")?,
-            notices: SqsLogNotices::new(self.connection.clone(), self.stack.output("LogNoticesQueueUrl")?),
-        }))
-    }
-
-    /// A queue, by the output that holds its URL.
-    pub(crate) fn queue(&self, output: &'static str) -> Result<SqsQueue, StackError> {
-        Ok(SqsQueue::new(self.connection.clone(), self.stack.output(output)?))
-    }
-
-    pub(crate) fn quarantine(&self) -> Result<S3Quarantine, StackError> {
-        Ok(S3Quarantine::new(self.connection.clone(), self.stack.output("QuarantineBucket")?))
-    }
-
-    /// The indexes of corpora.
-    pub(crate) fn corpora(&self) -> Result<S3Corpora, StackError> {
-        Ok(S3Corpora::new(self.connection.clone(), self.stack.output("ArchiveBucket")?))
-    }
-
-    /// The data of a sale in all stores.
-    pub(crate) fn sale_data(&self) -> Result<aws::StoredSaleData, StackError> {
-        let sales = DynamoSales::new(self.connection.clone(), self.stack.output("TableName")?, Arc::new(System));
-        let (archive, quarantine) = (self.stack.output("ArchiveBucket")?, self.stack.output("QuarantineBucket")?);
-        Ok(aws::StoredSaleData::new(sales, archive, quarantine))
-    }
-
-    /// The mailbox, with the same consent as the stack's functions.
-    pub(crate) fn mailbox(&self) -> Result<graph::LazyClient, StackError> {
-        let (application, token) = (Arc::new(self.secret("graph")), Arc::new(self.secret("graph-token")));
-        let credentials = graph::Credentials { application, token };
-        let (graph_url, login_url) = self.graph_urls()?;
-        let sender = self.sender()?;
-        let (tokens, clock) = (Arc::new(graph::NotKept), Arc::new(System));
-        Ok(graph::LazyClient::new(graph_url, login_url, sender, credentials, tokens, clock))
-    }
-
-    fn sender(&self) -> Result<EmailAddress, StackError> {
-        EmailAddress::parse(&self.stack.output("GraphSender")?).map_err(|_| StackError::Sender)
-    }
-
-    /// The URLs of Graph and of its login service.
-    fn graph_urls(&self) -> Result<(String, String), StackError> {
-        match &self.stack.graph {
-            Some(urls) => Ok(urls.clone()),
-            None => Ok((
-                self.environment.base_url("GRAPH_BASE_URL", graph::GRAPH_URL)?,
-                self.environment.base_url("LOGIN_BASE_URL", graph::LOGIN_URL)?,
-            )),
+        if self.output("DigestsBucket").is_none() {
+            return Ok(None);
         }
+        Ok(Some(DigestParts {
+            store: self.backend.digests()?,
+            key: self.backend.digest_key()?,
+            log_bucket: self.backend.bucket(Bucket::Audit)?,
+            notices: self.backend.log_notices()?,
+        }))
     }
 
     /// The models' service, with the same key as the stack's functions.
     pub(crate) fn gemini(&self) -> Result<gemini::LazyClient, StackError> {
-        let url = match &self.stack.gemini {
-            Some(url) => url.clone(),
-            None => self.environment.base_url("GEMINI_BASE_URL", gemini::BASE_URL)?,
-        };
-        Ok(gemini::LazyClient::new(url, Duration::from_secs(10), Arc::new(self.secret("gemini"))))
-    }
-
-    /// The checks of topics and similar settings.
-    pub(crate) fn reach(&self) -> Reach {
-        Reach::new(self.connection.clone())
-    }
-
-    fn stripe_url(&self) -> Result<String, StackError> {
-        match &self.stack.stripe {
-            Some(url) => Ok(url.clone()),
-            None => Ok(self.environment.base_url("STRIPE_BASE_URL", stripe::BASE_URL)?),
-        }
+        Ok(self.backend.gemini_within(GEMINI_TIMEOUT)?)
     }
 
     /// The smoke test of this stack, with the same secrets as its functions.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
-        let secret = |name: &str| format!("{}/{name}", self.stack.name);
-        let (graph_url, login_url) = self.graph_urls()?;
-        let variables = BTreeMap::from([
-            ("SITE_URL", self.stack.output("SiteUrl")?),
-            ("STRIPE_BASE_URL", self.stripe_url()?),
-            ("GRAPH_BASE_URL", graph_url),
-            ("LOGIN_BASE_URL", login_url),
-            ("GRAPH_SENDER", self.sender()?.expose().to_owned()),
-            ("STRIPE_SMOKE_SECRET_ID", secret("stripe-smoke")),
-            ("GEMINI_SECRET_ID", secret("gemini")),
-            ("GRAPH_SECRET_ID", secret("graph")),
-            ("GRAPH_TOKEN_SECRET_ID", secret("graph-token")),
-            ("TABLE_NAME", self.stack.output("TableName")?),
-            ("AUDIT_BUCKET", self.stack.output("AuditBucket")?),
-            ("OPS_TOPIC_ARN", self.stack.output("OpsTopicArn")?),
-            ("CRITICAL_TOPIC_ARN", self.stack.output("CriticalTopicArn")?),
-        ]);
-        let environment = Environment::from_lookup(move |name| variables.get(name).cloned());
-        let backend = Backend::with_connection(self.connection.clone(), environment);
-        smoke::Wired::new(&backend).map_err(StackError::Smoke)
+        smoke::Wired::new(&self.backend).map_err(StackError::Smoke)
     }
 
     /// One of the stack's secrets. `name` is the part after the stack's name.
     pub(crate) fn secret(&self, name: &str) -> SecretDocument {
-        SecretDocument::new(self.connection.clone(), format!("{}/{name}", self.stack.name))
-    }
-
-    /// Stripe, with the key for reading.
-    pub(crate) fn payments(&self) -> Result<stripe::LazyClient, StackError> {
-        self.stripe("stripe")
+        SecretDocument::new(self.backend.connection().clone(), self.stack.secret_id(name))
     }
 
     /// Stripe, with the key for refunds.
     pub(crate) fn refunding(&self) -> Result<stripe::LazyClient, StackError> {
-        self.stripe("stripe-refund")
-    }
-
-    fn stripe(&self, secret: &str) -> Result<stripe::LazyClient, StackError> {
-        let secret = self.secret(secret);
-        let base = self.stripe_url()?;
-        let system = Arc::new(System);
-        // Only a new session needs the site's address, and operators create none.
-        let site = self.stack.output("ApiUrl")?;
-        Ok(stripe::LazyClient::new(base, site, Arc::new(secret), system.clone(), system))
+        Ok(self.backend.stripe_with(SecretName::StripeRefund)?)
     }
 }

@@ -18,8 +18,8 @@ pub(crate) enum StackError {
     Form { path: PathBuf, source: serde_json::Error },
     #[error("the stack has no output {0}")]
     NoOutput(&'static str),
-    #[error("the stack's output GraphSender is no e-mail address")]
-    Sender,
+    #[error("the stack's output {output} is not {expected}")]
+    Output { output: &'static str, expected: String },
     #[error("the smoke test cannot be set up")]
     Smoke(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
@@ -27,5 +27,7 @@ pub(crate) enum StackError {
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
     #[error(transparent)]
-    Configuration(#[from] runtime::ConfigurationError),
+    Configuration(runtime::ConfigurationError),
+    #[error(transparent)]
+    Models(gemini::InvalidModelList),
 }

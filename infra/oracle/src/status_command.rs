@@ -146,7 +146,7 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     }
     let models = deployed.output("GeminiModels").unwrap_or_default();
     for model in models.split(',').map(str::trim).filter(|model| !model.is_empty()) {
-        checks.push(match Breakers::load(&deployed.sales, model).await {
+        checks.push(match Breakers::load(&deployed.stores.sales, model).await {
             Ok(row) => breaker(model, &row.value),
             Err(error) => Check::new(format!("model {model}"), State::Unknown, error.to_string()),
         });
@@ -240,7 +240,7 @@ struct Remembered {
 
 async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
     let unreadable = CommandError::unreadable_log;
-    let note = Notes::load(&deployed.sales, signed_digest::FUNCTION).await.map_err(unreadable)?;
+    let note = Notes::load(&deployed.stores.sales, signed_digest::FUNCTION).await.map_err(unreadable)?;
     let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document)).transpose()?;
     Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
 }

@@ -72,7 +72,7 @@ pub(crate) fn run(command: &SubscriptionsCommand) -> Result<Ended, CommandError>
 
 async fn found(deployed: &Deployed, from: Timestamp) -> Result<Vec<Subscriber>, CommandError> {
     let unreadable = |error| CommandError::failed("the subscribers cannot be read", error);
-    let store: &dyn Subscribers = &deployed.sales;
+    let store: &dyn Subscribers = &deployed.stores.sales;
     let ids: Vec<SubscriberId> = store.ending_after(from).await.map_err(unreadable)?;
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {

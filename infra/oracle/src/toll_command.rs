@@ -98,7 +98,7 @@ fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Resul
 /// The purchases on a list, the most urgent first.
 async fn listed(deployed: &Deployed, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
     let unreadable = |error| CommandError::failed("the list cannot be read", error);
-    let store: &dyn Purchases = &deployed.sales;
+    let store: &dyn Purchases = &deployed.stores.sales;
     let mut found = Vec::new();
     for id in store.listed(list, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
         // The list lags behind the purchases.
@@ -123,11 +123,11 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
 
 /// The purchases that match, out of all that have a record since that day or are open.
 async fn find(deployed: &Deployed, wanted: &str, since: &str) -> Result<Vec<Versioned<Purchase>>, CommandError> {
-    let store: &dyn Purchases = &deployed.sales;
+    let store: &dyn Purchases = &deployed.stores.sales;
     let mut ids = BTreeSet::new();
     let mut after = since.to_owned();
     loop {
-        let page = deployed.log.keys("", &after).await.map_err(CommandError::unreadable_log)?;
+        let page = deployed.stores.log.keys("", &after).await.map_err(CommandError::unreadable_log)?;
         let Some(last) = page.last() else { break };
         after.clone_from(&last.key);
         let names = page.iter().filter_map(|object| session_of_stream(stream_of(&object.key)));
@@ -213,7 +213,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
             let body = Body::operator(&operator, "toll settle");
             Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], ())
         };
-        let committed = deployed.toll_journal().commit(found, resolve).await;
+        let committed = deployed.stores.toll_journal().commit(found, resolve).await;
         let committed =
             committed.map_err(|error| CommandError::failed("the purchase may still be on the list", error))?;
         committed.settle().await;

@@ -3,8 +3,8 @@
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
 use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
 use aws::{
-    DynamoSales, KmsKey, S3Archive, S3AuditLog, S3Corpora, S3DeadLetters, S3Digests, S3Quarantine, SecretDocument,
-    SnsAlerts, SqsLogNotices, SqsQueue, StoredSaleData,
+    CodeDeploy, DynamoSales, KmsKey, KmsSubjectKeys, S3Archive, S3AuditLog, S3Corpora, S3DeadLetters, S3Digests,
+    S3Quarantine, SecretDocument, SnsAlerts, SnsBroadcast, SqsLogNotices, SqsQueue, StoredSaleData,
 };
 use runtime::System;
 use std::sync::Arc;
@@ -145,6 +145,28 @@ impl Backend {
     /// As [`Self::journal`].
     pub fn digest_key(&self) -> Result<KmsKey, BackendError> {
         Ok(KmsKey::new(self.connection.clone(), self.required("DIGEST_KEY_ARN")?))
+    }
+
+    /// The keys of customers' memories, which are stored in the table.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn subject_keys<'a>(&self, table: &'a DynamoSales) -> Result<KmsSubjectKeys<'a>, BackendError> {
+        Ok(KmsSubjectKeys::new(table, self.connection.clone(), self.required("MEMORY_KEY_ARN")?))
+    }
+
+    /// The topic of a message that is no alert of ours.
+    ///
+    /// # Errors
+    /// As [`Self::journal`].
+    pub fn broadcast(&self, topic: Topic) -> Result<SnsBroadcast, BackendError> {
+        Ok(SnsBroadcast::new(self.connection.clone(), self.topic(topic)?))
+    }
+
+    /// The deployments of new versions.
+    #[must_use]
+    pub fn deployments(&self) -> CodeDeploy {
+        CodeDeploy::new(self.connection.clone())
     }
 
     /// Messages about new objects in the audit log.

@@ -12,7 +12,15 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed; likewise for all functions below.
     pub fn stripe(&self) -> Result<stripe::LazyClient, BackendError> {
-        let secret = Arc::new(self.secret(SecretName::Stripe)?);
+        self.stripe_with(SecretName::Stripe)
+    }
+
+    /// Stripe, with another of our keys.
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn stripe_with(&self, key: SecretName) -> Result<stripe::LazyClient, BackendError> {
+        let secret = Arc::new(self.secret(key)?);
         let system = Arc::new(System);
         Ok(stripe::LazyClient::new(self.stripe_url()?, self.site()?, secret, system.clone(), system))
     }
