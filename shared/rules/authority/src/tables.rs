@@ -103,41 +103,6 @@ pub(crate) struct Mapping {
     pub(crate) apart_from: SetId,
     /// A preceding negation cancels the match.
     pub(crate) negatable: bool,
-    /// What it adds to a weighing if it is a sign; a sign counts only with others.
-    pub(crate) sign: Option<Sign>,
-}
-
-/// The maximum number of families of a weighing.
-pub(crate) const MOST_FAMILIES: usize = 20;
-
-/// What a sign adds to a weighing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sign {
-    pub(crate) weighing: u8,
-    pub(crate) family: u8,
-    pub(crate) weight: u8,
-    /// A frequent sign that is only looked for beside others.
-    pub(crate) beside: bool,
-}
-
-/// Sets a request if signs of several families near each other weigh enough.
-#[derive(Debug)]
-pub(crate) struct Weighing {
-    /// The width in words within which signs count together.
-    pub(crate) window: u8,
-    /// The minimum weight. Of each family only the heaviest sign counts.
-    pub(crate) total: u8,
-    /// The minimum weight of the signs that are not only looked for beside others.
-    pub(crate) core: u8,
-    /// The minimum number of families.
-    pub(crate) families: u8,
-    /// One of these must be in the window; [`NO_SET`] if the signs may concern any person.
-    pub(crate) who: SetId,
-    /// One of these near the signs takes away `against_weight`.
-    pub(crate) against: SetId,
-    pub(crate) against_weight: u8,
-    /// The range in `PATTERNS` of the frequent signs, which are looked for only beside others.
-    pub(crate) beside: (u16, u16),
 }
 
 /// The columns of the fitted weights. The first [`FITTED_DETECTS`] tell crises and governed questions from

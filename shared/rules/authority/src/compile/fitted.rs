@@ -18,8 +18,8 @@ impl Generator {
         let mut rows = String::new();
         let (mut ids, mut kinds) = (BTreeSet::new(), BTreeSet::new());
         let mut totals: BTreeMap<usize, u16> = BTreeMap::new();
-        for (domain, source, ontology, part) in files.parts() {
-            for fitted in &part.fitted {
+        for (domain, (source, ontology)) in files.domains.iter().enumerate() {
+            for fitted in &ontology.fitted {
                 let (id, offset) = (fitted.id.get_ref(), fitted.id.span().start);
                 let fail = |problem: String| source.error(offset, id, problem);
                 // The words are not bound to a quote of the trusted part of a text, so they may supply no state.
@@ -55,7 +55,7 @@ impl Generator {
                     mappings.count, fitted.total
                 );
                 mappings.add(&format!(
-                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false, sign: None }}",
+                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false }}",
                     self.names.add(id),
                     self.names.add(&source.name),
                     source.line(offset),

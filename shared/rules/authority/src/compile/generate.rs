@@ -299,7 +299,7 @@ impl Generator {
             self.conditions.extend(with);
             let treatment = Self::treatment(files, domain, key, value);
             let row = format!(
-                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {}, sign: None }}",
+                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {} }}",
                 self.names.add(id),
                 self.names.add(&source.name),
                 source.line(offset),
@@ -309,7 +309,6 @@ impl Generator {
             );
             rows.add(&row);
         }
-        self.weighings(files, &idioms, &mut rows)?;
         self.fitted(files, &mut rows)?;
         self.line(format!("pub(crate) static MAPPINGS: &[Mapping] = &[\n{}];", rows.lines));
         let conditions = std::mem::take(&mut self.conditions);
@@ -317,7 +316,7 @@ impl Generator {
         Ok(())
     }
 
-    /// The axis, its key and the value that a mapping or a weighing sets.
+    /// The axis, its key and the value that a rule sets.
     pub(super) fn sets<'s>(
         &self,
         source: &Source,
@@ -344,7 +343,7 @@ impl Generator {
         Ok((axis, key, value))
     }
 
-    /// The number of the treatment of the request that a mapping or a weighing sets.
+    /// The number of the treatment of the request that a rule sets.
     pub(super) fn treatment(files: &Files, domain: usize, key: &str, value: &str) -> u8 {
         match key {
             "request" => treatment(&files.domains, domain, value).unwrap_or(NO_TREATMENT),
@@ -361,10 +360,7 @@ impl Generator {
     /// Adds the patterns of the idioms and returns their ranges by domain and value.
     fn idioms<'f>(&mut self, files: &'f Files) -> Result<IdiomRanges<'f>, DataError> {
         let mappings = files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str()));
-        let weighings = files.parts().flat_map(|(domain, _, _, part)| {
-            part.weighing.iter().map(move |weighing| (domain, weighing.sets.as_str()))
-        });
-        let values: BTreeSet<(usize, &str)> = mappings.chain(weighings).collect();
+        let values: BTreeSet<(usize, &str)> = mappings.collect();
         for (domain, source, idiom) in files.idioms() {
             for value in &idiom.of {
                 if !values.contains(&(domain, value.get_ref().as_str())) {

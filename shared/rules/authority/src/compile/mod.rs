@@ -8,7 +8,6 @@ mod index;
 mod lexicon;
 mod ontology;
 mod resolve;
-mod weighings;
 
 pub(crate) use generate::generate;
 

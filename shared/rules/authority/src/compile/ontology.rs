@@ -48,6 +48,8 @@ pub(crate) struct Ontology {
     #[serde(default)]
     pub(crate) idiom: Vec<Idiom>,
     #[serde(default)]
+    pub(crate) fitted: Vec<Fitted>,
+    #[serde(default)]
     pub(crate) treatment: Vec<Treatment>,
     #[serde(default)]
     pub(crate) high_stakes: Vec<HighStakes>,
@@ -74,12 +76,6 @@ pub(crate) struct Part {
     pub(crate) idiom: Vec<Idiom>,
     #[serde(default)]
     pub(crate) guidance: Vec<Guidance>,
-    #[serde(default)]
-    pub(crate) weighing: Vec<Weighing>,
-    #[serde(default)]
-    pub(crate) sign: Vec<Sign>,
-    #[serde(default)]
-    pub(crate) fitted: Vec<Fitted>,
 }
 
 fn fail_closed() -> String {
@@ -158,34 +154,6 @@ pub(crate) struct Idiom {
     pub(crate) any: Vec<Text>,
 }
 
-/// Sets a request if signs of several families near each other weigh enough.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Weighing {
-    pub(crate) id: Text,
-    /// `request=value`, as of a mapping.
-    pub(crate) sets: String,
-    /// The width in words within which the signs count together.
-    pub(crate) window: u8,
-    /// The minimum weight. Of a family only its heaviest sign counts.
-    pub(crate) total: u8,
-    /// The minimum weight of the signs without `beside`.
-    pub(crate) core: u8,
-    /// The minimum number of families.
-    pub(crate) families: u8,
-    /// One of these must be in the window: the person whom the signs concern.
-    #[serde(default)]
-    pub(crate) who: Vec<Text>,
-    /// Figures of speech that are no signs.
-    #[serde(default)]
-    pub(crate) except: Vec<Text>,
-    /// One of these near the signs, in their sentences, takes away `against_weight`.
-    #[serde(default)]
-    pub(crate) against: Vec<Text>,
-    #[serde(default)]
-    pub(crate) against_weight: u8,
-}
-
 /// Sets a request if the fitted weights of some sentences reach a total.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -199,24 +167,6 @@ pub(crate) struct Fitted {
     pub(crate) kind: String,
     /// The minimum sum of weights, in sixteenths of a unit of log-odds.
     pub(crate) total: u16,
-}
-
-/// A sign of a weighing.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Sign {
-    pub(crate) id: Text,
-    /// The weighing.
-    pub(crate) of: Text,
-    pub(crate) family: String,
-    pub(crate) weight: u8,
-    pub(crate) any: Vec<Text>,
-    /// A frequent sign that is looked for only beside others.
-    #[serde(default)]
-    pub(crate) beside: bool,
-    /// A preceding negation cancels the sign.
-    #[serde(default)]
-    pub(crate) negatable: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -388,11 +338,6 @@ impl Files {
     pub(crate) fn guidance(&self) -> impl Iterator<Item = (usize, &Source, &Guidance)> {
         let parts = self.parts.iter();
         parts.flat_map(|(domain, source, part)| part.guidance.iter().map(move |guidance| (*domain, source, guidance)))
-    }
-
-    /// The parts, with their domain numbers and ontologies.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &Source, &Ontology, &Part)> {
-        self.parts.iter().map(|(domain, source, part)| (*domain, source, &self.domains[*domain].1, part))
     }
 
     /// The idioms of all files, with their domain numbers.

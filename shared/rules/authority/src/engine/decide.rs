@@ -5,8 +5,7 @@
 use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
 use super::fitted::fitted;
 use super::hits::Hits;
-use super::mappings::fired;
-use super::matching::Fired;
+use super::matching::{Fired, fired};
 use super::quantity::number_word;
 use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
@@ -66,9 +65,6 @@ impl Deciding {
     /// The rationale.
     pub(crate) fn why(&self) -> &'static str {
         match self.rule {
-            Rule::Mapping(number) if MAPPINGS[usize::from(number)].sign.is_some() => {
-                "a sign, weighed with others near it"
-            }
             Rule::Mapping(number) if FITTED.iter().any(|fitted| fitted.mapping == number) => {
                 "the weights of these words together, fitted to labelled texts"
             }

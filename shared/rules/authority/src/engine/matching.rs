@@ -4,7 +4,7 @@
 
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{ConceptBits, Hit, Hits};
-use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId, Sign};
+use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
 
 /// The maximum number of matches examined for one pattern.
 const MOST_MATCHES: usize = 32;
@@ -22,14 +22,9 @@ pub(crate) struct Fired {
     pub(crate) end: usize,
 }
 
-/// The mappings that apply without a weighing. An untrusted part of the text supplies no state. Appends to `signs` those
-/// whose words the text has, with their patterns.
-pub(crate) fn fired_alone<'h>(
-    hits: &'h Hits,
-    untrusted_from: usize,
-    chains: &mut Option<Chains<'h>>,
-    signs: &mut Vec<(u16, Sign)>,
-) -> Vec<Fired> {
+/// The mappings that apply. An untrusted part of the text supplies no state.
+pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
+    let mut chains: Option<Chains<'_>> = None;
     let mut fired: Vec<Fired> = Vec::new();
     for index in hits.anchors().flat_map(|set| ANCHORED.of(usize::from(set))) {
         let pattern = &PATTERNS[usize::from(*index)];
@@ -37,10 +32,6 @@ pub(crate) fn fired_alone<'h>(
             continue;
         }
         let mapping = &MAPPINGS[usize::from(pattern.mapping)];
-        if let Some(sign) = mapping.sign {
-            signs.push((*index, sign));
-            continue;
-        }
         if !hits.meets(mapping) {
             continue;
         }
@@ -62,38 +53,8 @@ pub(crate) fn fired_alone<'h>(
             }
         }
     }
+    fired.sort_by_key(|one| (one.mapping, one.start, one.end));
     fired
-}
-
-/// The matches of the patterns of one weighing's signs.
-pub(crate) struct SignMatches<'c, 'h> {
-    chains: &'c Chains<'h>,
-    /// The matches of the exceptions, which all signs of a weighing share; `None` until a sign is found.
-    exceptions: Option<Vec<Match>>,
-}
-
-impl<'c, 'h> SignMatches<'c, 'h> {
-    pub(crate) fn of(chains: &'c Chains<'h>) -> Self {
-        Self { chains, exceptions: None }
-    }
-
-    /// Appends the matches of a pattern; an exception or a negation cancels a match.
-    pub(crate) fn add(&mut self, index: u16, sign: Sign, found: &mut Vec<(Fired, Sign)>) {
-        let pattern = &PATTERNS[usize::from(index)];
-        let mapping = &MAPPINGS[usize::from(pattern.mapping)];
-        for one in matches(self.chains, pattern) {
-            let chains = self.chains;
-            let exceptions = self.exceptions.get_or_insert_with(|| {
-                let patterns = exceptions(mapping).filter(|exception| chains.hits.has_all(exception));
-                patterns.flat_map(|exception| matches(chains, exception)).collect()
-            });
-            let is_excepted = exceptions.iter().any(|exception| exception.covers(&one));
-            let is_cancelled = is_excepted || (mapping.negatable && is_negated(chains.hits, one.start));
-            if !is_cancelled {
-                found.push((Fired { mapping: pattern.mapping, start: one.start, end: one.end }, sign));
-            }
-        }
-    }
 }
 
 /// The hits of each concept of a text.

@@ -5,10 +5,8 @@ pub(crate) mod disguise;
 pub(crate) mod fitted;
 pub(crate) mod hits;
 pub(crate) mod lexicon;
-pub(crate) mod mappings;
 pub(crate) mod matching;
 pub(crate) mod quantity;
-pub(crate) mod signs;
 pub(crate) mod trust;
 
 /// The tables that the build script generates from `data/`.
@@ -17,7 +15,7 @@ pub(crate) mod data {
     use crate::state::State;
     use crate::tables::{
         Axis, ConceptId, Conditional, Domain, Element, Fitted, Guidance, HighStakes, Mapping, Name, Operator, Oracle,
-        Part, Pattern, Resource, Rows, SetId, Treatment, Weighing,
+        Part, Pattern, Resource, Rows, SetId, Treatment,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
