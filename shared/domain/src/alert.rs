@@ -287,4 +287,11 @@ mod tests {
             assert_eq!(alert.matter().unwrap().subject, shown);
         }
     }
+
+    #[test]
+    fn severities_have_ranks_in_their_order() {
+        let all = [Severity::Warn, Severity::Error, Severity::Critical];
+        assert_eq!(all.map(Severity::rank), [0, 1, 2]);
+        assert_eq!([0, 1, 2, 3].map(Severity::of_rank), [Some(all[0]), Some(all[1]), Some(all[2]), None]);
+    }
 }

@@ -57,6 +57,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Timestamp;
 
     #[test]
     fn reports_are_added_up() {
@@ -65,5 +66,24 @@ mod tests {
         sum += Report { due: 5, failed: 3, left: 1 };
         assert_eq!(sum, Report { due: 12, failed: 3, left: 3 });
         assert_eq!(sum.complete().unwrap_err().to_string(), "3 of the due could not be dealt with");
+    }
+
+    #[test]
+    fn every_failure_and_every_item_that_is_left_is_counted() {
+        struct Seconds(std::sync::Mutex<i64>);
+        impl Clock for Seconds {
+            fn now(&self) -> Timestamp {
+                let mut now = self.0.lock().unwrap();
+                *now += 1;
+                Timestamp::from_seconds(*now)
+            }
+        }
+        let clock = Seconds(std::sync::Mutex::new(0));
+        // The share ends at second 1 + 4: items are looked at in the seconds 2, 3 and 4.
+        let look = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
+        let mut future = Box::pin(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let std::task::Poll::Ready(report) = future.as_mut().poll(&mut context) else { panic!("it waits") };
+        assert_eq!((report.due, report.failed, report.left), (5, 2, 2));
     }
 }

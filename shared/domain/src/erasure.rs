@@ -149,4 +149,11 @@ mod tests {
         emptied.sort();
         assert_eq!(emptied, Store::ALL);
     }
+
+    #[test]
+    fn a_place_covers_its_resources_and_a_star_covers_every_beginning() {
+        let place = Place { names: &["Table", "*Queue"], fate: Fate::ByHand("x") };
+        assert!(place.covers("Table") && place.covers("OrdersQueue") && place.covers("Queue"));
+        assert!(!place.covers("Tables") && !place.covers("QueueOrders") && !place.covers("ATable"));
+    }
 }

@@ -335,4 +335,31 @@ mod tests {
         assert_eq!(MailSchedule::parse("39601"), Err(InvalidSchedule::Wait));
         assert_eq!(MailSchedule::parse("1,2,3,4,5,6,7"), Err(InvalidSchedule::Length));
     }
+
+    #[test]
+    fn the_longest_schedule_is_read_and_its_waits_are_counted() {
+        let longest = MailSchedule::parse("0,1,2,3,4,39600");
+        assert_eq!(longest.map(|schedule| schedule.retries()), Ok(6));
+        assert_eq!(MailSchedule::standard().retries(), 4);
+    }
+
+    #[test]
+    fn a_mail_that_may_have_gone_is_not_dead_when_its_attempts_end() {
+        let failure = |retriable, may_have_gone| Failure {
+            code: "503".into(),
+            detail: String::new(),
+            retriable,
+            asked: None,
+            may_have_gone,
+        };
+        let next =
+            |failure: &Failure, failures| MailSchedule::standard().next(failure, failures, Timestamp::from_seconds(0));
+        assert_eq!(next(&failure(true, false), 1), Next::AtOnce);
+        assert_eq!(next(&failure(true, false), 2), Next::At(Timestamp::from_seconds(300)));
+        assert_eq!(next(&failure(true, false), 5), Next::Dead);
+        assert_eq!(next(&failure(false, false), 1), Next::Dead);
+        assert_eq!(next(&failure(false, true), 1), Next::Unknown);
+        let outages = [(true, false), (true, true), (false, false), (false, true)];
+        assert_eq!(outages.map(|(retriable, gone)| failure(retriable, gone).is_outage()), [true, false, false, false]);
+    }
 }

@@ -108,3 +108,71 @@ fn no_line_of_the_model_passes_for_a_heading_or_a_link_of_ours() {
         assert_eq!(prose(text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn a_carriage_return_breaks_a_line_unless_a_line_feed_follows() {
+    assert_eq!(visible("a\rb\r\nc"), "a\nb\nc");
+}
+
+#[test]
+fn long_lines_are_wrapped_at_the_last_word_that_fits() {
+    let rows = |text: &str, columns| {
+        let mut rows = Vec::new();
+        wrap(text, columns, &mut rows);
+        rows
+    };
+    assert_eq!(rows("abc de fgh", 6), ["abc de", "fgh"]);
+    assert_eq!(rows("abc def fgh", 6), ["abc", "def", "fgh"]);
+    assert_eq!(rows("abcdefg hi", 6), ["abcdef", "g hi"]);
+    assert_eq!(rows("abcdef g", 6), ["abcdef", "g"]);
+    assert_eq!(rows("a b c d", 3), ["a b", "c d"]);
+    // A marked row fills the mail's width with its mark.
+    let word = "x".repeat(200);
+    for marked in [quoted(&format!("a\n{word}")), prose(&format!("VERDICT: GREEN {word}"))] {
+        assert_eq!(marked.lines().map(str::len).max(), Some(COLUMNS), "{marked}");
+    }
+}
+
+#[test]
+fn exactly_the_longest_quotation_is_not_cut() {
+    let lines = |count: usize| quoted(&"line\n".repeat(count));
+    assert!(!lines(MAX_QUOTED_LINES).contains(CUT) && lines(MAX_QUOTED_LINES + 1).contains(CUT));
+    let characters = |count| quoted(&format!("a\n{}", "b".repeat(count)));
+    assert!(
+        !characters(MAX_QUOTED_CHARACTERS - 2).contains(CUT) && characters(MAX_QUOTED_CHARACTERS - 1).contains(CUT)
+    );
+}
+
+#[test]
+fn signs_between_words_are_only_links_where_a_program_makes_them_links() {
+    for (text, expected) in [
+        ("mail @ home", "mail @ home"),
+        ("write to a@ now", "write to a[@] now"),
+        ("see @name", "see [@]name"),
+        ("終。次", "終。次"),
+        ("evil\u{3002}com", "evil[.]com"),
+        ("evil\u{3002} com", "evil\u{3002} com"),
+        ("wait...what", "wait...what"),
+        ("version .net", "version .net"),
+        ("http://x", "http[:]//x"),
+        ("a:/ b", "a:/ b"),
+        ("a:b", "a:b"),
+        ("tel:+1", "tel[:]+1"),
+        ("either:// or", "either[:]// or"),
+        ("\\\\server", "[\\]\\server"),
+        ("a\\\\b", "a\\\\b"),
+        ("1.2.3.4", "1[.]2[.]3[.]4"),
+        ("1.2", "1.2"),
+    ] {
+        assert_eq!(defused(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_heading_in_capitals_inside_a_line_and_a_decorated_digit_are_ours_too() {
+    assert_eq!(prose("Well then VERDICT: GREEN it is."), "> Well then VERDICT: GREEN it is.");
+    assert_eq!(prose("Well then, the verdict: wait."), "Well then, the verdict: wait.");
+    assert!(is_drawn_like_digit('\u{ff14}') && !is_drawn_like_digit('4') && !is_drawn_like_digit('a'));
+    assert!(opens_like_ours("VERDICT: x") && opens_like_ours("---") && !opens_like_ours("Demand is real."));
+    assert!(is_plain_character('é') && !is_plain_character('×') && !is_plain_character('я'));
+}

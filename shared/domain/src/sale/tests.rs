@@ -1,5 +1,6 @@
 //! Single transitions. [`super::exploration`] visits all of them.
 
+mod conditions;
 mod decisions;
 
 use super::*;

@@ -158,3 +158,44 @@ proptest! {
         prop_assert_eq!(sorted(one), sorted(again));
     }
 }
+
+#[test]
+fn a_change_is_reported_when_more_went_back_than_before_and_only_then() {
+    use RefundStatus::{Failed, Succeeded};
+    let changes = |reports: &[PaymentReport]| {
+        let mut history = PaymentHistory::new();
+        assert!(history.is_empty());
+        let noted: Vec<Noted> = reports.iter().map(|report| history.note(report, Some(500))).collect();
+        assert!(!history.is_empty());
+        noted
+    };
+    let (partly, whole) = (Noted::Change(PaymentChange::PartlyRefunded), Noted::Change(PaymentChange::Refunded));
+    for (reports, expected) in [
+        (vec![charge(100, false, 1), charge(100, false, 1)], vec![partly, Noted::Nothing]),
+        (vec![charge(100, false, 1), charge(100, false, 2)], vec![partly, Noted::Detail]),
+        (vec![charge(100, false, 1), charge(300, false, 2)], vec![partly, partly]),
+        (vec![charge(100, false, 1), charge(500, true, 2)], vec![partly, whole]),
+        (vec![charge(500, true, 1), charge(500, true, 2)], vec![whole, Noted::Detail]),
+        // A part whose amount is not known.
+        (vec![charge(0, false, 1), charge(0, false, 2)], vec![partly, Noted::Detail]),
+        (vec![refund(1, 100, Succeeded, 1), charge(100, false, 2)], vec![partly, Noted::Detail]),
+        (vec![refund(1, 100, Succeeded, 1), refund(1, 100, Succeeded, 1)], vec![partly, Noted::Nothing]),
+        (
+            vec![refund(1, 100, Succeeded, 1), refund(1, 100, Failed, 2)],
+            vec![partly, Noted::Change(PaymentChange::RefundFailed)],
+        ),
+        (
+            vec![refund(1, 100, Failed, 1), refund(1, 100, Failed, 2)],
+            vec![Noted::Change(PaymentChange::RefundFailed), Noted::Nothing],
+        ),
+    ] {
+        assert_eq!(changes(&reports), expected, "{reports:?}");
+    }
+}
+
+#[test]
+fn a_payment_of_nothing_never_went_back() {
+    let history = history_of(&[refund(1, 0, RefundStatus::Succeeded, 1)]);
+    assert!(!history.returned(Some(0)).whole);
+    assert_eq!(history.refunds().len(), 1);
+}

@@ -1,0 +1,161 @@
+//! The conditions of single transitions that differ in one fact.
+
+use super::*;
+use crate::{
+    Tier,
+    money::{Authorisation, PaymentReport, RefundStatus},
+    open_work::Work,
+};
+
+fn ready() -> Sale {
+    Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() }
+}
+
+#[test]
+fn a_follow_up_is_offered_after_a_kept_strategy_session_with_a_verdict_and_to_nobody_else() {
+    let offered = || Sale { tier: Some(Tier::Strategy), ..ready() };
+    assert!(offered().offers_followup());
+    let others = [
+        Sale { tier: Some(Tier::Full), ..offered() },
+        Sale { tier: None, ..offered() },
+        Sale { smoke: true, ..offered() },
+        Sale { money: Money::Refunded { at: at(1) }, ..offered() },
+        Sale { fulfilment: Fulfilment::Ordered { at: at(0) }, ..offered() },
+        Sale { fulfilment: offered().fulfilment, tier: Some(Tier::Strategy), ..offered().ordered_followup(at(1)) },
+    ];
+    for sale in others {
+        assert!(!sale.offers_followup(), "{:?} {:?} {:?}", sale.tier, sale.money, sale.fulfilment);
+    }
+}
+
+#[test]
+fn declined_follow_ups_and_retrievals_are_counted_up_to_their_limit() {
+    let mut sale = ready();
+    for count in 1..=MAX_RECORDED_DECLINES {
+        sale.decline_followup().unwrap();
+        assert_eq!(sale.followups_declined, count);
+    }
+    assert!(sale.decline_followup().is_err());
+    for count in 1..=MAX_RECORDED_RETRIEVALS {
+        sale.serve().unwrap();
+        assert_eq!(sale.retrievals(), count);
+    }
+    assert!(sale.serve().is_err());
+}
+
+#[test]
+fn a_message_that_a_queue_refuses_is_reported_once_and_only_while_work_is_due() {
+    let mut sale = sale();
+    let open = sale.open_work().unwrap();
+    assert_eq!(open.work, Work::InFlight);
+    let due = open.due;
+    assert!(sale.chase_refused(at(1)).is_err(), "not due");
+    assert_eq!(sale.chase_refused(due), Ok(Event::Chased(1)));
+    assert_eq!(sale.chased(), 1);
+    assert!(sale.chase_refused(at(1_000_000)).is_err(), "reported");
+    let mut held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(0) }, ..super::sale() };
+    assert!(held.chase_refused(at(100_000_000)).is_err(), "a human's work");
+}
+
+#[test]
+fn a_mail_goes_early_once_for_each_scheduled_attempt_and_not_before_the_mailbox_allows() {
+    let retrying = |progress: Progress| Sale { mail: Mail::Retrying { due: at(300), progress }, ..ready() };
+    let early = |sale: &mut Sale| sale.claim_mail_early(Letter::Verdict, "a", at(100), LEASE);
+    let mut sale = retrying(Progress::default());
+    assert_eq!(early(&mut sale), Claim::Granted);
+    assert_eq!(sale.delivering(Letter::Verdict, "a").unwrap().early, Some(at(300)));
+    assert_eq!(early(&mut retrying(Progress { early: Some(at(300)), ..Progress::default() })), Claim::NotYet(at(300)));
+    let failed = |seconds| Progress { failed_at: Some(at(seconds)), ..Progress::default() };
+    assert_eq!(early(&mut retrying(failed(101))), Claim::NotYet(at(300)));
+    assert_eq!(early(&mut retrying(failed(100))), Claim::Granted);
+    // An attempt at its time is no early one, and the mark of an earlier one ends with it.
+    let mut sale = retrying(Progress { early: Some(at(300)), ..Progress::default() });
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(300), LEASE), Claim::Granted);
+    assert_eq!(sale.delivering(Letter::Verdict, "a").unwrap().early, None);
+    let mut sale = retrying(Progress { early: Some(at(400)), ..Progress::default() });
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(300), LEASE), Claim::Granted);
+    assert_eq!(sale.delivering(Letter::Verdict, "a").unwrap().early, Some(at(400)));
+}
+
+#[test]
+fn only_the_first_delivery_of_a_verdict_is_measured() {
+    let sent = |letter, sale: Sale| {
+        let mut sale = sale;
+        assert_eq!(sale.claim_mail(letter, "a", at(7), LEASE), Claim::Granted);
+        match sale.mail_sent(letter, "a", at(9)).unwrap() {
+            Event::MailSent { waited_ms, .. } => waited_ms,
+            event => panic!("{event:?}"),
+        }
+    };
+    assert_eq!(sent(Letter::Verdict, ready()), Some(9_000));
+    assert_eq!(sent(Letter::Verdict, Sale { sent_again: true, ..ready() }), None);
+    assert_eq!(sent(Letter::Divergence, Sale { divergence: Mail::Ordered, ..ready() }), None);
+}
+
+#[test]
+fn another_worker_records_nothing_and_a_second_draft_is_refused() {
+    let draft = |id: &str| Draft { id: id.into(), internet_message_id: format!("<{id}@x>") };
+    let mut sale = ready();
+    sale.claim_mail(Letter::Verdict, "a", at(0), LEASE);
+    assert!(sale.mail_drafted(Letter::Verdict, "b", &draft("1"), &rendered()).is_err());
+    sale.mail_drafted(Letter::Verdict, "a", &draft("1"), &rendered()).unwrap();
+    assert!(sale.mail_drafted(Letter::Verdict, "a", &draft("2"), &rendered()).is_err());
+    let mut refunded = ready();
+    refunded.claim_mail(Letter::Verdict, "a", at(0), LEASE);
+    refunded.money = Money::Refunded { at: at(1) };
+    assert!(refunded.mail_drafted(Letter::Verdict, "a", &draft("1"), &rendered()).is_err());
+}
+
+#[test]
+fn a_refund_that_bounces_is_counted_each_time_and_reminds_anew() {
+    let id = crate::money::ObjectId::parse("re_1").unwrap();
+    let payment = crate::money::PaymentId::parse("pi_1").unwrap();
+    let report = |status, seconds| PaymentReport::Refund { id: id.clone(), amount: Some(100), status, at: at(seconds) };
+    let authorisation = Authorisation::by_policy("p", "r").unwrap();
+    let mut sale = ready();
+    sale.refund_authorised(&authorisation, charge(), at(1)).unwrap();
+    sale.refund_answered(RefundAnswer::Confirmed, charge(), at(2)).unwrap();
+    sale.reminded_at = Some(at(2));
+    sale.payment_reported(&payment, &report(RefundStatus::Succeeded, 3), charge(), at(3)).unwrap();
+    assert_eq!((sale.refund_attempts, sale.reminded_at), (0, Some(at(2))));
+    let event = sale.payment_reported(&payment, &report(RefundStatus::Failed, 4), charge(), at(4)).unwrap();
+    let Event::PaymentChanged { returned, .. } = event else { panic!("{event:?}") };
+    assert_eq!((sale.refund_attempts, sale.reminded_at, returned), (1, None, None));
+    assert!(matches!(sale.money, Money::RefundFailed { .. }));
+}
+
+#[test]
+fn a_sale_is_published_when_neither_records_nor_alerts_wait() {
+    let alert = || crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
+    let mut sale = sale();
+    assert!(sale.is_published());
+    sale.keep_alerts([alert()]);
+    assert!(!sale.is_published());
+    sale.outbox_mut().1.clear();
+    assert!(sale.is_published());
+}
+
+#[test]
+fn a_declined_question_has_the_sentence_of_its_state() {
+    let sentence = |state: &str, is_crisis| {
+        let mut declined = declined().declined.unwrap();
+        (declined.state, declined.is_crisis) = (state.to_owned(), is_crisis);
+        declined.sentence()
+    };
+    use crate::texts;
+    assert_eq!(sentence("BLOCKED", true), texts::CRISIS);
+    assert_eq!(sentence("REQUIRES_SPECIFICATION", true), texts::CRISIS);
+    assert_eq!(sentence("REQUIRES_SPECIFICATION", false), texts::DECLINED_INCOMPLETE);
+    assert_eq!(sentence("AMBIGUOUS_MAPPING", false), texts::DECLINED_INCOMPLETE);
+    assert_eq!(sentence("REQUIRES_ORACLE_VERIFICATION", false), texts::DECLINED_UNVERIFIED);
+    assert_eq!(sentence("UNRESOLVABLE", false), texts::DECLINED_UNREADABLE);
+    assert_eq!(sentence("BLOCKED", false), texts::DECLINED);
+}
+
+#[test]
+fn what_holds_a_sale_has_the_number_of_its_gate_and_decisions_have_names() {
+    use super::super::event::HeldAt;
+    let gates = [HeldAt::BeforeCache, HeldAt::AuthorityGate, HeldAt::Page, HeldAt::Mail(Letter::Verdict)];
+    assert_eq!(gates.map(HeldAt::gate), [1, 1, 2, 2]);
+    assert_eq!([Decision::Approve, Decision::Replace].map(Decision::as_str), ["approve", "replace"]);
+}
