@@ -159,3 +159,93 @@ fn what_holds_a_sale_has_the_number_of_its_gate_and_decisions_have_names() {
     assert_eq!(gates.map(HeldAt::gate), [1, 1, 2, 2]);
     assert_eq!([Decision::Approve, Decision::Replace].map(Decision::as_str), ["approve", "replace"]);
 }
+
+#[test]
+fn facts_are_those_of_the_record() {
+    let alert = crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
+    let sale = Sale {
+        query_hash: Some("q".into()),
+        locale: Some("fr".into()),
+        amount_noted: true,
+        regenerated_at: Some(at(3)),
+        drop_recorded: true,
+        reminded_at: Some(at(4)),
+        chased: 2,
+        retrievals: 5,
+        sent_again: true,
+        alerts: vec![alert.clone()],
+        ..ready()
+    };
+    assert_eq!((sale.query_hash(), sale.locale()), (Some("q"), Some("fr")));
+    assert_eq!((sale.regenerated_at(), sale.reminded_at()), (Some(at(3)), Some(at(4))));
+    assert_eq!((sale.chased(), sale.retrievals(), sale.alerts()), (2, 5, &[alert][..]));
+    assert!(sale.is_amount_noted() && sale.is_drop_recorded() && sale.is_sent_again());
+    let plain = ready();
+    assert!(!plain.is_amount_noted() && !plain.is_drop_recorded() && !plain.is_sent_again());
+    assert!(plain.payment().is_empty() && plain.finding().is_none());
+    // A counter of zero is not stored.
+    let stored = |sale: &Sale| serde_json::to_value(sale).unwrap();
+    assert_eq!(stored(&sale)["chased"], 2);
+    assert!(stored(&plain).get("followups_declined").is_none());
+    let declined = stored(&Sale { followups_declined: 1, ..ready() });
+    assert_eq!(declined["followups_declined"], 1);
+}
+
+#[test]
+fn a_silent_drop_is_alerted_once_and_not_after_it_is_recorded() {
+    let drop = || sale();
+    let mut open = drop();
+    assert!(open.is_drop_open());
+    assert_eq!(open.drop_alerted(), Ok(Event::DropAlerted));
+    assert!(open.drop_alerted().is_err(), "alerted");
+    assert!(Sale { drop_recorded: true, ..drop() }.drop_alerted().is_err(), "recorded");
+    assert!(ready().drop_alerted().is_err(), "no drop");
+}
+
+#[test]
+fn a_different_regenerated_verdict_orders_one_note_to_who_has_the_first() {
+    let first = |mail: Mail, divergence: Mail| Sale {
+        regenerated_at: Some(at(2)),
+        colour: Some(Colour::Green),
+        mail,
+        divergence,
+        ..ready()
+    };
+    let noted = |mut sale: Sale, colour| {
+        sale.note_verdict(colour, "h");
+        sale.divergence
+    };
+    let sent = || Mail::Sent { at: at(1) };
+    assert_eq!(noted(first(sent(), Mail::NotOrdered), Colour::Red), Mail::Ordered);
+    assert_eq!(noted(first(sent(), Mail::NotOrdered), Colour::Green), Mail::NotOrdered);
+    assert_eq!(noted(first(Mail::Ordered, Mail::NotOrdered), Colour::Red), Mail::NotOrdered);
+    assert_eq!(noted(first(sent(), sent()), Colour::Red), sent());
+}
+
+#[test]
+fn the_page_orders_only_a_new_sale_or_one_that_nobody_works_on() {
+    assert!(sale().order_again(at(0)).is_ok(), "new");
+    assert!(sale().order_again(at(1)).is_err(), "a minute has not passed");
+    assert!(sale().order_again(at(60)).is_ok());
+    let mut claimed = sale();
+    claimed.claim("a", Claimant::Customer, at(0), LEASE);
+    assert!(claimed.clone().order_again(at(99)).is_err());
+    assert!(claimed.order_again(at(100)).is_ok());
+}
+
+#[test]
+fn a_failed_sale_is_tried_again_with_or_without_a_submission_and_an_unusable_one_only_with() {
+    let operator = Operator::parse("o", None).unwrap();
+    let failed = || Sale { fulfilment: Fulfilment::Failed { reason: "x".into(), at: at(1) }, ..sale() };
+    let unusable = || Sale { fulfilment: Fulfilment::Unusable { at: at(1) }, ..sale() };
+    for (mut sale, resubmits, is_tried) in [
+        (failed(), false, true),
+        (failed(), true, true),
+        (unusable(), false, false),
+        (unusable(), true, true),
+        (Sale { resubmitted: true, ..unusable() }, false, true),
+        (ready(), true, false),
+    ] {
+        assert_eq!(sale.reattempt(&operator, resubmits, at(2)).is_ok(), is_tried, "{:?} {resubmits}", sale.fulfilment);
+    }
+}

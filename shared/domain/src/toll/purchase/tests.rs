@@ -110,3 +110,37 @@ fn a_refusal_after_an_unknown_outcome_is_no_refusal() {
     crashed.not_settled(problem(true)).unwrap();
     assert!(!refused(&crashed), "nobody knows what came of the first attempt");
 }
+
+#[test]
+fn a_purchase_shows_what_it_is_for_and_what_it_reached() {
+    let mut paid = purchase();
+    assert!(paid.is_for("f") && !paid.is_for("g"));
+    assert_eq!((paid.query_hash(), paid.stream()), ("q", paid.id().as_str().to_owned()));
+    assert!(paid.signed().is_some_and(|signed| signed.nonce == "0x2"));
+    assert_eq!((paid.transaction(), paid.answered()), (None, None));
+    paid.claim("one", at(10), LEASE);
+    paid.answer("one", answered(), at(20)).unwrap();
+    assert_eq!((paid.transaction(), paid.answered()), (None, Some(&answered())));
+    paid.settled("0xt", true, at(21)).unwrap();
+    assert_eq!((paid.transaction(), paid.answered()), (Some("0xt"), Some(&answered())));
+    assert_eq!(format!("{:?}", answered()), "Answered(2 bytes)");
+    assert_eq!([List::Machines, List::Humans].map(List::as_str), ["TOLL", "TOLL_HUMAN"]);
+}
+
+#[test]
+fn repeated_requests_are_recorded_up_to_their_limit() {
+    let mut paid = purchase();
+    for count in 1..=MOST_RECORDED {
+        assert!(paid.repeat(), "{count}");
+    }
+    assert!(!paid.repeat());
+}
+
+#[test]
+fn records_are_appended_to_the_purchase_s_own_trail() {
+    let mut paid = purchase();
+    let alert = crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
+    paid.trail_mut().keep_alerts([alert]);
+    assert_eq!(paid.trail_mut().outbox_mut().1.len(), 1);
+    assert!(paid.trail().head().is_none());
+}
