@@ -11,7 +11,7 @@ use aws::{
     DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3Digests, SecretDocument, SqsLogNotices,
     StackWatch,
 };
-use backend::{Backend, BackendError, Bucket, JournalStores, SecretName};
+use backend::{Backend, BackendError, Bucket, JournalStores};
 use domain::{CallerIdentity, ports::Notes};
 use operations::{Operator, desk};
 use runtime::Environment;
@@ -200,7 +200,10 @@ impl Deployed {
 
     /// The smoke test of this stack, with the same secrets as its functions.
     pub(crate) fn smoke_test(&self) -> Result<smoke::Wired, StackError> {
-        smoke::Wired::new(&self.backend).map_err(StackError::Smoke)
+        smoke::Wired::new(&self.backend).map_err(|error| match error.downcast::<BackendError>() {
+            Ok(error) => (*error).into(),
+            Err(error) => StackError::Smoke(error),
+        })
     }
 
     /// One of the stack's secrets. `name` is the part after the stack's name.
@@ -210,6 +213,6 @@ impl Deployed {
 
     /// Stripe, with the key for refunds.
     pub(crate) fn refunding(&self) -> Result<stripe::LazyClient, StackError> {
-        Ok(self.backend.stripe_with(SecretName::StripeRefund)?)
+        Ok(self.backend.stripe_refunding()?)
     }
 }

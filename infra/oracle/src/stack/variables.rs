@@ -41,20 +41,34 @@ const SECRETS: [(&str, &str); 6] = [
 const ACCOUNT: [&str; 5] =
     ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
-/// The environment of a stack's functions. What neither the account nor the stack decides is read from `ambient`.
+/// Variables of the operator's own process: the vendors' addresses of a deployed stack, and how patient calls to AWS are.
+const OWN: [&str; 10] = [
+    "ALERT_SUPPRESSION_S",
+    "ALERT_TABLE_TIMEOUT_MS",
+    "AWS_DEFAULT_REGION",
+    "CACHE_RETRY_COUNT",
+    "CACHE_RETRY_DELAY_MS",
+    "GEMINI_BASE_URL",
+    "GRAPH_BASE_URL",
+    "LOGIN_BASE_URL",
+    "METRICS_NAMESPACE",
+    "STRIPE_BASE_URL",
+];
+
+/// The environment of a stack's functions. Of the operator's own process (`ambient`) it has [`OWN`], and nothing else.
 pub(super) fn environment(stack: &Stack, account: &Account, ambient: Environment) -> Environment {
     let mut known: BTreeMap<&str, Option<String>> =
         OUTPUTS.map(|(variable, output)| (variable, stack.outputs.get(output).cloned())).into();
     known.extend(SECRETS.map(|(variable, name)| (variable, Some(stack.secret_id(name)))));
     known.extend(ACCOUNT.map(|variable| (variable, account.variable(variable))));
-    known.insert("AWS_LAMBDA_FUNCTION_NAME", None);
     // A command reads hundreds of objects at once, maybe over a slow line, and no customer waits for it.
     let patience = ambient.optional("CACHE_CONNECT_TIMEOUT_MS").unwrap_or_else(|| "10000".to_owned());
     known.insert("CACHE_CONNECT_TIMEOUT_MS", Some(patience));
     known.extend(stack.vendors.iter().map(|(variable, url)| (*variable, Some(url.clone()))));
     Environment::from_lookup(move |name| match known.get(name) {
         Some(value) => value.clone(),
-        None => ambient.optional(name),
+        None if OWN.contains(&name) => ambient.optional(name),
+        None => None,
     })
 }
 
@@ -100,12 +114,34 @@ mod tests {
     }
 
     #[test]
-    fn what_the_stack_does_not_decide_is_read_from_the_process() {
-        let environment = local(&[("CACHE_CONNECT_TIMEOUT_MS", "500"), ("GRAPH_BASE_URL", "https://graph.example")]);
+    fn of_the_operators_process_only_addresses_and_patience_are_read() {
+        let environment = local(&[
+            ("CACHE_CONNECT_TIMEOUT_MS", "500"),
+            ("GRAPH_BASE_URL", "https://graph.example"),
+            ("AUDIT_BUCKET", "another"),
+            ("CHAT_SECRET_ID", "another"),
+            ("EMAIL_QUEUE_URL", "https://queue.example"),
+        ]);
+        for name in ["AUDIT_BUCKET", "CHAT_SECRET_ID", "EMAIL_QUEUE_URL"] {
+            assert_eq!(environment.optional(name), None, "{name}");
+        }
         assert_eq!(environment.optional("CACHE_CONNECT_TIMEOUT_MS").as_deref(), Some("500"));
         // The local stack uses the real mailbox.
         assert_eq!(environment.optional("GRAPH_BASE_URL").as_deref(), Some("https://graph.example"));
         assert_eq!(environment.optional("LOGIN_BASE_URL"), None);
+    }
+
+    #[test]
+    fn each_variable_is_named_like_its_output_or_its_secret() {
+        let words = |variable: &str| variable.split('_').map(str::to_ascii_lowercase).collect::<Vec<_>>();
+        let capitalized = |word: String| word[..1].to_ascii_uppercase() + &word[1..];
+        for (variable, output) in OUTPUTS {
+            assert_eq!(words(variable).into_iter().map(capitalized).collect::<String>(), output);
+        }
+        for (variable, secret) in SECRETS {
+            let name = variable.strip_suffix("_SECRET_ID").unwrap();
+            assert_eq!(words(name).join("-"), secret);
+        }
     }
 
     #[test]

@@ -61,12 +61,6 @@ impl Backend {
         Ok(Self { environment: Arc::new(environment), connection })
     }
 
-    /// A backend with another environment that uses this connection to AWS.
-    #[must_use]
-    pub fn with_connection(connection: Connection, environment: Environment) -> Self {
-        Self { environment: Arc::new(environment), connection }
-    }
-
     /// The variables, for settings that are not clients.
     #[must_use]
     pub fn environment(&self) -> &Environment {
@@ -96,6 +90,7 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when it is missing or not an address.
     pub fn site(&self) -> Result<String, BackendError> {
+        self.required("SITE_URL")?;
         Ok(self.environment.base_url("SITE_URL", "")?)
     }
 

@@ -39,7 +39,7 @@ pub enum SecretName {
     Stripe,
     /// The key that creates sessions, to check that it exists.
     StripeCheckout,
-    /// The key that makes refunds, to check that it exists.
+    /// The key that makes refunds.
     StripeRefund,
     /// The secrets that Stripe signs its events with.
     StripeWebhook,

@@ -15,11 +15,15 @@ impl Backend {
         self.stripe_with(SecretName::Stripe)
     }
 
-    /// Stripe, with another of our keys.
+    /// Stripe, with the key for refunds.
     ///
     /// # Errors
     /// As [`Self::stripe`].
-    pub fn stripe_with(&self, key: SecretName) -> Result<stripe::LazyClient, BackendError> {
+    pub fn stripe_refunding(&self) -> Result<stripe::LazyClient, BackendError> {
+        self.stripe_with(SecretName::StripeRefund)
+    }
+
+    fn stripe_with(&self, key: SecretName) -> Result<stripe::LazyClient, BackendError> {
         let secret = Arc::new(self.secret(key)?);
         let system = Arc::new(System);
         Ok(stripe::LazyClient::new(self.stripe_url()?, self.site()?, secret, system.clone(), system))

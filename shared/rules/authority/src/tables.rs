@@ -135,7 +135,7 @@ pub(crate) struct Fitted {
     pub(crate) detects: u8,
     /// The column of its kind.
     pub(crate) kind: u8,
-    /// The minimum sum of weights, in sixteenths of a unit of log-odds.
+    /// The minimum sum of weights, in sixteenths of a weight of the fit.
     pub(crate) total: u16,
 }
 

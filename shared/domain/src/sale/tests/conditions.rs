@@ -107,7 +107,7 @@ fn another_worker_records_nothing_and_a_second_draft_is_refused() {
 }
 
 #[test]
-fn a_refund_that_bounces_is_counted_each_time_and_reminds_anew() {
+fn a_refund_that_bounces_is_counted_once_and_reminds_anew() {
     let id = crate::money::ObjectId::parse("re_1").unwrap();
     let payment = crate::money::PaymentId::parse("pi_1").unwrap();
     let report = |status, seconds| PaymentReport::Refund { id: id.clone(), amount: Some(100), status, at: at(seconds) };
@@ -122,6 +122,9 @@ fn a_refund_that_bounces_is_counted_each_time_and_reminds_anew() {
     let Event::PaymentChanged { returned, .. } = event else { panic!("{event:?}") };
     assert_eq!((sale.refund_attempts, sale.reminded_at, returned), (1, None, None));
     assert!(matches!(sale.money, Money::RefundFailed { .. }));
+    // Reported again, it changes nothing.
+    assert!(sale.payment_reported(&payment, &report(RefundStatus::Failed, 5), charge(), at(5)).is_err());
+    assert_eq!(sale.refund_attempts, 1);
 }
 
 #[test]
@@ -133,6 +136,9 @@ fn a_sale_is_published_when_neither_records_nor_alerts_wait() {
     assert!(!sale.is_published());
     sale.outbox_mut().1.clear();
     assert!(sale.is_published());
+    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
+    sale.append_record(entry, AuditHead { opened: "2026-01-01".into(), count: 1, hash: "h".into() });
+    assert!(!sale.is_published());
 }
 
 #[test]
@@ -182,7 +188,11 @@ fn facts_are_those_of_the_record() {
     assert!(sale.is_amount_noted() && sale.is_drop_recorded() && sale.is_sent_again());
     let plain = ready();
     assert!(!plain.is_amount_noted() && !plain.is_drop_recorded() && !plain.is_sent_again());
-    assert!(plain.payment().is_empty() && plain.finding().is_none());
+    assert!(plain.payment().is_empty());
+    let report = PaymentReport::Charge { returned: 1, whole: false, at: at(1) };
+    let mut reported = ready();
+    reported.payment.note(&report, Some(100));
+    assert!(!reported.payment().is_empty());
     // A counter of zero is not stored.
     let stored = |sale: &Sale| serde_json::to_value(sale).unwrap();
     assert_eq!(stored(&sale)["chased"], 2);

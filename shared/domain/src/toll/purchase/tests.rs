@@ -139,8 +139,8 @@ fn repeated_requests_are_recorded_up_to_their_limit() {
 #[test]
 fn records_are_appended_to_the_purchase_s_own_trail() {
     let mut paid = purchase();
-    let alert = crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
-    paid.trail_mut().keep_alerts([alert]);
-    assert_eq!(paid.trail_mut().outbox_mut().1.len(), 1);
-    assert!(paid.trail().head().is_none());
+    let entry = crate::sale::AuditEntry { key: "k".to_owned(), line: "{}".to_owned(), measurements: Vec::new() };
+    let head = crate::sale::AuditHead { opened: "2026-01-01".to_owned(), count: 1, hash: "h".to_owned() };
+    paid.trail_mut().append(entry.clone(), head.clone());
+    assert_eq!((paid.trail().outbox(), paid.trail().head()), (&[entry][..], Some(&head)));
 }

@@ -14,7 +14,7 @@ use crate::state::State;
 use crate::tables::{ConceptId, LETTERS, NO_SET, NO_TREATMENT, SetId, letter};
 
 /// The range of the idioms' patterns, by domain and value.
-pub(super) type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
+type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
 
 const OPERATORS: [(&str, &str); 7] = [
     ("eq", "Eq"),
@@ -383,7 +383,7 @@ impl Generator {
     }
 
     /// The alternatives of several conditions as one set.
-    pub(super) fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<SetId, DataError> {
+    fn conditions(&mut self, source: &Source, id: &str, groups: &[Text]) -> Result<SetId, DataError> {
         let mut all = Vec::new();
         for group in groups {
             all.extend(self.condition(source, id, group)?);
@@ -398,7 +398,7 @@ impl Generator {
             .map_err(|problem| source.error(group.span().start, id, problem))
     }
 
-    pub(super) fn add_patterns(
+    fn add_patterns(
         &mut self,
         source: &Source,
         id: &str,

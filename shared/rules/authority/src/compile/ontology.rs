@@ -165,7 +165,7 @@ pub(crate) struct Fitted {
     pub(crate) detects: String,
     /// The column of its kind.
     pub(crate) kind: String,
-    /// The minimum sum of weights, in sixteenths of a unit of log-odds.
+    /// The minimum sum of weights, in sixteenths of a weight of the fit.
     pub(crate) total: u16,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
 }
 
 /// The hits of each concept of a text.
-pub(crate) struct Chains<'h> {
+struct Chains<'h> {
     hits: &'h Hits,
     ranks: [u16; ConceptBits::LENGTH],
     /// Per concept of the text, in the order of their numbers, its first hit.
@@ -70,7 +70,7 @@ pub(crate) struct Chains<'h> {
 const END: u32 = u32::MAX;
 
 impl<'h> Chains<'h> {
-    pub(crate) fn of(hits: &'h Hits) -> Self {
+    fn of(hits: &'h Hits) -> Self {
         let ranks = hits.concepts.ranks();
         let mut heads = vec![END; hits.hits.len()];
         let mut next = vec![END; hits.hits.len()];
@@ -140,7 +140,7 @@ impl<'h> Candidates<'h> {
 }
 
 /// A match of a pattern, in tokens.
-pub(crate) struct Match {
+struct Match {
     start: usize,
     end: usize,
     /// The most specific element.
@@ -251,20 +251,20 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     if mapping.apart_from == NO_SET || !hits.has(mapping.apart_from) {
         return true;
     }
-    let (from, until) = around(hits, one.start, one.end, APART);
+    let (from, until) = around(hits, one.start, one.end);
     !contains(mapping.apart_from, hits.starting(from, until))
 }
 
-/// The tokens of a match and of the words around it, up to a number of words and without other sentences: a business
-/// sentence before the question must not weaken the outcome.
-pub(crate) fn around(hits: &Hits, start: usize, end: usize, words: usize) -> (usize, usize) {
+/// The tokens of a match and of the [`APART`] words around it, without other sentences: a business sentence before the
+/// question must not weaken the outcome.
+fn around(hits: &Hits, start: usize, end: usize) -> (usize, usize) {
     let goes_on =
         |left: usize, right: usize| hits.tokens[right].position.saturating_sub(hits.tokens[left].position) <= 1;
     let (mut from, mut until) = (start, end - 1);
-    while from > 0 && start - from < words && goes_on(from - 1, from) {
+    while from > 0 && start - from < APART && goes_on(from - 1, from) {
         from -= 1;
     }
-    while until + 1 < hits.tokens.len() && until + 1 - end < words && goes_on(until, until + 1) {
+    while until + 1 < hits.tokens.len() && until + 1 - end < APART && goes_on(until, until + 1) {
         until += 1;
     }
     (from, until + 1)
@@ -289,7 +289,7 @@ fn is_negated(hits: &Hits, start: usize) -> bool {
 }
 
 /// Whether one of the hits is of the set.
-pub(crate) fn contains(set: SetId, hits: &[Hit]) -> bool {
+fn contains(set: SetId, hits: &[Hit]) -> bool {
     let concepts = SETS.of(usize::from(set));
     hits.iter().any(|hit| concepts.binary_search(&hit.concept).is_ok())
 }
