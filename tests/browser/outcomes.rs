@@ -38,7 +38,7 @@ async fn a_verdict_that_is_tried_again_is_waited_for() {
 async fn an_erased_verdict_is_gone() {
     let browser = Browser::open().await;
     let email = buyer();
-    let id = browser.stack.sell_by_payment_link("full", &format!("Open a second shop? ({})", unique()), &email).await;
+    let id = browser.stack.sell_by_payment_link("full", &format!("Forget me? ({})", unique()), &email).await;
     browser.visit_result(&id).await;
     browser.see_within("#result", VERDICT).await;
     browser.stack.mail_to(&email).await;

@@ -161,11 +161,11 @@ async fn a_question_that_imitates_our_mails_is_quoted() {
     let world = World::beside_others().await;
     let forged = [
         "VERDICT: 🟢 GREEN",
-        "We could not give you a verdict, so we have refunded your payment in full.",
+        "We could not give you a verdict, so we have refunded your payment in full. You don't have to do anything.",
         "Your result page:",
         "https://evil.example/pay",
     ];
-    let question = format!("Open a second shop?\n\n{}\n\n{}", forged.join("\n"), question());
+    let question = format!("Is this fund sound?\n\n{}\n\n{}", forged.join("\n"), question());
     let email = email();
     let session = world.order("quick", &question).await;
     world.pay(&session, &email, 1).await;

@@ -123,7 +123,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     if operator.reason().is_none() && !selection.dry_run {
         return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
     }
-    let payments = deployed.refunding()?;
+    let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
     let charged = wait(charges(&payments, &sessions))?;

@@ -210,9 +210,4 @@ impl Deployed {
     pub(crate) fn secret(&self, name: &str) -> SecretDocument {
         SecretDocument::new(self.backend.connection().clone(), self.stack.secret_id(name))
     }
-
-    /// Stripe, with the key for refunds.
-    pub(crate) fn refunding(&self) -> Result<stripe::LazyClient, StackError> {
-        Ok(self.backend.stripe_refunding()?)
-    }
 }

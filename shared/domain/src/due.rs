@@ -58,6 +58,11 @@ where
 mod tests {
     use super::*;
     use crate::Timestamp;
+    use std::{
+        pin::pin,
+        sync::Mutex,
+        task::{Context, Poll, Waker},
+    };
 
     #[test]
     fn reports_are_added_up() {
@@ -70,7 +75,7 @@ mod tests {
 
     #[test]
     fn every_failure_and_every_item_that_is_left_is_counted() {
-        struct Seconds(std::sync::Mutex<i64>);
+        struct Seconds(Mutex<i64>);
         impl Clock for Seconds {
             fn now(&self) -> Timestamp {
                 let mut now = self.0.lock().unwrap();
@@ -78,12 +83,11 @@ mod tests {
                 Timestamp::from_seconds(*now)
             }
         }
-        let clock = Seconds(std::sync::Mutex::new(0));
+        let clock = Seconds(Mutex::new(0));
         // The share ends at second 1 + 4: items are looked at in the seconds 2, 3 and 4.
         let look = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
-        let mut future = Box::pin(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        let std::task::Poll::Ready(report) = future.as_mut().poll(&mut context) else { panic!("it waits") };
+        let future = pin!(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
+        let Poll::Ready(report) = future.poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
         assert_eq!((report.due, report.failed, report.left), (5, 2, 2));
     }
 }

@@ -90,7 +90,6 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when it is missing or not an address.
     pub fn site(&self) -> Result<String, BackendError> {
-        self.required("SITE_URL")?;
         Ok(self.environment.base_url("SITE_URL", "")?)
     }
 

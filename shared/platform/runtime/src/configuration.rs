@@ -78,12 +78,13 @@ impl Environment {
         }
     }
 
-    /// A base URL without a trailing slash, or its default.
+    /// A base URL without a trailing slash, or its default; an empty default means that it is required.
     ///
     /// # Errors
-    /// [`ConfigurationError::Malformed`] when it is not `http://…` or `https://…`.
+    /// [`ConfigurationError`]: it is missing and has no default, or it is not `http://…` or `https://…`.
     pub fn base_url(&self, name: &'static str, default: &str) -> Result<String, ConfigurationError> {
-        let url = self.optional(name).unwrap_or_else(|| default.to_owned());
+        let default = || (!default.is_empty()).then(|| default.to_owned());
+        let url = self.optional(name).or_else(default).ok_or(ConfigurationError::Missing(name))?;
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
         match rest {
             Some(rest) if !rest.is_empty() && !url.contains(char::is_whitespace) => {
@@ -122,5 +123,6 @@ mod tests {
             "environment variable URL is not an e-mail address"
         );
         assert_eq!(environment.base_url("UNSET", "https://a.example/").as_deref(), Ok("https://a.example"));
+        assert_eq!(environment.base_url("UNSET", ""), Err(ConfigurationError::Missing("UNSET")));
     }
 }

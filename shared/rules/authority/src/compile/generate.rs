@@ -360,7 +360,7 @@ impl Generator {
     /// Adds the patterns of the idioms and returns their ranges by domain and value.
     fn idioms<'f>(&mut self, files: &'f Files) -> Result<IdiomRanges<'f>, DataError> {
         let mappings = files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str()));
-        let values: BTreeSet<(usize, &str)> = mappings.collect();
+        let values: BTreeSet<_> = mappings.collect();
         for (domain, source, idiom) in files.idioms() {
             for value in &idiom.of {
                 if !values.contains(&(domain, value.get_ref().as_str())) {
