@@ -154,7 +154,7 @@ enum Command {
     },
     /// Change the code that decides, one place at a time, and report the changes that no test notices
     #[command(
-        after_help = "Example: cargo xtask mutants --sample 40 > mutants.jsonl\nExample: cargo xtask mutants --containing Sale::claim_mail\n\nOne JSON object a mutant on standard output, a summary last; progress goes to standard error. An outcome is\ncaught, timeout, missed, unviable (it does not compile) or equivalent (listed with a reason in infra/mutants.toml).\nThe exit code is 0 when no mutant was missed and every listed one exists. Mutates the commit, not the work tree."
+        after_help = "Example: cargo xtask mutants --sample 40 > mutants.jsonl\nExample: cargo xtask mutants --judge unit --judge users\nExample: cargo xtask mutants --containing Sale::claim_mail\n\nOne JSON object a mutant on standard output, a summary last; progress goes to standard error. An outcome is\ncaught, timeout, missed, unviable (it does not compile) or equivalent (listed with a reason in infra/mutants.toml).\nThe exit code is 0 when no mutant was missed and every listed one exists. Mutates the commit, not the work tree."
     )]
     Mutants {
         /// Draw this many, the same ones for the same commit (default: all)
@@ -166,6 +166,9 @@ enum Command {
         /// How many simulated worlds judge a mutant that the other tests missed
         #[arg(long, default_value_t = 300)]
         seeds: u64,
+        /// Only this judge: unit, users, simulation or pipeline (may be repeated; default: all, cheapest first)
+        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "simulation", "pipeline"])]
+        judges: Vec<String>,
         /// Name the mutants and stop
         #[arg(long)]
         list: bool,
@@ -241,8 +244,8 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
-        Command::Mutants { sample, containing, seeds, list, json: _ } => {
-            mutants::mutants(&mutants::Options { sample, containing, seeds, list })
+        Command::Mutants { sample, containing, seeds, judges, list, json: _ } => {
+            mutants::mutants(&mutants::Options { sample, containing, seeds, judges, list })
         }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }

@@ -1,20 +1,30 @@
 //! `mutants`: mutation testing of the crates that make decisions. A mutant is one small change of the code, found by
 //!   cargo-mutants; a mutant that no test detects shows a rule that no test covers.
 //!
-//! cargo-mutants only lists the mutants. This module runs the tests itself: cargo-mutants runs the same tests on every
-//! mutant, but the cheapest judge, the crate's own tests, catches most of them.
+//! cargo-mutants only lists the mutants. This module compiles all of them at once, each behind a switch, and runs the
+//! tests itself: cargo-mutants compiles and runs everything for every mutant, but the cheapest judge, the crate's own
+//! tests, catches most of them in a second.
 
+mod compile;
 mod judge;
 mod mutant;
+mod places;
 mod plan;
+mod switches;
 mod tool;
 
 use crate::{error::Error, local_dir::repository};
+use compile::Workshop;
 use judge::{Judges, Outcome};
 use mutant::Mutant;
 use plan::Plan;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, process::ExitCode, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+    thread,
+};
 
 /// Which mutants to run, and how.
 pub(crate) struct Options {
@@ -24,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) containing: Option<String>,
     /// How many simulated worlds judge a mutant that the other tests missed.
     pub(crate) seeds: u64,
+    /// Only these judges, by name; none means all.
+    pub(crate) judges: Vec<String>,
     /// Lists the mutants and does not test them.
     pub(crate) list: bool,
 }
@@ -46,30 +58,77 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         drawn.iter().for_each(|mutant| report(&json!({ "mutant": mutant.name, "package": mutant.package })));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut counts = BTreeMap::new();
-    let mut judges = Judges::new(&root, &source, options.seeds);
-    for (number, mutant) in drawn.iter().enumerate() {
-        eprintln!("{} of {}: {}", number + 1, drawn.len(), mutant.name);
-        let began = Instant::now();
-        let outcome = match plan.equivalent(mutant) {
-            Some(equivalent) => Outcome::Equivalent(equivalent.reason.clone()),
-            None => judges.judge(mutant, plan.tested_by(&mutant.package))?,
-        };
-        *counts.entry(outcome.word()).or_insert(0_usize) += 1;
-        let mut line = json!({
-            "mutant": mutant.name, "package": mutant.package, "outcome": outcome.word(),
-            "seconds": began.elapsed().as_secs(),
-        });
-        match outcome {
-            Outcome::Caught(judge) | Outcome::TimedOut(judge) => line["judge"] = judge.into(),
-            Outcome::Equivalent(reason) => line["reason"] = reason.into(),
-            Outcome::Missed | Outcome::Unviable => {}
-        }
-        report(&line);
+    let workshop = Workshop { source, target: root.join("target/mutants/build") };
+    let (equivalent, judged): (Vec<Mutant>, Vec<Mutant>) =
+        drawn.into_iter().partition(|mutant| plan.equivalent(mutant).is_some());
+    let run = Run { plan: &plan, judged: &judged, counts: Mutex::default() };
+    for mutant in &equivalent {
+        let reason = plan.equivalent(mutant).map(|known| known.reason.clone()).unwrap_or_default();
+        run.report(mutant, &Outcome::Equivalent(reason));
     }
+    let board = workshop.switch(&judged)?;
+    for index in &board.unviable {
+        run.report(&judged[*index], &Outcome::Unviable);
+    }
+    let mut judges = Judges::new(&workshop, options);
+    for package in judged.iter().map(|mutant| &mutant.package).collect::<BTreeSet<_>>() {
+        judges.prepare(package, plan.tested_by(package))?;
+    }
+    let with_switch = |index: &usize| !board.unviable.contains(index) && !board.apart.contains(index);
+    run.choose(&judges, (0..judged.len()).filter(with_switch).collect())?;
+    tool::checkout(&root, &commit)?;
+    for index in &board.apart {
+        let mutant = &judged[*index];
+        eprintln!("alone: {}", mutant.name);
+        run.report(mutant, &judges.apply(mutant, plan.tested_by(&mutant.package))?);
+    }
+    let counts = run.counts.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(&summary(&counts, &commit, listed, stale.len()));
     let missed = counts.get("missed").copied().unwrap_or(0);
     Ok(if missed == 0 && stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The mutants that are judged, and how many had which outcome so far.
+struct Run<'a> {
+    plan: &'a Plan,
+    judged: &'a [Mutant],
+    counts: Mutex<BTreeMap<&'static str, usize>>,
+}
+
+impl Run<'_> {
+    /// Judges mutants with a switch, one on each processor.
+    fn choose(&self, judges: &Judges<'_>, indices: Vec<usize>) -> Result<(), Error> {
+        let left = Mutex::new(indices.into_iter());
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || -> Result<(), Error> {
+            while let Some(index) = next() {
+                let mutant = &self.judged[index];
+                let tested_by = self.plan.tested_by(&mutant.package);
+                self.report(mutant, &judges.choose(index + 1, &mutant.package, tested_by)?);
+            }
+            Ok(())
+        };
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| match worker.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })
+    }
+
+    /// Reports and counts an outcome.
+    fn report(&self, mutant: &Mutant, outcome: &Outcome) {
+        let mut line = json!({ "mutant": mutant.name, "package": mutant.package, "outcome": outcome.word() });
+        match outcome {
+            Outcome::Caught(judge) | Outcome::TimedOut(judge) => line["judge"] = (*judge).into(),
+            Outcome::Equivalent(reason) => line["reason"] = reason.as_str().into(),
+            Outcome::Missed | Outcome::Unviable => {}
+        }
+        report(&line);
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(outcome.word()).or_default() += 1;
+    }
 }
 
 /// The last line: how many mutants had which outcome, and the share of viable mutants that a test detected.

@@ -1,17 +1,20 @@
-//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, the pipeline's tests,
-//! simulated worlds. Each judge must pass on the unchanged code; that run also sets its time limit.
+//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, simulated worlds, the
+//! pipeline's tests. Each judge must pass on the unchanged code; that run also sets its time limit.
 
-use super::mutant::Mutant;
-use crate::{error::Error, functions::cargo, processes::wait_until};
+use super::{
+    Options,
+    compile::{Program, Workshop, put, read},
+    mutant::Mutant,
+    switches::VARIABLE,
+};
+use crate::{error::Error, processes::wait_until};
 use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 use std::{
     collections::BTreeMap,
-    fs,
     os::unix::process::CommandExt,
-    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -20,8 +23,8 @@ use std::{
 const LEAST_TIME: Duration = Duration::from_secs(60);
 /// The time limit of a judge, as a multiple of its time on the unchanged code.
 const SLOWER: u32 = 5;
-/// The longest time that a build may take.
-const BUILD_TIME: Duration = Duration::from_secs(30 * 60);
+/// The longest time that a judge may take on the unchanged code.
+const CALIBRATION: Duration = Duration::from_secs(30 * 60);
 
 /// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,21 +53,27 @@ impl Outcome {
     }
 }
 
-/// A program whose failure detects a mutant.
+/// Programs whose failure detects a mutant.
 struct Judge {
     name: &'static str,
-    /// The arguments with which cargo builds it.
+    /// The arguments with which cargo builds its programs.
     build: Vec<String>,
-    /// The arguments with which cargo runs it.
-    run: Vec<String>,
+    /// The arguments of the programs.
+    arguments: Vec<String>,
 }
 
-/// The judges, with the time limit of each judge that was used so far.
-pub(crate) struct Judges {
-    source: PathBuf,
-    target: PathBuf,
-    seeds: u64,
-    times: BTreeMap<Vec<String>, Duration>,
+/// A judge that passed on the unchanged code.
+struct Ready {
+    programs: Vec<Program>,
+    /// How long it may take with a mutant.
+    time: Duration,
+}
+
+/// The judges, by what builds them.
+pub(super) struct Judges<'a> {
+    workshop: &'a Workshop,
+    options: &'a Options,
+    ready: BTreeMap<Vec<String>, Ready>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -74,107 +83,112 @@ enum Ended {
     TimedOut,
 }
 
-impl Judges {
-    pub(crate) fn new(root: &Path, source: &Path, seeds: u64) -> Self {
-        let target = root.join("target/mutants/build");
-        Self { source: source.to_owned(), target, seeds, times: BTreeMap::new() }
+impl<'a> Judges<'a> {
+    pub(super) const fn new(workshop: &'a Workshop, options: &'a Options) -> Self {
+        Self { workshop, options, ready: BTreeMap::new() }
     }
 
-    /// Runs the judges on the code with a mutant until one detects it. The code is restored afterwards; after an error,
-    /// the next checkout restores it.
-    pub(crate) fn judge(&mut self, mutant: &Mutant, tested_by: &[String]) -> Result<Outcome, Error> {
-        let path = self.source.join(&mutant.file);
-        let original = read(&path)?;
-        let changed = mutant.apply(&original);
-        let mut outcome = None;
-        for judge in judges(&mutant.package, tested_by, self.seeds) {
-            if !self.times.contains_key(&judge.run) {
-                put(&path, &original)?;
-                self.calibrate(&judge)?;
+    /// Builds the judges of a package and runs them on the code as it is, where they must pass.
+    pub(super) fn prepare(&mut self, package: &str, tested_by: &[String]) -> Result<(), Error> {
+        for judge in judges(package, tested_by, self.options) {
+            if self.ready.contains_key(&judge.build) {
+                continue;
             }
-            put(&path, &changed)?;
-            outcome = self.ask(&judge)?;
-            if outcome.is_some() {
-                break;
+            eprintln!("without a mutant: cargo {}", judge.build.join(" "));
+            let programs = self.build(&judge)?;
+            let began = Instant::now();
+            if programs.is_empty() || run(&programs, &judge.arguments, 0, CALIBRATION)? != Ended::Passed {
+                let program = format!("cargo {} (without a mutant)", judge.build.join(" "));
+                return Err(Error::Program { program, status: "a judge must pass".to_owned(), log: None });
             }
+            let time = LEAST_TIME.max(began.elapsed() * SLOWER);
+            self.ready.insert(judge.build, Ready { programs, time });
         }
-        put(&path, &original)?;
-        Ok(outcome.unwrap_or(Outcome::Missed))
-    }
-
-    /// The outcome of one judge on the code as it is; `None` if it detects nothing.
-    fn ask(&self, judge: &Judge) -> Result<Option<Outcome>, Error> {
-        let time = self.times.get(&judge.run).copied().unwrap_or(LEAST_TIME);
-        if self.cargo(&judge.build, BUILD_TIME)? != Ended::Passed {
-            return Ok(Some(Outcome::Unviable));
-        }
-        Ok(match self.cargo(&judge.run, time)? {
-            Ended::Passed => None,
-            Ended::Failed => Some(Outcome::Caught(judge.name)),
-            Ended::TimedOut => Some(Outcome::TimedOut(judge.name)),
-        })
-    }
-
-    /// Finds the time limit of a judge: runs it on the unchanged code, where it must pass.
-    fn calibrate(&mut self, judge: &Judge) -> Result<(), Error> {
-        eprintln!("without a mutant: cargo {}", judge.run.join(" "));
-        let built = self.cargo(&judge.build, BUILD_TIME)?;
-        let began = Instant::now();
-        if built != Ended::Passed || self.cargo(&judge.run, BUILD_TIME)? != Ended::Passed {
-            let log = Some(self.log());
-            let program = format!("cargo {} (without a mutant)", judge.run.join(" "));
-            return Err(Error::Program { program, status: "a judge must pass".to_owned(), log });
-        }
-        self.times.insert(judge.run.clone(), LEAST_TIME.max(began.elapsed() * SLOWER));
         Ok(())
     }
 
-    fn log(&self) -> PathBuf {
-        self.target.with_file_name("judge.log")
+    /// Asks the judges about a mutant with a switch, until one detects it.
+    pub(super) fn choose(&self, number: usize, package: &str, tested_by: &[String]) -> Result<Outcome, Error> {
+        for judge in judges(package, tested_by, self.options) {
+            let Some(ready) = self.ready.get(&judge.build) else { continue };
+            match run(&ready.programs, &judge.arguments, number, ready.time)? {
+                Ended::Passed => {}
+                Ended::Failed => return Ok(Outcome::Caught(judge.name)),
+                Ended::TimedOut => return Ok(Outcome::TimedOut(judge.name)),
+            }
+        }
+        Ok(Outcome::Missed)
     }
 
-    /// Runs cargo in the work tree, in a process group of its own, which is killed at the time limit.
-    fn cargo(&self, arguments: &[String], time: Duration) -> Result<Ended, Error> {
-        let log = fs::File::create(self.log()).map_err(Error::io(format!("creating {}", self.log().display())))?;
-        let errors = log.try_clone().map_err(Error::io("sharing a log"))?;
-        let mut command = cargo();
-        command.args(arguments).current_dir(&self.source).env("CARGO_TARGET_DIR", &self.target);
-        run(command.stdout(log).stderr(errors), time)
+    /// Asks the judges about a mutant without a switch, which is compiled alone. The code is restored afterwards; after
+    /// an error, the next checkout restores it.
+    pub(super) fn apply(&self, mutant: &Mutant, tested_by: &[String]) -> Result<Outcome, Error> {
+        let path = self.workshop.source.join(&mutant.file);
+        let original = read(&path)?;
+        put(&path, &mutant.apply(&original))?;
+        let mut outcome = Outcome::Missed;
+        for judge in judges(&mutant.package, tested_by, self.options) {
+            let programs = self.build(&judge)?;
+            let time = self.ready.get(&judge.build).map_or(LEAST_TIME, |ready| ready.time);
+            outcome = match programs.is_empty() {
+                true => Outcome::Unviable,
+                false => match run(&programs, &judge.arguments, 0, time)? {
+                    Ended::Passed => continue,
+                    Ended::Failed => Outcome::Caught(judge.name),
+                    Ended::TimedOut => Outcome::TimedOut(judge.name),
+                },
+            };
+            break;
+        }
+        put(&path, &original)?;
+        Ok(outcome)
+    }
+
+    /// The programs of a judge; none if the code does not compile.
+    fn build(&self, judge: &Judge) -> Result<Vec<Program>, Error> {
+        let built = self.workshop.cargo(&judge.build)?;
+        Ok(if built.succeeded { built.programs } else { Vec::new() })
     }
 }
 
-fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))
-}
-
-/// Writes a file unless it already has this text: cargo does not recompile an untouched file.
-fn put(path: &Path, text: &str) -> Result<(), Error> {
-    if read(path)? == text {
-        return Ok(());
-    }
-    fs::write(path, text).map_err(Error::io(format!("writing {}", path.display())))
-}
-
-fn judges(package: &str, tested_by: &[String], seeds: u64) -> Vec<Judge> {
+/// The judges of a package, cheapest first.
+fn judges(package: &str, tested_by: &[String], options: &Options) -> Vec<Judge> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let test = |name, packages: &str, what: &str| {
-        let run = words(&format!("test --quiet --locked --package {packages} {what}"));
-        Judge { name, build: [run.clone(), words("--no-run")].concat(), run }
+        let build = words(&format!("test --locked --no-run --package {packages} {what}"));
+        Judge { name, build, arguments: Vec::new() }
     };
     let mut judges = vec![test("unit", package, "--lib --bins --tests")];
     if !tested_by.is_empty() {
         judges.push(test("users", &tested_by.join(" --package "), "--lib --bins --tests"));
     }
-    judges.push(test("pipeline", "tests", "--test pipeline"));
     judges.push(Judge {
         name: "simulation",
-        build: words("build --quiet --locked --package simulation --bin simulation"),
-        run: words(&format!("run --quiet --locked --package simulation -- --seeds {seeds}")),
+        build: words("build --locked --package simulation --bin simulation"),
+        arguments: words(&format!("--seeds {}", options.seeds)),
     });
+    judges.push(test("pipeline", "tests", "--test pipeline"));
+    judges.retain(|judge| options.judges.is_empty() || options.judges.iter().any(|name| name == judge.name));
     judges
 }
 
-fn run(command: &mut Command, time: Duration) -> Result<Ended, Error> {
+/// Runs programs one after the other with a mutant, until one fails. Each has a process group of its own, which is killed
+/// at the time limit.
+fn run(programs: &[Program], arguments: &[String], number: usize, time: Duration) -> Result<Ended, Error> {
+    let end = Instant::now() + time;
+    for program in programs {
+        let mut command = Command::new(&program.executable);
+        command.args(arguments).current_dir(&program.directory).env(VARIABLE, number.to_string());
+        let left = end.saturating_duration_since(Instant::now());
+        let ended = finish(command.stdout(Stdio::null()).stderr(Stdio::null()), left)?;
+        if ended != Ended::Passed {
+            return Ok(ended);
+        }
+    }
+    Ok(Ended::Passed)
+}
+
+fn finish(command: &mut Command, time: Duration) -> Result<Ended, Error> {
     let mut child = command.stdin(Stdio::null()).process_group(0).spawn().map_err(Error::io("starting a judge"))?;
     let mut status = None;
     wait_until(time, || {
@@ -198,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_program_passes_fails_or_is_stopped_with_its_children() -> Result<(), Error> {
-        let shell = |script: &str, time| run(Command::new("sh").args(["-c", script]), Duration::from_millis(time));
+        let shell = |script: &str, time| finish(Command::new("sh").args(["-c", script]), Duration::from_millis(time));
         assert_eq!(shell("exit 0", 20_000)?, Ended::Passed);
         assert_eq!(shell("exit 3", 20_000)?, Ended::Failed);
         let began = Instant::now();
@@ -209,17 +223,22 @@ mod tests {
 
     #[test]
     fn the_crates_own_tests_come_first() {
-        let runs = |tested_by: &[&str]| {
+        let builds = |tested_by: &[&str], only: &[&str]| {
             let tested_by: Vec<String> = tested_by.iter().map(|package| (*package).to_owned()).collect();
-            judges("verdict", &tested_by, 40).iter().map(|judge| judge.run.join(" ")).collect::<Vec<_>>()
+            let options = Options { judges: only.iter().map(|name| (*name).to_owned()).collect(), ..options() };
+            judges("verdict", &tested_by, &options).iter().map(|judge| judge.build.join(" ")).collect::<Vec<_>>()
         };
-        let [unit, pipeline, simulation] = &runs(&[])[..] else { panic!("three judges") };
-        assert_eq!(unit, "test --quiet --locked --package verdict --lib --bins --tests");
-        assert_eq!(pipeline, "test --quiet --locked --package tests --test pipeline");
-        assert!(simulation.ends_with("simulation -- --seeds 40"));
-        let users = "test --quiet --locked --package a --package b --lib --bins --tests";
-        assert_eq!(runs(&["a", "b"])[1], users);
-        let built = judges("verdict", &[], 40).remove(0).build.join(" ");
-        assert_eq!(built, "test --quiet --locked --package verdict --lib --bins --tests --no-run");
+        let [unit, simulation, pipeline] = &builds(&[], &[])[..] else { panic!("three judges") };
+        assert_eq!(unit, "test --locked --no-run --package verdict --lib --bins --tests");
+        assert_eq!(simulation, "build --locked --package simulation --bin simulation");
+        assert_eq!(pipeline, "test --locked --no-run --package tests --test pipeline");
+        let users = "test --locked --no-run --package a --package b --lib --bins --tests";
+        assert_eq!(builds(&["a", "b"], &[])[1], users);
+        assert_eq!(builds(&["a", "b"], &["users"]), [users]);
+        assert_eq!(judges("verdict", &[], &options())[1].arguments, ["--seeds", "40"]);
+    }
+
+    fn options() -> Options {
+        Options { sample: None, containing: None, seeds: 40, judges: Vec::new(), list: false }
     }
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
     fs,
+    ops::Range,
     path::Path,
     process::{Command, Stdio},
 };
@@ -32,9 +33,11 @@ pub(crate) struct Mutant {
     pub(crate) name: String,
     pub(crate) package: String,
     pub(crate) file: String,
+    /// cargo-mutants' name of its kind, as in `FnValue`.
+    pub(super) genre: String,
     span: Span,
     /// The text that replaces the span.
-    replacement: String,
+    pub(super) replacement: String,
     /// The line in which the span begins, without indentation.
     #[serde(skip)]
     pub(crate) line_text: String,
@@ -60,23 +63,24 @@ impl Mutant {
         self.name.splitn(4, ':').nth(3).unwrap_or_default().trim_start()
     }
 
+    /// The place of the change in the file's text, in bytes.
+    pub(super) fn bytes(&self, text: &str) -> Range<usize> {
+        let byte = |position: Position| {
+            let (mut line, mut column) = (1, 1);
+            let found = text.char_indices().find(|(_, character)| {
+                let here = Position { line, column };
+                (line, column) = if *character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+                here >= position
+            });
+            found.map_or(text.len(), |(at, _)| at)
+        };
+        byte(self.span.start)..byte(self.span.end)
+    }
+
     /// The file's text with the change.
-    pub(crate) fn apply(&self, text: &str) -> String {
-        let mut changed = String::with_capacity(text.len() + self.replacement.len());
-        let mut here = Position { line: 1, column: 1 };
-        for character in text.chars() {
-            if here == self.span.start {
-                changed.push_str(&self.replacement);
-            }
-            if here < self.span.start || here >= self.span.end {
-                changed.push(character);
-            }
-            here = match character {
-                '\n' => Position { line: here.line + 1, column: 1 },
-                _ => Position { column: here.column + 1, ..here },
-            };
-        }
-        changed
+    pub(super) fn apply(&self, text: &str) -> String {
+        let span = self.bytes(text);
+        [&text[..span.start], &self.replacement, &text[span.end..]].concat()
     }
 }
 
@@ -137,9 +141,25 @@ pub(super) fn example() -> Mutant {
         name: "a.rs:2:6: replace > with >= in f".to_owned(),
         package: "domain".to_owned(),
         file: "a.rs".to_owned(),
+        genre: "BinaryOperator".to_owned(),
         span: Span { start: at(6), end: at(7) },
         replacement: ">=".to_owned(),
         line_text: String::new(),
+    }
+}
+
+#[cfg(test)]
+impl Mutant {
+    /// A mutant that replaces the first such part of a text.
+    pub(super) fn of(genre: &str, text: &str, part: &str, replacement: &str) -> Self {
+        let position = |at: usize| {
+            let before = &text[..at];
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            Position { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 }
+        };
+        let at = text.find(part).unwrap_or_default();
+        let span = Span { start: position(at), end: position(at + part.len()) };
+        Self { genre: genre.to_owned(), span, replacement: replacement.to_owned(), ..example() }
     }
 }
 

@@ -1,0 +1,219 @@
+//! Compiles the code with all mutants behind switches. A mutant whose own code has an error does not compile; one that
+//! breaks the code around it is set apart and compiled alone later.
+
+use super::{
+    mutant::Mutant,
+    switches::{EPILOGUE, PROLOGUE, Switched, switched},
+};
+use crate::{
+    error::Error,
+    functions::{cargo, metadata},
+};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// A program that cargo built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) executable: PathBuf,
+    /// The directory in which cargo would run it.
+    pub(super) directory: PathBuf,
+}
+
+/// An error of the compiler: its file, its place in bytes, its text.
+#[derive(Debug, PartialEq, Eq)]
+struct Complaint {
+    file: String,
+    place: Range<usize>,
+    rendered: String,
+}
+
+/// What cargo said about a build.
+#[derive(Debug, Default)]
+pub(super) struct Built {
+    pub(super) succeeded: bool,
+    pub(super) programs: Vec<Program>,
+    complaints: Vec<Complaint>,
+}
+
+/// Which mutants of a run have a switch; the indices are those of the list of mutants.
+#[derive(Debug, Default)]
+pub(super) struct Switchboard {
+    /// They do not compile.
+    pub(super) unviable: BTreeSet<usize>,
+    /// They have no switch.
+    pub(super) apart: BTreeSet<usize>,
+}
+
+/// A work tree and the directory of its builds.
+#[derive(Clone)]
+pub(super) struct Workshop {
+    pub(super) source: PathBuf,
+    pub(super) target: PathBuf,
+}
+
+impl Workshop {
+    /// Writes the mutants into the work tree, each behind a switch, and finds those that do not compile.
+    pub(super) fn switch(&self, mutants: &[Mutant]) -> Result<Switchboard, Error> {
+        let mut board = Switchboard::default();
+        let packages: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.package.as_str()).collect();
+        let mut check = vec!["check", "--locked", "--keep-going", "--lib", "--bins"];
+        check.extend(packages.iter().flat_map(|package| ["--package", package]));
+        let files = self.files(mutants, &packages)?;
+        loop {
+            let written = self.write(&files, mutants, &mut board)?;
+            let built = self.cargo(&check)?;
+            if built.succeeded {
+                return Ok(board);
+            }
+            let before = board.unviable.len() + board.apart.len();
+            for complaint in &built.complaints {
+                let Some(switched) = written.get(&complaint.file) else { continue };
+                match switched.culprit(&complaint.place) {
+                    Some(number) => _ = board.unviable.insert(number - 1),
+                    None => board.apart.extend(switched.suspects(&complaint.place).iter().map(|number| number - 1)),
+                }
+            }
+            let now = board.unviable.len() + board.apart.len();
+            eprintln!("{now} of {} mutants do not compile behind a switch", mutants.len());
+            if now == before {
+                let why = built.complaints.first().map_or("cargo gave no reason", |first| &first.rendered);
+                return Err(Error::Refused(format!("the mutants do not compile together:\n{why}")));
+            }
+        }
+    }
+
+    /// The files to write, with their text in the commit, and whether each is the root of a crate.
+    fn files(&self, mutants: &[Mutant], packages: &BTreeSet<&str>) -> Result<BTreeMap<String, (String, bool)>, Error> {
+        let metadata = metadata(&self.source)?;
+        let listed = metadata["packages"].as_array().into_iter().flatten();
+        let ours = listed.filter(|package| package["name"].as_str().is_some_and(|name| packages.contains(name)));
+        let targets = ours.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        let built = |target: &&Value| ["lib", "bin"].iter().any(|kind| target["kind"][0] == **kind);
+        let relative = |path: &str| Path::new(path).strip_prefix(&self.source).ok()?.to_str().map(str::to_owned);
+        let roots: BTreeSet<String> =
+            targets.filter(built).filter_map(|target| relative(target["src_path"].as_str()?)).collect();
+        let mutated = mutants.iter().map(|mutant| mutant.file.clone());
+        let all: BTreeSet<String> = roots.iter().cloned().chain(mutated).collect();
+        all.into_iter()
+            .map(|file| {
+                let text = read(&self.source.join(&file))?;
+                let is_root = roots.contains(&file);
+                Ok((file, (text, is_root)))
+            })
+            .collect()
+    }
+
+    /// Writes every file with the mutants that still have a switch, and adds those that cannot have one to the board.
+    fn write(
+        &self,
+        files: &BTreeMap<String, (String, bool)>,
+        mutants: &[Mutant],
+        board: &mut Switchboard,
+    ) -> Result<BTreeMap<String, Switched>, Error> {
+        let mut written = BTreeMap::new();
+        for (file, (text, is_root)) in files {
+            let here = |(index, mutant): &(usize, &Mutant)| {
+                mutant.file == *file && !board.unviable.contains(index) && !board.apart.contains(index)
+            };
+            let numbered: Vec<(usize, &Mutant)> =
+                mutants.iter().enumerate().filter(here).map(|(index, mutant)| (index + 1, mutant)).collect();
+            let (before, after) = if *is_root { (PROLOGUE, EPILOGUE) } else { ("", "") };
+            let switched = switched(text, &numbered, before, after)?;
+            let numbers: BTreeSet<usize> = switched.numbers().collect();
+            board
+                .apart
+                .extend(numbered.iter().filter(|(number, _)| !numbers.contains(number)).map(|(number, _)| number - 1));
+            put(&self.source.join(file), &switched.text)?;
+            written.insert(file.clone(), switched);
+        }
+        Ok(written)
+    }
+
+    /// Runs cargo in the work tree and reads its messages.
+    pub(super) fn cargo(&self, arguments: &[impl AsRef<str>]) -> Result<Built, Error> {
+        let mut command = cargo();
+        command.args(arguments.iter().map(AsRef::as_ref)).args(["--quiet", "--message-format", "json"]);
+        command.current_dir(&self.source).env("CARGO_TARGET_DIR", &self.target);
+        let output = run(command.stderr(Stdio::null()))?;
+        let messages = output.stdout.split(|byte| *byte == b'\n');
+        let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let mut built = Built { succeeded: output.status.success(), ..Built::default() };
+        for message in messages {
+            built.programs.extend(program(&message));
+            built.complaints.extend(complaint(&message));
+        }
+        Ok(built)
+    }
+}
+
+fn run(command: &mut Command) -> Result<std::process::Output, Error> {
+    command.stdin(Stdio::null()).output().map_err(Error::io("running cargo"))
+}
+
+/// The program that a message of cargo names.
+fn program(message: &Value) -> Option<Program> {
+    let executable = PathBuf::from(message["executable"].as_str()?);
+    let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    Some(Program { executable, directory })
+}
+
+/// The error of the compiler that a message of cargo carries, if it has a place in a file of the work tree.
+fn complaint(message: &Value) -> Option<Complaint> {
+    let message = message.get("message").filter(|message| message["level"] == "error")?;
+    let mut span = message["spans"].as_array()?.iter().find(|span| span["is_primary"] == true)?;
+    // Of code in a macro, the place where our code calls it.
+    while !span["expansion"].is_null() {
+        span = &span["expansion"]["span"];
+    }
+    let byte = |name: &str| span[name].as_u64().and_then(|byte| usize::try_from(byte).ok());
+    let rendered = message["rendered"].as_str().unwrap_or_default().to_owned();
+    Some(Complaint {
+        file: span["file_name"].as_str()?.to_owned(),
+        place: byte("byte_start")?..byte("byte_end")?,
+        rendered,
+    })
+}
+
+/// Reads a file of the work tree.
+pub(super) fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))
+}
+
+/// Writes a file unless it already has this text: cargo does not compile an untouched file again.
+pub(super) fn put(path: &Path, text: &str) -> Result<(), Error> {
+    if read(path)? == text {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(Error::io(format!("writing {}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_error_is_where_our_code_is() {
+        let span = |file: &str, start: u64, expansion: Value| {
+            json!({ "file_name": file, "byte_start": start, "byte_end": start + 3, "is_primary": true,
+                "expansion": expansion })
+        };
+        let message =
+            |level: &str, span: Value| json!({ "message": { "level": level, "spans": [span], "rendered": "no" } });
+        let plain = complaint(&message("error", span("a.rs", 7, Value::Null)));
+        let expected =
+            |start: usize| Complaint { file: "a.rs".to_owned(), place: start..start + 3, rendered: "no".to_owned() };
+        assert_eq!(plain, Some(expected(7)));
+        let called = json!({ "span": span("a.rs", 9, Value::Null) });
+        assert_eq!(complaint(&message("error", span("/std/macros.rs", 7, called))), Some(expected(9)));
+        assert_eq!(complaint(&message("warning", span("a.rs", 7, Value::Null))), None);
+        assert_eq!(complaint(&json!({ "reason": "build-finished", "success": false })), None);
+    }
+}
