@@ -6,6 +6,7 @@
 //! tests, catches most of them in a second.
 
 mod compile;
+mod constants;
 mod judge;
 mod mutant;
 mod places;

@@ -2,6 +2,7 @@
 //! breaks the code around it is set apart and compiled alone later.
 
 use super::{
+    constants::relaxed,
     mutant::Mutant,
     switches::{EPILOGUE, PROLOGUE, Switched, switched},
 };
@@ -99,15 +100,17 @@ impl Workshop {
         let relative = |path: &str| Path::new(path).strip_prefix(&self.source).ok()?.to_str().map(str::to_owned);
         let roots: BTreeSet<String> =
             targets.filter(built).filter_map(|target| relative(target["src_path"].as_str()?)).collect();
-        let mutated = mutants.iter().map(|mutant| mutant.file.clone());
-        let all: BTreeSet<String> = roots.iter().cloned().chain(mutated).collect();
-        all.into_iter()
-            .map(|file| {
-                let text = read(&self.source.join(&file))?;
-                let is_root = roots.contains(&file);
-                Ok((file, (text, is_root)))
-            })
-            .collect()
+        let mutated: BTreeSet<&String> = mutants.iter().map(|mutant| &mutant.file).collect();
+        let folders: BTreeSet<&str> = mutated.iter().filter_map(|file| Some(file.split_once("/src/")?.0)).collect();
+        let is_ours = |file: &str| {
+            folders.iter().any(|folder| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with("/src/")))
+        };
+        let mut texts = BTreeMap::new();
+        for folder in ["shared", "functions", "infra", "tests"] {
+            read_sources(&self.source, &self.source.join(folder), &mut texts)?;
+        }
+        let relaxed = relaxed(&texts, is_ours).map_err(|error| Error::Refused(format!("the sources: {error}")))?;
+        Ok(relaxed.into_iter().map(|(file, text)| (file.clone(), (text, roots.contains(&file)))).collect())
     }
 
     /// Writes every file with the mutants that still have a switch, and adds those that cannot have one to the board.
@@ -179,6 +182,21 @@ fn complaint(message: &Value) -> Option<Complaint> {
         place: byte("byte_start")?..byte("byte_end")?,
         rendered,
     })
+}
+
+/// Reads every Rust file under a folder, by its path from the root of the work tree.
+fn read_sources(root: &Path, folder: &Path, texts: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    let failed = || Error::io(format!("reading {}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let path = entry.map_err(failed())?.path();
+        if path.is_dir() {
+            read_sources(root, &path, texts)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            texts.insert(name, read(&path)?);
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file of the work tree.
