@@ -21,7 +21,7 @@ use mutant::Mutant;
 use plan::Plan;
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     process::ExitCode,
     sync::{Mutex, PoisonError},
     thread,
@@ -72,9 +72,8 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         run.report(&judged[*index], &Outcome::Unviable);
     }
     let mut judges = Judges::new(&workshop, options);
-    for package in judged.iter().map(|mutant| &mutant.package).collect::<BTreeSet<_>>() {
-        judges.prepare(package, plan.tested_by(package))?;
-    }
+    let packages = judged.iter().map(|mutant| mutant.package.as_str()).collect();
+    judges.prepare(&packages, |package| plan.tested_by(package))?;
     let with_switch = |index: &usize| !board.unviable.contains(index) && !board.apart.contains(index);
     run.choose(&judges, (0..judged.len()).filter(with_switch).collect())?;
     tool::checkout(&root, &commit)?;

@@ -22,6 +22,7 @@ use std::{
 /// A program that cargo built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
+    pub(super) package: String,
     pub(super) executable: PathBuf,
     /// The directory in which cargo would run it.
     pub(super) directory: PathBuf,
@@ -164,7 +165,10 @@ fn run(command: &mut Command) -> Result<std::process::Output, Error> {
 fn program(message: &Value) -> Option<Program> {
     let executable = PathBuf::from(message["executable"].as_str()?);
     let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-    Some(Program { executable, directory })
+    // `path+file:///directory#name@version`, without the name if it is the directory's.
+    let (place, id) = message["package_id"].as_str()?.rsplit_once('#')?;
+    let package = id.split_once('@').map_or(place.rsplit('/').next()?, |(name, _)| name).to_owned();
+    Some(Program { package, executable, directory })
 }
 
 /// The error of the compiler that a message of cargo carries, if it has a place in a file of the work tree.
@@ -216,6 +220,18 @@ pub(super) fn put(path: &Path, text: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_program_has_its_package() {
+        let package = |id: &str| {
+            let message =
+                json!({ "executable": "/t/debug/deps/a-1", "manifest_path": "/w/a/Cargo.toml", "package_id": id });
+            program(&message).map(|program| (program.package, program.directory))
+        };
+        let expected = |name: &str| Some((name.to_owned(), PathBuf::from("/w/a")));
+        assert_eq!(package("path+file:///w/a#0.1.0"), expected("a"));
+        assert_eq!(package("path+file:///w/a#other@0.1.0"), expected("other"));
+    }
 
     #[test]
     fn an_error_is_where_our_code_is() {

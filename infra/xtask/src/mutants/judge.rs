@@ -13,7 +13,7 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::process::CommandExt,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -56,7 +56,9 @@ impl Outcome {
 /// Programs whose failure detects a mutant.
 struct Judge {
     name: &'static str,
-    /// The arguments with which cargo builds its programs.
+    /// The packages whose own tests it runs; none for another judge.
+    packages: Vec<String>,
+    /// The arguments with which cargo builds its programs alone.
     build: Vec<String>,
     /// The arguments of the programs.
     arguments: Vec<String>,
@@ -88,14 +90,28 @@ impl<'a> Judges<'a> {
         Self { workshop, options, ready: BTreeMap::new() }
     }
 
-    /// Builds the judges of a package and runs them on the code as it is, where they must pass.
-    pub(super) fn prepare(&mut self, package: &str, tested_by: &[String]) -> Result<(), Error> {
-        for judge in judges(package, tested_by, self.options) {
+    /// Builds the judges of these packages and runs them on the code as it is, where they must pass. `tested_by` names the
+    /// packages whose tests check a package's decisions too.
+    pub(super) fn prepare<'p>(
+        &mut self,
+        packages: &BTreeSet<&'p str>,
+        tested_by: impl Fn(&'p str) -> &'p [String],
+    ) -> Result<(), Error> {
+        let all: Vec<Judge> =
+            packages.iter().flat_map(|package| judges(package, tested_by(package), self.options)).collect();
+        // One build for all of them, because cargo compiles a dependency again for every set of its features.
+        let tests: BTreeSet<&String> = all.iter().flat_map(|judge| &judge.packages).collect();
+        let together = if tests.is_empty() { Vec::new() } else { self.build(&own_tests(tests))? };
+        for judge in all {
             if self.ready.contains_key(&judge.build) {
                 continue;
             }
             eprintln!("without a mutant: cargo {}", judge.build.join(" "));
-            let programs = self.build(&judge)?;
+            let own = |program: &&Program| judge.packages.contains(&program.package);
+            let programs = match judge.packages.is_empty() {
+                true => self.build(&judge.build)?,
+                false => together.iter().filter(own).cloned().collect(),
+            };
             let began = Instant::now();
             if programs.is_empty() || run(&programs, &judge.arguments, 0, CALIBRATION)? != Ended::Passed {
                 let program = format!("cargo {} (without a mutant)", judge.build.join(" "));
@@ -128,7 +144,7 @@ impl<'a> Judges<'a> {
         put(&path, &mutant.apply(&original))?;
         let mut outcome = Outcome::Missed;
         for judge in judges(&mutant.package, tested_by, self.options) {
-            let programs = self.build(&judge)?;
+            let programs = self.build(&judge.build)?;
             let time = self.ready.get(&judge.build).map_or(LEAST_TIME, |ready| ready.time);
             outcome = match programs.is_empty() {
                 true => Outcome::Unviable,
@@ -144,32 +160,41 @@ impl<'a> Judges<'a> {
         Ok(outcome)
     }
 
-    /// The programs of a judge; none if the code does not compile.
-    fn build(&self, judge: &Judge) -> Result<Vec<Program>, Error> {
-        let built = self.workshop.cargo(&judge.build)?;
+    /// The programs that cargo builds; none if the code does not compile.
+    fn build(&self, arguments: &[String]) -> Result<Vec<Program>, Error> {
+        let built = self.workshop.cargo(arguments)?;
         Ok(if built.succeeded { built.programs } else { Vec::new() })
     }
 }
 
 /// The judges of a package, cheapest first.
 fn judges(package: &str, tested_by: &[String], options: &Options) -> Vec<Judge> {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let test = |name, packages: &str, what: &str| {
-        let build = words(&format!("test --locked --no-run --package {packages} {what}"));
-        Judge { name, build, arguments: Vec::new() }
+    let tests = |name, packages: Vec<String>| {
+        let build = own_tests(&packages);
+        Judge { name, packages, build, arguments: Vec::new() }
     };
-    let mut judges = vec![test("unit", package, "--lib --bins --tests")];
+    let other = |name, build: &str, arguments: &str| {
+        let [build, arguments] = [build, arguments].map(|text| text.split_whitespace().map(str::to_owned).collect());
+        Judge { name, packages: Vec::new(), build, arguments }
+    };
+    let mut judges = vec![tests("unit", vec![package.to_owned()])];
     if !tested_by.is_empty() {
-        judges.push(test("users", &tested_by.join(" --package "), "--lib --bins --tests"));
+        judges.push(tests("users", tested_by.to_vec()));
     }
-    judges.push(Judge {
-        name: "simulation",
-        build: words("build --locked --package simulation --bin simulation"),
-        arguments: words(&format!("--seeds {}", options.seeds)),
-    });
-    judges.push(test("pipeline", "tests", "--test pipeline"));
+    let seeds = format!("--seeds {}", options.seeds);
+    judges.push(other("simulation", "build --locked --package simulation --bin simulation", &seeds));
+    judges.push(other("pipeline", "test --locked --no-run --package tests --test pipeline", ""));
     judges.retain(|judge| options.judges.is_empty() || options.judges.iter().any(|name| name == judge.name));
     judges
+}
+
+/// The arguments with which cargo builds the packages' own tests.
+fn own_tests<'p>(packages: impl IntoIterator<Item = &'p String>) -> Vec<String> {
+    let build = ["test", "--locked", "--no-run", "--lib", "--bins", "--tests"].map(str::to_owned);
+    build
+        .into_iter()
+        .chain(packages.into_iter().flat_map(|package| ["--package".to_owned(), package.clone()]))
+        .collect()
 }
 
 /// Runs programs one after the other with a mutant, until one fails. Each has a process group of its own, which is killed
@@ -229,10 +254,10 @@ mod tests {
             judges("verdict", &tested_by, &options).iter().map(|judge| judge.build.join(" ")).collect::<Vec<_>>()
         };
         let [unit, simulation, pipeline] = &builds(&[], &[])[..] else { panic!("three judges") };
-        assert_eq!(unit, "test --locked --no-run --package verdict --lib --bins --tests");
+        assert_eq!(unit, "test --locked --no-run --lib --bins --tests --package verdict");
         assert_eq!(simulation, "build --locked --package simulation --bin simulation");
         assert_eq!(pipeline, "test --locked --no-run --package tests --test pipeline");
-        let users = "test --locked --no-run --package a --package b --lib --bins --tests";
+        let users = "test --locked --no-run --lib --bins --tests --package a --package b";
         assert_eq!(builds(&["a", "b"], &[])[1], users);
         assert_eq!(builds(&["a", "b"], &["users"]), [users]);
         assert_eq!(judges("verdict", &[], &options())[1].arguments, ["--seeds", "40"]);
