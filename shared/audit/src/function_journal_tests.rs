@@ -155,6 +155,19 @@ async fn look(world: &World, length: usize) -> Result<u32, CommitError> {
     Ok(journal.commit(notebook, decide).await?.settle().await.1)
 }
 
+#[test]
+fn a_record_alone_keeps_the_outbox_and_no_record_saves_once() {
+    let world = World::default();
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    run(look(&world, 10)).unwrap().unwrap();
+    assert!(run(journal(&world).load::<u32>()).unwrap().unwrap().value.has_outbox());
+    let world = World::default();
+    let quiet = |memory: &mut u32, _| Noted::save(*memory += 1);
+    let notebook = run(journal(&world).load::<u32>()).unwrap().unwrap();
+    run(run(journal(&world).commit(notebook, quiet)).unwrap().unwrap().settle()).unwrap();
+    assert_eq!(world.passed(), 2, "load, save");
+}
+
 fn alerts(world: &World, words: &str) -> usize {
     world.state().alerts.iter().filter(|alert| alert.line.contains(words)).count()
 }

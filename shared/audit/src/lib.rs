@@ -35,3 +35,5 @@ mod function_journal_tests;
 mod golden_tests;
 #[cfg(test)]
 mod sale_journal_tests;
+#[cfg(test)]
+mod stream_journal_tests;
