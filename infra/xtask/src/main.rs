@@ -163,6 +163,9 @@ enum Command {
         /// Only mutants whose name contains this, as in `sale.rs` or `replace <`
         #[arg(long, value_name = "TEXT")]
         containing: Option<String>,
+        /// Only mutants that this earlier result of the command missed (of the same commit, or of files unchanged since)
+        #[arg(long, value_name = "FILE")]
+        missed_in: Option<std::path::PathBuf>,
         /// How many simulated worlds judge a mutant that the other tests missed
         #[arg(long, default_value_t = 300)]
         seeds: u64,
@@ -244,8 +247,8 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
-        Command::Mutants { sample, containing, seeds, judges, list, json: _ } => {
-            mutants::mutants(&mutants::Options { sample, containing, seeds, judges, list })
+        Command::Mutants { sample, containing, missed_in, seeds, judges, list, json: _ } => {
+            mutants::mutants(&mutants::Options { sample, containing, missed_in, seeds, judges, list })
         }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }

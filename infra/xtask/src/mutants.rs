@@ -21,7 +21,8 @@ use mutant::Mutant;
 use plan::Plan;
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Mutex, PoisonError},
     thread,
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) sample: Option<usize>,
     /// Only mutants whose name contains this.
     pub(crate) containing: Option<String>,
+    /// Only mutants that this earlier result of the command missed.
+    pub(crate) missed_in: Option<PathBuf>,
     /// How many simulated worlds judge a mutant that the other tests missed.
     pub(crate) seeds: u64,
     /// Only these judges, by name; none means all.
@@ -53,8 +56,12 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         eprintln!("infra/mutants.toml: no such mutant any more: {}: {}", equivalent.file, equivalent.change);
     }
     let listed = all.len();
-    let named = |mutant: &Mutant| options.containing.as_ref().is_none_or(|text| mutant.name.contains(text));
-    let drawn = mutant::draw(all.into_iter().filter(named).collect(), &commit, options.sample);
+    let missed = options.missed_in.as_deref().map(missed_in).transpose()?;
+    let asked_for = |mutant: &Mutant| {
+        options.containing.as_ref().is_none_or(|text| mutant.name.contains(text))
+            && missed.as_ref().is_none_or(|missed| missed.contains(&mutant.name))
+    };
+    let drawn = mutant::draw(all.into_iter().filter(asked_for).collect(), &commit, options.sample);
     if options.list {
         drawn.iter().for_each(|mutant| report(&json!({ "mutant": mutant.name, "package": mutant.package })));
         return Ok(ExitCode::SUCCESS);
@@ -86,6 +93,16 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     report(&summary(&counts, &commit, listed, stale.len()));
     let missed = counts.get("missed").copied().unwrap_or(0);
     Ok(if missed == 0 && stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The names of the mutants that an earlier result missed.
+fn missed_in(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let text = std::fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))?;
+    let name = |line: &str| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        (line["outcome"] == Outcome::Missed.word()).then(|| line["mutant"].as_str().map(str::to_owned))?
+    };
+    Ok(text.lines().filter_map(name).collect())
 }
 
 /// The mutants that are judged, and how many had which outcome so far.

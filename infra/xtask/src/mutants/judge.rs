@@ -264,6 +264,6 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { sample: None, containing: None, seeds: 40, judges: Vec::new(), list: false }
+        Options { sample: None, containing: None, missed_in: None, seeds: 40, judges: Vec::new(), list: false }
     }
 }
