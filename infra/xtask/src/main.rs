@@ -163,14 +163,14 @@ enum Command {
         /// Only mutants whose name contains this, as in `sale.rs` or `replace <`
         #[arg(long, value_name = "TEXT")]
         containing: Option<String>,
-        /// Only mutants that this earlier result of the command missed (of the same commit, or of files unchanged since)
+        /// Leave out what this earlier result settled: all but the missed ones (names have lines: the same commit is best)
         #[arg(long, value_name = "FILE")]
-        missed_in: Option<std::path::PathBuf>,
+        resume: Option<std::path::PathBuf>,
         /// How many simulated worlds judge a mutant that the other tests missed
         #[arg(long, default_value_t = 300)]
         seeds: u64,
-        /// Only this judge: unit, users, simulation or pipeline (may be repeated; default: all, cheapest first)
-        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "simulation", "pipeline"])]
+        /// Only this judge: unit, users, pipeline, simulation or sweeps (may be repeated; default: all, cheapest first)
+        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "pipeline", "simulation", "sweeps"])]
         judges: Vec<String>,
         /// Name the mutants and stop
         #[arg(long)]
@@ -247,8 +247,8 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized })
         }
         Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
-        Command::Mutants { sample, containing, missed_in, seeds, judges, list, json: _ } => {
-            mutants::mutants(&mutants::Options { sample, containing, missed_in, seeds, judges, list })
+        Command::Mutants { sample, containing, resume, seeds, judges, list, json: _ } => {
+            mutants::mutants(&mutants::Options { sample, containing, resume, seeds, judges, list })
         }
         Command::Test { only, sam, list } => suite::test(&only, sam, list),
     }

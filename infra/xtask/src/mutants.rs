@@ -34,8 +34,8 @@ pub(crate) struct Options {
     pub(crate) sample: Option<usize>,
     /// Only mutants whose name contains this.
     pub(crate) containing: Option<String>,
-    /// Only mutants that this earlier result of the command missed.
-    pub(crate) missed_in: Option<PathBuf>,
+    /// An earlier result of the command: what it settled (all but the missed ones) is not judged again.
+    pub(crate) resume: Option<PathBuf>,
     /// How many simulated worlds judge a mutant that the other tests missed.
     pub(crate) seeds: u64,
     /// Only these judges, by name; none means all.
@@ -56,10 +56,9 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         eprintln!("infra/mutants.toml: no such mutant any more: {}: {}", equivalent.file, equivalent.change);
     }
     let listed = all.len();
-    let missed = options.missed_in.as_deref().map(missed_in).transpose()?;
+    let settled = options.resume.as_deref().map(settled_in).transpose()?.unwrap_or_default();
     let asked_for = |mutant: &Mutant| {
-        options.containing.as_ref().is_none_or(|text| mutant.name.contains(text))
-            && missed.as_ref().is_none_or(|missed| missed.contains(&mutant.name))
+        options.containing.as_ref().is_none_or(|text| mutant.name.contains(text)) && !settled.contains(&mutant.name)
     };
     let drawn = mutant::draw(all.into_iter().filter(asked_for).collect(), &commit, options.sample);
     if options.list {
@@ -95,12 +94,12 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     Ok(if missed == 0 && stale.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The names of the mutants that an earlier result missed.
-fn missed_in(path: &Path) -> Result<BTreeSet<String>, Error> {
+/// The names of the mutants that an earlier result settled.
+fn settled_in(path: &Path) -> Result<BTreeSet<String>, Error> {
     let text = std::fs::read_to_string(path).map_err(Error::io(format!("reading {}", path.display())))?;
     let name = |line: &str| {
         let line: Value = serde_json::from_str(line).ok()?;
-        (line["outcome"] == Outcome::Missed.word()).then(|| line["mutant"].as_str().map(str::to_owned))?
+        (line["outcome"] != Outcome::Missed.word()).then(|| line["mutant"].as_str().map(str::to_owned))?
     };
     Ok(text.lines().filter_map(name).collect())
 }

@@ -1,5 +1,5 @@
-//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, simulated worlds, the
-//! pipeline's tests. Each judge must pass on the unchanged code; that run also sets its time limit.
+//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, the pipeline's short
+//! tests, simulated worlds, the pipeline's long tests. Each judge must pass on the unchanged code; that run also sets its time limit.
 
 use super::{
     Options,
@@ -23,6 +23,8 @@ use std::{
 const LEAST_TIME: Duration = Duration::from_secs(60);
 /// The time limit of a judge, as a multiple of its time on the unchanged code.
 const SLOWER: u32 = 5;
+/// The modules of the pipeline's tests that break every step of a sale in turn: half a minute each.
+const SWEEPS: [&str; 5] = ["faults::", "followup::", "lost_verdict::", "mail_retry::", "retry::"];
 /// The longest time that a judge may take on the unchanged code.
 const CALIBRATION: Duration = Duration::from_secs(30 * 60);
 
@@ -64,6 +66,12 @@ struct Judge {
     arguments: Vec<String>,
 }
 
+impl Judge {
+    fn key(&self) -> (&'static str, Vec<String>) {
+        (self.name, self.build.clone())
+    }
+}
+
 /// A judge that passed on the unchanged code.
 struct Ready {
     programs: Vec<Program>,
@@ -71,11 +79,11 @@ struct Ready {
     time: Duration,
 }
 
-/// The judges, by what builds them.
+/// The judges, by their name and what builds them.
 pub(super) struct Judges<'a> {
     workshop: &'a Workshop,
     options: &'a Options,
-    ready: BTreeMap<Vec<String>, Ready>,
+    ready: BTreeMap<(&'static str, Vec<String>), Ready>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -103,7 +111,7 @@ impl<'a> Judges<'a> {
         let tests: BTreeSet<&String> = all.iter().flat_map(|judge| &judge.packages).collect();
         let together = if tests.is_empty() { Vec::new() } else { self.build(&own_tests(tests))? };
         for judge in all {
-            if self.ready.contains_key(&judge.build) {
+            if self.ready.contains_key(&judge.key()) {
                 continue;
             }
             eprintln!("without a mutant: cargo {}", judge.build.join(" "));
@@ -118,7 +126,7 @@ impl<'a> Judges<'a> {
                 return Err(Error::Program { program, status: "a judge must pass".to_owned(), log: None });
             }
             let time = LEAST_TIME.max(began.elapsed() * SLOWER);
-            self.ready.insert(judge.build, Ready { programs, time });
+            self.ready.insert(judge.key(), Ready { programs, time });
         }
         Ok(())
     }
@@ -126,7 +134,7 @@ impl<'a> Judges<'a> {
     /// Asks the judges about a mutant with a switch, until one detects it.
     pub(super) fn choose(&self, number: usize, package: &str, tested_by: &[String]) -> Result<Outcome, Error> {
         for judge in judges(package, tested_by, self.options) {
-            let Some(ready) = self.ready.get(&judge.build) else { continue };
+            let Some(ready) = self.ready.get(&judge.key()) else { continue };
             match run(&ready.programs, &judge.arguments, number, ready.time)? {
                 Ended::Passed => {}
                 Ended::Failed => return Ok(Outcome::Caught(judge.name)),
@@ -145,7 +153,7 @@ impl<'a> Judges<'a> {
         let mut outcome = Outcome::Missed;
         for judge in judges(&mutant.package, tested_by, self.options) {
             let programs = self.build(&judge.build)?;
-            let time = self.ready.get(&judge.build).map_or(LEAST_TIME, |ready| ready.time);
+            let time = self.ready.get(&judge.key()).map_or(LEAST_TIME, |ready| ready.time);
             outcome = match programs.is_empty() {
                 true => Outcome::Unviable,
                 false => match run(&programs, &judge.arguments, 0, time)? {
@@ -181,9 +189,13 @@ fn judges(package: &str, tested_by: &[String], options: &Options) -> Vec<Judge> 
     if !tested_by.is_empty() {
         judges.push(tests("users", tested_by.to_vec()));
     }
-    let seeds = format!("--seeds {}", options.seeds);
-    judges.push(other("simulation", "build --locked --package simulation --bin simulation", &seeds));
-    judges.push(other("pipeline", "test --locked --no-run --package tests --test pipeline", ""));
+    let (pipeline, simulation) = (
+        "test --locked --no-run --package tests --test pipeline",
+        "build --locked --package simulation --bin simulation",
+    );
+    judges.push(other("pipeline", pipeline, &SWEEPS.map(|module| format!("--skip {module}")).join(" ")));
+    judges.push(other("simulation", simulation, &format!("--seeds {}", options.seeds)));
+    judges.push(other("sweeps", pipeline, &SWEEPS.join(" ")));
     judges.retain(|judge| options.judges.is_empty() || options.judges.iter().any(|name| name == judge.name));
     judges
 }
@@ -253,17 +265,19 @@ mod tests {
             let options = Options { judges: only.iter().map(|name| (*name).to_owned()).collect(), ..options() };
             judges("verdict", &tested_by, &options).iter().map(|judge| judge.build.join(" ")).collect::<Vec<_>>()
         };
-        let [unit, simulation, pipeline] = &builds(&[], &[])[..] else { panic!("three judges") };
+        let [unit, pipeline, simulation, sweeps] = &builds(&[], &[])[..] else { panic!("four judges") };
         assert_eq!(unit, "test --locked --no-run --lib --bins --tests --package verdict");
         assert_eq!(simulation, "build --locked --package simulation --bin simulation");
         assert_eq!(pipeline, "test --locked --no-run --package tests --test pipeline");
+        assert_eq!(sweeps, pipeline);
         let users = "test --locked --no-run --lib --bins --tests --package a --package b";
         assert_eq!(builds(&["a", "b"], &[])[1], users);
         assert_eq!(builds(&["a", "b"], &["users"]), [users]);
-        assert_eq!(judges("verdict", &[], &options())[1].arguments, ["--seeds", "40"]);
+        assert_eq!(judges("verdict", &[], &options())[2].arguments, ["--seeds", "40"]);
+        assert_eq!(judges("verdict", &[], &options())[1].arguments[..2], ["--skip", "faults::"]);
     }
 
     fn options() -> Options {
-        Options { sample: None, containing: None, missed_in: None, seeds: 40, judges: Vec::new(), list: false }
+        Options { sample: None, containing: None, resume: None, seeds: 40, judges: Vec::new(), list: false }
     }
 }
