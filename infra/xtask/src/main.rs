@@ -169,8 +169,8 @@ enum Command {
         /// How many simulated worlds judge a mutant that the other tests missed
         #[arg(long, default_value_t = 300)]
         seeds: u64,
-        /// Only this judge: unit, users, pipeline, simulation or sweeps (may be repeated; default: all, cheapest first)
-        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "pipeline", "simulation", "sweeps"])]
+        /// Only this judge: unit, users, pipeline, simulation or long (may be repeated; default: all, cheapest first)
+        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "pipeline", "simulation", "long"])]
         judges: Vec<String>,
         /// Name the mutants and stop
         #[arg(long)]

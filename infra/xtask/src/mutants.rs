@@ -68,7 +68,7 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     let workshop = Workshop { source, target: root.join("target/mutants/build") };
     let (equivalent, judged): (Vec<Mutant>, Vec<Mutant>) =
         drawn.into_iter().partition(|mutant| plan.equivalent(mutant).is_some());
-    let run = Run { plan: &plan, judged: &judged, counts: Mutex::default() };
+    let run = Run { judged: &judged, counts: Mutex::default() };
     for mutant in &equivalent {
         let reason = plan.equivalent(mutant).map(|known| known.reason.clone()).unwrap_or_default();
         run.report(mutant, &Outcome::Equivalent(reason));
@@ -77,16 +77,16 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     for index in &board.unviable {
         run.report(&judged[*index], &Outcome::Unviable);
     }
-    let mut judges = Judges::new(&workshop, options);
+    let mut judges = Judges::new(&workshop, options, &plan);
     let packages = judged.iter().map(|mutant| mutant.package.as_str()).collect();
-    judges.prepare(&packages, |package| plan.tested_by(package))?;
+    judges.prepare(&packages)?;
     let with_switch = |index: &usize| !board.unviable.contains(index) && !board.apart.contains(index);
     run.choose(&judges, (0..judged.len()).filter(with_switch).collect())?;
     tool::checkout(&root, &commit)?;
     for index in &board.apart {
         let mutant = &judged[*index];
         eprintln!("alone: {}", mutant.name);
-        run.report(mutant, &judges.apply(mutant, plan.tested_by(&mutant.package))?);
+        run.report(mutant, &judges.apply(mutant)?);
     }
     let counts = run.counts.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(&summary(&counts, &commit, listed, stale.len()));
@@ -106,7 +106,6 @@ fn settled_in(path: &Path) -> Result<BTreeSet<String>, Error> {
 
 /// The mutants that are judged, and how many had which outcome so far.
 struct Run<'a> {
-    plan: &'a Plan,
     judged: &'a [Mutant],
     counts: Mutex<BTreeMap<&'static str, usize>>,
 }
@@ -119,8 +118,7 @@ impl Run<'_> {
         let work = || -> Result<(), Error> {
             while let Some(index) = next() {
                 let mutant = &self.judged[index];
-                let tested_by = self.plan.tested_by(&mutant.package);
-                self.report(mutant, &judges.choose(index + 1, &mutant.package, tested_by)?);
+                self.report(mutant, &judges.choose(index + 1, &mutant.package)?);
             }
             Ok(())
         };

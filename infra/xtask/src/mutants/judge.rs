@@ -1,10 +1,11 @@
-//! The judges of a mutant, cheapest first: the tests of its crate, those of crates that use it, the pipeline's short
-//! tests, simulated worlds, the pipeline's long tests. Each judge must pass on the unchanged code; that run also sets its time limit.
+//! The judges of a mutant, cheapest first: the short tests of its crate, those of crates that use it, those of the
+//! pipeline, simulated worlds, the long tests of its crate and of the pipeline. Each judge must pass on the unchanged code; that run also sets its time limit.
 
 use super::{
     Options,
     compile::{Program, Workshop, put, read},
     mutant::Mutant,
+    plan::Plan,
     switches::VARIABLE,
 };
 use crate::{error::Error, processes::wait_until};
@@ -23,8 +24,6 @@ use std::{
 const LEAST_TIME: Duration = Duration::from_secs(60);
 /// The time limit of a judge, as a multiple of its time on the unchanged code.
 const SLOWER: u32 = 5;
-/// The modules of the pipeline's tests that break every step of a sale in turn: half a minute each.
-const SWEEPS: [&str; 5] = ["faults::", "followup::", "lost_verdict::", "mail_retry::", "retry::"];
 /// The longest time that a judge may take on the unchanged code.
 const CALIBRATION: Duration = Duration::from_secs(30 * 60);
 
@@ -83,6 +82,7 @@ struct Ready {
 pub(super) struct Judges<'a> {
     workshop: &'a Workshop,
     options: &'a Options,
+    plan: &'a Plan,
     ready: BTreeMap<(&'static str, Vec<String>), Ready>,
 }
 
@@ -94,19 +94,17 @@ enum Ended {
 }
 
 impl<'a> Judges<'a> {
-    pub(super) const fn new(workshop: &'a Workshop, options: &'a Options) -> Self {
-        Self { workshop, options, ready: BTreeMap::new() }
+    pub(super) const fn new(workshop: &'a Workshop, options: &'a Options, plan: &'a Plan) -> Self {
+        Self { workshop, options, plan, ready: BTreeMap::new() }
     }
 
-    /// Builds the judges of these packages and runs them on the code as it is, where they must pass. `tested_by` names the
-    /// packages whose tests check a package's decisions too.
-    pub(super) fn prepare<'p>(
-        &mut self,
-        packages: &BTreeSet<&'p str>,
-        tested_by: impl Fn(&'p str) -> &'p [String],
-    ) -> Result<(), Error> {
-        let all: Vec<Judge> =
-            packages.iter().flat_map(|package| judges(package, tested_by(package), self.options)).collect();
+    fn of(&self, package: &str) -> Vec<Judge> {
+        judges(package, self.plan.tested_by(package), self.options, &self.plan.long_tests)
+    }
+
+    /// Builds the judges of these packages and runs them on the code as it is, where they must pass.
+    pub(super) fn prepare(&mut self, packages: &BTreeSet<&str>) -> Result<(), Error> {
+        let all: Vec<Judge> = packages.iter().flat_map(|package| self.of(package)).collect();
         // One build for all of them, because cargo compiles a dependency again for every set of its features.
         let tests: BTreeSet<&String> = all.iter().flat_map(|judge| &judge.packages).collect();
         let together = if tests.is_empty() { Vec::new() } else { self.build(&own_tests(tests))? };
@@ -132,8 +130,8 @@ impl<'a> Judges<'a> {
     }
 
     /// Asks the judges about a mutant with a switch, until one detects it.
-    pub(super) fn choose(&self, number: usize, package: &str, tested_by: &[String]) -> Result<Outcome, Error> {
-        for judge in judges(package, tested_by, self.options) {
+    pub(super) fn choose(&self, number: usize, package: &str) -> Result<Outcome, Error> {
+        for judge in self.of(package) {
             let Some(ready) = self.ready.get(&judge.key()) else { continue };
             match run(&ready.programs, &judge.arguments, number, ready.time)? {
                 Ended::Passed => {}
@@ -146,12 +144,12 @@ impl<'a> Judges<'a> {
 
     /// Asks the judges about a mutant without a switch, which is compiled alone. The code is restored afterwards; after
     /// an error, the next checkout restores it.
-    pub(super) fn apply(&self, mutant: &Mutant, tested_by: &[String]) -> Result<Outcome, Error> {
+    pub(super) fn apply(&self, mutant: &Mutant) -> Result<Outcome, Error> {
         let path = self.workshop.source.join(&mutant.file);
         let original = read(&path)?;
         put(&path, &mutant.apply(&original))?;
         let mut outcome = Outcome::Missed;
-        for judge in judges(&mutant.package, tested_by, self.options) {
+        for judge in self.of(&mutant.package) {
             let programs = self.build(&judge.build)?;
             let time = self.ready.get(&judge.key()).map_or(LEAST_TIME, |ready| ready.time);
             outcome = match programs.is_empty() {
@@ -175,27 +173,28 @@ impl<'a> Judges<'a> {
     }
 }
 
-/// The judges of a package, cheapest first.
-fn judges(package: &str, tested_by: &[String], options: &Options) -> Vec<Judge> {
-    let tests = |name, packages: Vec<String>| {
-        let build = own_tests(&packages);
-        Judge { name, packages, build, arguments: Vec::new() }
+/// The judges of a package, cheapest first. `long` names the modules of tests that are asked last.
+fn judges(package: &str, tested_by: &[String], options: &Options, long: &[String]) -> Vec<Judge> {
+    let skip: Vec<String> = long.iter().flat_map(|module| ["--skip", module]).map(str::to_owned).collect();
+    let tests = |name, packages: &[String], arguments: &[String]| {
+        let (packages, arguments) = (packages.to_vec(), arguments.to_vec());
+        Judge { name, build: own_tests(&packages), packages, arguments }
     };
-    let other = |name, build: &str, arguments: &str| {
-        let [build, arguments] = [build, arguments].map(|text| text.split_whitespace().map(str::to_owned).collect());
-        Judge { name, packages: Vec::new(), build, arguments }
+    let other = |name, build: &str, arguments: &[String]| {
+        let build = build.split_whitespace().map(str::to_owned).collect();
+        Judge { name, packages: Vec::new(), build, arguments: arguments.to_vec() }
     };
-    let mut judges = vec![tests("unit", vec![package.to_owned()])];
+    let own = [package.to_owned()];
+    let pipeline = "test --locked --no-run --package tests --test pipeline";
+    let simulation = "build --locked --package simulation --bin simulation";
+    let mut judges = vec![tests("unit", &own, &skip)];
     if !tested_by.is_empty() {
-        judges.push(tests("users", tested_by.to_vec()));
+        judges.push(tests("users", tested_by, &skip));
     }
-    let (pipeline, simulation) = (
-        "test --locked --no-run --package tests --test pipeline",
-        "build --locked --package simulation --bin simulation",
-    );
-    judges.push(other("pipeline", pipeline, &SWEEPS.map(|module| format!("--skip {module}")).join(" ")));
-    judges.push(other("simulation", simulation, &format!("--seeds {}", options.seeds)));
-    judges.push(other("sweeps", pipeline, &SWEEPS.join(" ")));
+    judges.push(other("pipeline", pipeline, &skip));
+    judges.push(other("simulation", simulation, &["--seeds".to_owned(), options.seeds.to_string()]));
+    judges.push(tests("long", &own, long));
+    judges.push(other("long", pipeline, long));
     judges.retain(|judge| options.judges.is_empty() || options.judges.iter().any(|name| name == judge.name));
     judges
 }
@@ -259,25 +258,29 @@ mod tests {
     }
 
     #[test]
-    fn the_crates_own_tests_come_first() {
-        let builds = |tested_by: &[&str], only: &[&str]| {
-            let tested_by: Vec<String> = tested_by.iter().map(|package| (*package).to_owned()).collect();
-            let options = Options { judges: only.iter().map(|name| (*name).to_owned()).collect(), ..options() };
-            judges("verdict", &tested_by, &options).iter().map(|judge| judge.build.join(" ")).collect::<Vec<_>>()
+    fn the_crates_own_tests_come_first_and_the_long_ones_last() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let asked = |tested_by: &[&str], only: &[&str]| {
+            let options =
+                Options { sample: None, containing: None, resume: None, seeds: 40, judges: words(only), list: false };
+            let line =
+                |judge: Judge| format!("{}: {} -- {}", judge.name, judge.build.join(" "), judge.arguments.join(" "));
+            judges("verdict", &words(tested_by), &options, &words(&["a::", "b::"]))
+                .into_iter()
+                .map(line)
+                .collect::<Vec<_>>()
         };
-        let [unit, pipeline, simulation, sweeps] = &builds(&[], &[])[..] else { panic!("four judges") };
-        assert_eq!(unit, "test --locked --no-run --lib --bins --tests --package verdict");
-        assert_eq!(simulation, "build --locked --package simulation --bin simulation");
-        assert_eq!(pipeline, "test --locked --no-run --package tests --test pipeline");
-        assert_eq!(sweeps, pipeline);
-        let users = "test --locked --no-run --lib --bins --tests --package a --package b";
-        assert_eq!(builds(&["a", "b"], &[])[1], users);
-        assert_eq!(builds(&["a", "b"], &["users"]), [users]);
-        assert_eq!(judges("verdict", &[], &options())[2].arguments, ["--seeds", "40"]);
-        assert_eq!(judges("verdict", &[], &options())[1].arguments[..2], ["--skip", "faults::"]);
-    }
-
-    fn options() -> Options {
-        Options { sample: None, containing: None, resume: None, seeds: 40, judges: Vec::new(), list: false }
+        let own = "test --locked --no-run --lib --bins --tests --package";
+        let [unit, users, pipeline, simulation, long, longer] = &asked(&["c", "d"], &[])[..] else {
+            panic!("six judges")
+        };
+        assert_eq!(*unit, format!("unit: {own} verdict -- --skip a:: --skip b::"));
+        assert_eq!(*users, format!("users: {own} c --package d -- --skip a:: --skip b::"));
+        let tests = "test --locked --no-run --package tests --test pipeline";
+        assert_eq!(*pipeline, format!("pipeline: {tests} -- --skip a:: --skip b::"));
+        let worlds = "build --locked --package simulation --bin simulation";
+        assert_eq!(*simulation, format!("simulation: {worlds} -- --seeds 40"));
+        assert_eq!([long, longer], [&format!("long: {own} verdict -- a:: b::"), &format!("long: {tests} -- a:: b::")]);
+        assert_eq!((asked(&[], &[]).len(), asked(&["c"], &["users"]).len()), (5, 1));
     }
 }

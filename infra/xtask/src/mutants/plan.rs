@@ -12,6 +12,9 @@ const FILE: &str = "infra/mutants.toml";
 pub(crate) struct Plan {
     /// The version of cargo-mutants; another version lists other mutants.
     pub(crate) cargo_mutants: String,
+    /// Modules of tests that are asked last.
+    #[serde(default)]
+    pub(crate) long_tests: Vec<String>,
     #[serde(rename = "target")]
     pub(crate) targets: Vec<Target>,
     #[serde(rename = "equivalent", default)]
