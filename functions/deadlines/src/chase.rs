@@ -153,5 +153,10 @@ mod tests {
         let retrying = ready().with("mail", Mail::Retrying { due: at(1), progress: Progress::default() });
         assert!(alert(&retrying, at(1), 1, at(9)).line.contains("retry worker missing"));
         assert!(!alert(&retrying, at(1), 1, at(0)).line.contains("retry worker missing"));
+        let refunded = sale().with("money", Money::Refunded { at: at(1) });
+        let letter = refunded.with("refund_letter", Mail::Retrying { due: at(1), progress: Progress::default() });
+        assert!(alert(&letter, at(1), 1, at(9)).line.contains("no attempt at the refund mail"));
+        assert!(alert(&refunded, at(1), 1, at(9)).line.contains("records or alerts could not be written"));
+        assert!(alert(&sale(), at(1), 1, at(9)).line.contains("nothing happened"));
     }
 }

@@ -197,7 +197,18 @@ mod tests {
         assert_eq!(breaker.admit(at(5), &POLICY), Admission::Call);
         breaker.succeeded(Duration::from_secs(1), at(5), &POLICY);
         assert!(breaker.is_fresh(), "a success resets the count");
+        breaker.failed(at(6), &POLICY);
+        assert!(!breaker.is_fresh() && !open().is_fresh());
         assert_eq!(open().admit(at(63), &POLICY), Admission::Refuse(at(64)));
+    }
+
+    #[test]
+    fn calls_that_take_as_long_as_the_limit_are_slow() {
+        let opens = |took| {
+            let mut breaker = Breaker::default();
+            (0..3).any(|second| breaker.succeeded(took, at(second), &POLICY))
+        };
+        assert!(opens(POLICY.slow) && !opens(POLICY.slow - Duration::from_millis(1)));
     }
 
     #[test]

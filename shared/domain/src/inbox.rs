@@ -254,6 +254,11 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_arrival_is_its_own_text() {
+        assert_eq!(ReceivedAt::parse("2026-04-16T10:00:00Z").unwrap().as_str(), "2026-04-16T10:00:00Z");
+    }
+
+    #[test]
     fn only_the_mailboxs_own_judgement_vouches_for_a_sender() {
         const PASS: &str = "spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=example.com; dkim=pass (signature was \
              verified) header.d=example.com;dmarc=pass action=none header.from=example.com;compauth=pass reason=100";

@@ -219,6 +219,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_operators_authorisation_carries_the_identity_that_aws_knows() {
+        let identity = CallerIdentity::parse("arn:aws:iam::123456789012:user/dana").ok();
+        let dana = Operator::parse("dana", None).unwrap().known_as(identity.clone());
+        assert_eq!(Authorisation::by_operator(&dana, "asked for").unwrap().identity(), identity.as_ref());
+        assert_eq!(Authorisation::parse("dana", "asked for").unwrap().identity(), None);
+    }
+
+    #[test]
     fn an_authorisation_names_somebody_and_a_reason_and_no_address() {
         let good = Authorisation::parse(" alex ", "asked for it by mail").unwrap();
         assert_eq!((good.by(), good.reason()), ("alex", "asked for it by mail"));

@@ -40,8 +40,7 @@ impl Query {
         if text.contains('\0') {
             return Err(InvalidQuery::Nul);
         }
-        // There are at least as many bytes as characters, so most texts need no count.
-        if text.len() > MAX_CHARACTERS && text.chars().count() > MAX_CHARACTERS {
+        if text.chars().nth(MAX_CHARACTERS).is_some() {
             return Err(InvalidQuery::TooLong);
         }
         Ok(Self(text))

@@ -85,3 +85,87 @@ impl<T: Send + Sync> MadeFromSecret<T> {
         made
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{SecretSource, StorageError};
+    use async_trait::async_trait;
+    use std::{
+        pin::pin,
+        sync::atomic::{AtomicUsize, Ordering},
+        task::{Context, Poll, Waker},
+    };
+
+    /// A document that is replaced, and how often it was read.
+    struct Source {
+        document: Mutex<&'static str>,
+        reads: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl SecretSource for Source {
+        async fn document(&self) -> Result<Secret, StorageError> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            Ok(Secret::new(*self.document.lock().unwrap()))
+        }
+    }
+
+    #[async_trait]
+    impl RenewableSecret for Source {
+        async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
+            let current = self.document().await?;
+            Ok(Some(current).filter(|current| current.expose() != refused.expose()))
+        }
+    }
+
+    fn now<F: Future>(future: F) -> F::Output {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output,
+            Poll::Pending => panic!("nothing waits here"),
+        }
+    }
+
+    /// The document's text with the number of its making; `useless` makes nothing.
+    fn maker() -> impl Fn(&Secret) -> Result<String, NotMade> {
+        let made = AtomicUsize::new(0);
+        move |document| match document.expose() {
+            "useless" => Err("useless".into()),
+            text => Ok(format!("{text} {}", made.fetch_add(1, Ordering::Relaxed))),
+        }
+    }
+
+    fn source(document: &'static str) -> Arc<Source> {
+        Arc::new(Source { document: Mutex::new(document), reads: AtomicUsize::new(0) })
+    }
+
+    #[test]
+    fn it_is_made_once_and_again_only_from_another_document() {
+        let source = source("first");
+        let (value, make) = (MadeFromSecret::new(source.clone()), maker());
+        let first = now(value.get(&make)).unwrap();
+        assert_eq!((first.as_str(), now(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
+        assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+        assert!(now(value.other_than(&first, &make)).is_none(), "there is no other document");
+        *source.document.lock().unwrap() = "second";
+        assert_eq!(now(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        // Another call was refused with the first secret at the same time: it gets what is made already.
+        assert_eq!(now(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        assert_eq!(now(value.get(&make)).unwrap().as_str(), "second 1");
+        *source.document.lock().unwrap() = "third";
+        let second = now(value.get(&make)).unwrap();
+        assert_eq!(now(value.other_than(&second, &make)).unwrap().as_str(), "third 2");
+        *source.document.lock().unwrap() = "useless";
+        assert!(now(value.other_than(&first, &make)).is_none());
+    }
+
+    #[test]
+    fn a_useless_document_is_read_once_more() {
+        let source = source("useless");
+        let (value, make) = (MadeFromSecret::new(source.clone()), maker());
+        assert!(now(value.get(&make)).is_err());
+        assert_eq!(source.reads.load(Ordering::Relaxed), 2);
+        *source.document.lock().unwrap() = "mended";
+        assert_eq!(now(value.get(&make)).unwrap().as_str(), "mended 0");
+    }
+}

@@ -233,6 +233,86 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
     }
 }
 
+/// A sale whose question the authority gate declined.
+fn declined(number: u32) -> Sale {
+    let declined = domain::sale::Declined {
+        state: "BLOCKED".to_owned(),
+        reason: "high_stakes".to_owned(),
+        domain: "medicine".to_owned(),
+        lock: domain::sale::HumanLock::Nobody,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis: false,
+        at: START,
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    sale(number)
+        .with("fulfilment", Fulfilment::Failed { reason: "declined".into(), at: START })
+        .with("declined", declined)
+}
+
+#[test]
+fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_waits_for_a_human() {
+    let world = world([declined(1)]);
+    world.advance(25 * HOUR);
+    looked(&world, false).unwrap();
+    assert_eq!(world.state().refunds.len(), 1);
+    assert!(world.state().log.values().next().unwrap().contains(r#""by":"policy authority-gate""#));
+    let followup = declined(1).with("session_id", session(1).id.followup());
+    assert!(followup.is_followup());
+    let world = self::world([followup]);
+    world.advance(25 * HOUR);
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    let state = world.state();
+    assert_eq!((state.refunds.len(), state.alerts.len()), (0, 1), "its page says who helps; its money is the sale's");
+}
+
+/// The customer of a declined question has nothing, whatever became of an earlier mail; that of a held one may have a
+/// verdict.
+#[test]
+fn the_policy_decides_what_it_was_asked_about_and_nothing_for_who_is_served() {
+    let now = START.plus(25 * HOUR);
+    let decided = |mut sale: Sale, work| {
+        let policy = policy(work).unwrap();
+        by_policy(&mut sale, work, &session(1), &policy, now).answer
+    };
+    let sent = Mail::Sent { at: START };
+    for (sale, work, expected) in [
+        (held(), Work::Review, Decided::Refund),
+        (held(), Work::Declined, Decided::Nothing),
+        (held().with("mail", sent.clone()), Work::Review, Decided::Nothing),
+        (declined(1), Work::Declined, Decided::Refund),
+        (declined(1), Work::Review, Decided::Nothing),
+        (declined(1).with("sent_again", true), Work::Declined, Decided::Refund),
+    ] {
+        assert_eq!(decided(sale.clone(), work), expected, "{work:?} {sale:?}");
+    }
+}
+
+/// Only a letter that nobody has begun is ordered: another would be a second letter.
+#[test]
+fn a_refund_letter_that_is_being_retried_is_not_ordered_again() {
+    let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
+    let retrying = Mail::Retrying { due: START.plus(48 * HOUR), progress: Progress::default() };
+    let money = Money::RefundAuthorised { authorisation, at: START };
+    for (letter, messages) in [(Mail::Ordered, 1), (retrying, 0)] {
+        let world = world([sale(1).with("money", money.clone()).with("refund_letter", letter)]);
+        testkit::run(give_back(ports(&world), &session(1).id)).unwrap().unwrap();
+        assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
+        assert_eq!(world.state().queue.len(), messages);
+    }
+}
+
+#[test]
+fn what_waits_for_humans_is_counted_for_the_dashboard() {
+    let world =
+        world([held(), sale(2), sale(3).with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START })]);
+    let settings = Settings { refund_held: true, most: 50, share: Duration::from_secs(20) };
+    testkit::run(crate::handle(ports(&world), settings)).unwrap();
+    assert_eq!(world.state().measurements, [domain::Metric::WaitingForHumans.of(2)]);
+}
+
 #[test]
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let sent_again = held().with("sent_again", true).with("mail", Mail::Held);

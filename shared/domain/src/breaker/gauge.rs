@@ -53,7 +53,57 @@ impl Breakers for Gauged<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Timestamp;
+    use crate::{Timestamp, metric::Measurement};
+    use std::{
+        pin::pin,
+        sync::Mutex,
+        task::{Context, Waker},
+    };
+
+    /// One breaker, always at the same time, and what was measured.
+    #[derive(Default)]
+    struct Row {
+        breaker: Mutex<Breaker>,
+        measured: Mutex<Vec<Measurement>>,
+    }
+
+    #[async_trait]
+    impl Breakers for Row {
+        async fn load(&self, _model: &str) -> Result<Versioned<Breaker>, StorageError> {
+            Ok(Versioned { value: self.breaker.lock().unwrap().clone(), version: 0 })
+        }
+
+        async fn save(&self, _model: &str, breaker: &Breaker, _expected: u64) -> Result<(), SaveError> {
+            *self.breaker.lock().unwrap() = breaker.clone();
+            Ok(())
+        }
+    }
+
+    impl Meter for Row {
+        fn record(&self, measurements: &[Measurement], _at: Timestamp) {
+            self.measured.lock().unwrap().extend_from_slice(measurements);
+        }
+    }
+
+    impl Clock for Row {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_seconds(1)
+        }
+    }
+
+    #[test]
+    fn what_is_read_and_saved_is_measured() {
+        let row = Row::default();
+        let gauged = Gauged { breakers: &row, metric: Metric::BreakerOpen, meter: &row, clock: &row };
+        let open = Breaker { opened_at: Some(Timestamp::from_seconds(1)), ..Breaker::default() };
+        let steps = async {
+            drop(gauged.load("model").await);
+            drop(gauged.save("model", &open, 0).await);
+            drop(gauged.load("model").await);
+        };
+        assert!(pin!(steps).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert_eq!(*row.measured.lock().unwrap(), [Metric::BreakerOpen.of(1), Metric::BreakerOpen.of(1)]);
+    }
 
     #[test]
     fn an_open_breaker_and_one_that_has_just_closed_are_measured() {

@@ -126,6 +126,7 @@ fn long_lines_are_wrapped_at_the_last_word_that_fits() {
     assert_eq!(rows("abcdefg hi", 6), ["abcdef", "g hi"]);
     assert_eq!(rows("abcdef g", 6), ["abcdef", "g"]);
     assert_eq!(rows("a b c d", 3), ["a b", "c d"]);
+    assert_eq!(rows("abc def g", 8), ["abc def", "g"], "the space counts");
     // A marked row fills the mail's width with its mark.
     let word = "x".repeat(200);
     for marked in [quoted(&format!("a\n{word}")), prose(&format!("VERDICT: GREEN {word}"))] {
@@ -163,6 +164,7 @@ fn signs_between_words_are_only_links_where_a_program_makes_them_links() {
         ("a\\\\b", "a\\\\b"),
         ("1.2.3.4", "1[.]2[.]3[.]4"),
         ("1.2", "1.2"),
+        ("1.2.3.", "1[.]2[.]3."),
     ] {
         assert_eq!(defused(text), expected, "{text:?}");
     }
@@ -175,4 +177,28 @@ fn a_heading_in_capitals_inside_a_line_and_a_decorated_digit_are_ours_too() {
     assert!(is_drawn_like_digit('\u{ff14}') && !is_drawn_like_digit('4') && !is_drawn_like_digit('a'));
     assert!(opens_like_ours("VERDICT: x") && opens_like_ours("---") && !opens_like_ours("Demand is real."));
     assert!(is_plain_character('é') && !is_plain_character('×') && !is_plain_character('я'));
+}
+
+/// Words that are also prose ("verdict") mark a line only where it looks like a heading.
+#[test]
+fn a_word_of_ours_that_is_prose_too_marks_headings_only() {
+    for heading in [
+        "Verdict: it is not as bad as you think.",
+        "VERDICT IS THAT IT ALL WORKS OUT.",
+        "Verdict green",
+        "Verdict, then",
+    ] {
+        assert_eq!(prose(heading), format!("> {heading}"));
+    }
+    for sentence in ["Verdict first.", "Verdict as such is not the point of this", "Tests help!", "Questions remain?"] {
+        assert_eq!(prose(sentence), sentence);
+    }
+}
+
+#[test]
+fn a_full_stop_of_japanese_prose_is_no_dot_of_an_address() {
+    for text in ["see abc。例え", "例え。abc", "例え。ここ"] {
+        assert_eq!(prose(text), text);
+    }
+    assert_eq!(prose("evil。example"), "evil[.]example");
 }

@@ -131,6 +131,7 @@ mod tests {
         assert!(matches!(sale.fulfilment, Fulfilment::Ready { .. }), "the sale stays delivered");
         sale.dismiss_finding(&operator()).unwrap();
         assert_eq!((work(&sale), sale.keeps_page()), (None, true));
+        assert_eq!(sale.finding().map(|finding| finding.settled), Some(Some(Settled::Dismissed)));
         assert!(sale.found_again("1", 2, at(5)).is_err(), "a human has read it");
         sale.found_again("2", 1, at(6)).unwrap();
         let new = NewVerdict { colour: Colour::Red, verdict_hash: "h" };

@@ -335,6 +335,30 @@ fn a_verdict_with_a_draft_and_a_held_notice_are_not_replaced() {
     assert!(approve(&notice));
 }
 
+/// `held` is what the operator has seen: another hold, or none, is another decision.
+#[test]
+fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering() {
+    let operator = Operator::parse("o", None).unwrap();
+    let held = Fulfilment::InReview { gate: 3, at: at(1) };
+    let ready = Fulfilment::Ready { at: at(1), archived: true };
+    let progress = Progress { body_hash: Some("b".into()), ..Progress::default() };
+    let base = Sale { fulfilment: held.clone(), mail: Mail::Retrying { due: at(1), progress }, ..sale() };
+    let free = |sale: &Sale, decision, held: &Fulfilment, verdict| {
+        let mut sale = sale.clone();
+        sale.free(decision, held, verdict, &operator, at(9))
+            .map(|_| sale.mail.progress().and_then(|it| it.body_hash.clone()))
+    };
+    let verdict = Some(NewVerdict { colour: Colour::Red, verdict_hash: "h" });
+    for approved in [None, verdict] {
+        assert_eq!(free(&base, Decision::Approve, &held, approved), Ok(Some("b".into())));
+    }
+    assert_eq!(free(&base, Decision::Replace, &held, verdict), Ok(None));
+    let refused = |fulfilment: &Fulfilment| Err(Refused { from: fulfilment.as_str(), to: "ready" });
+    assert_eq!(free(&base, Decision::Approve, &Fulfilment::InReview { gate: 3, at: at(2) }, None), refused(&held));
+    let delivered = Sale { fulfilment: ready.clone(), ..base };
+    assert_eq!(free(&delivered, Decision::Approve, &ready, None), refused(&ready));
+}
+
 #[test]
 fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
     let refused = Err(Refused { from: "not ordered", to: "ordered" });
@@ -447,7 +471,22 @@ fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
     let mut claimed = self::sale();
     claimed.claim("a", Claimant::Customer, at(0), LEASE);
     assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
+    let lapsed = at(1).plus(LEASE);
+    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "nobody is any more");
     assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
     claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
     assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));
+}
+
+/// A verdict that is made again may have other words: a mail that was never sent shows those.
+#[test]
+fn a_mail_without_a_draft_forgets_the_lost_verdicts_bytes() {
+    let draft = crate::mail::Draft { id: "d".into(), internet_message_id: "m".into() };
+    for (draft, body_hash) in [(None, None), (Some(draft), Some("h".to_owned()))] {
+        let progress = Progress { draft, body_hash: Some("h".into()), ..Progress::default() };
+        let fulfilment = Fulfilment::Ready { at: at(0), archived: true };
+        let mut sale = Sale { fulfilment, mail: Mail::Retrying { due: at(9), progress }, ..sale() };
+        sale.reopen(at(1)).unwrap();
+        assert_eq!(sale.mail.progress().unwrap().body_hash, body_hash);
+    }
 }

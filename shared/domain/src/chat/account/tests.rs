@@ -166,3 +166,71 @@ fn the_longest_replies_fit_into_one_row() {
     }
     assert!(account.exchange(&id(40)).is_some() && account.exchange(&id(39)).is_some(), "the latest are listed");
 }
+
+#[test]
+fn only_a_free_exchange_that_is_new_and_granted_takes_a_place() {
+    let mut account = account();
+    assert!(account.would_reserve(&ask(1, true), at(0)));
+    assert!(!account.would_reserve(&ask(1, false), at(0)), "it is paid for");
+    assert_eq!(account.claim(&ask(1, true), at(0), LEASE), Claimed::Granted);
+    assert!(!account.would_reserve(&ask(1, true), at(1)), "it has its place");
+    for n in 2..=3 {
+        answered(&mut account, n, true, at(1));
+    }
+    assert!(!account.would_reserve(&ask(4, true), at(2)), "none is left");
+}
+
+#[test]
+fn another_invocation_may_claim_an_exchange_from_the_end_of_its_lease_on() {
+    let mut account = account();
+    assert_eq!(account.claim(&ask(1, false), at(0), LEASE), Claimed::Granted);
+    let other = Ask { owner: "second".to_owned(), ..ask(1, false) };
+    assert_eq!(account.clone().claim(&other, at(39), LEASE), Claimed::Busy);
+    assert_eq!(account.claim(&other, at(40), LEASE), Claimed::Granted);
+}
+
+#[test]
+fn a_full_list_keeps_what_is_running_and_lets_go_of_what_was_abandoned() {
+    let mut account = account();
+    assert_eq!(account.claim(&ask(1, false), at(0), LEASE), Claimed::Granted);
+    for n in 2..=KEPT as u64 {
+        assert_eq!(account.claim(&ask(n, false), at(0), LEASE), Claimed::Granted);
+        account.apologise(&id(n), &format!("owner {n}")).unwrap();
+    }
+    assert_eq!(account.claim(&ask(20, false), at(39), LEASE), Claimed::Granted);
+    assert!(account.exchange(&id(1)).is_some(), "its invocation may still answer");
+    assert_eq!(account.exchange(&id(2)), None);
+    assert_eq!(account.claim(&ask(21, false), at(40), LEASE), Claimed::Granted);
+    assert_eq!(account.exchange(&id(1)), None);
+    assert!(account.exchange(&id(20)).is_some() && account.exchange(&id(21)).is_some());
+}
+
+#[test]
+fn replies_are_kept_up_to_their_limit_of_bytes_and_not_beyond() {
+    for (bytes, is_kept) in [(KEPT_BYTES / 2, true), (KEPT_BYTES / 2 + 1, false)] {
+        let mut account = account();
+        for (n, length) in [(1, KEPT_BYTES / 2), (2, bytes)] {
+            assert_eq!(account.claim(&ask(n, false), at(0), LEASE), Claimed::Granted);
+            account.answer(&id(n), &format!("owner {n}"), "x".repeat(length), at(0)).unwrap();
+            account.logged(&id(n)).unwrap();
+            // What the list no longer needs goes when the next reply comes.
+        }
+        assert_eq!(account.claim(&ask(3, false), at(1), LEASE), Claimed::Granted);
+        account.answer(&id(3), "owner 3", String::new(), at(1)).unwrap();
+        assert_eq!(account.exchange(&id(1)).is_some(), is_kept, "{bytes}");
+    }
+}
+
+#[test]
+fn an_account_is_its_own_stream_and_names_its_erasure() {
+    let mut account = Account::unstored(account().id()).unwrap();
+    let stream = format!("cs_chat_{}", "a".repeat(64));
+    assert_eq!((account.stream(), account.session().unwrap().as_str()), (stream.clone(), stream.as_str()));
+    assert_eq!(account.erasure(), None);
+    assert!(account.begin_erasure(at(0)));
+    assert!(account.erasure().is_some());
+    let entry = crate::sale::AuditEntry { key: "k".to_owned(), line: "l".to_owned(), measurements: Vec::new() };
+    let head = crate::sale::AuditHead { opened: "2026-09-21".to_owned(), count: 1, hash: "h".to_owned() };
+    account.trail_mut().append(entry.clone(), head.clone());
+    assert_eq!((account.trail().outbox(), account.trail().head()), (&[entry][..], Some(&head)));
+}

@@ -263,3 +263,40 @@ fn permute(order: &mut Vec<usize>, from: usize, each: &mut impl FnMut(&[usize]))
         order.swap(from, other);
     }
 }
+
+#[test]
+fn of_a_refund_that_is_reported_twice_the_earlier_report_is_kept() {
+    let succeeded = |seconds| money("in_1", refund(500, RefundStatus::Succeeded, seconds));
+    let mut billing = told(&bought());
+    assert_eq!(billing.note(&succeeded(20)), Some(BillingChange::MoneyGone));
+    assert_eq!(billing.note(&succeeded(30)), None, "nothing new");
+    assert_eq!(billing.note(&succeeded(10)), Some(BillingChange::Detail));
+    assert_eq!(billing.note(&succeeded(20)), None);
+}
+
+#[test]
+fn a_payment_fails_once_and_not_after_it_was_made() {
+    let mut billing = told(&bought());
+    let failed_at = |seconds| BillingReport::InvoiceFailed {
+        id: id("in_2"),
+        bill: bill("sub_1", PaidPlan::Chat, 60 * DAY),
+        at: at(seconds),
+    };
+    assert_eq!(billing.note(&failed_at(30 * DAY)), Some(BillingChange::PaymentFailed));
+    assert_eq!(billing.note(&failed_at(31 * DAY)), Some(BillingChange::Detail), "it is known to have failed");
+    let late =
+        BillingReport::InvoiceFailed { id: id("in_1"), bill: bill("sub_1", PaidPlan::Chat, 30 * DAY), at: at(9) };
+    assert_eq!(billing.note(&late), Some(BillingChange::Detail), "it was paid in the end");
+}
+
+#[test]
+fn every_reported_subscription_is_there() {
+    let mut reports = bought();
+    reports.push(state("sub_2", SubscriptionStatus::Canceled, None, 5));
+    let mut subscriber = crate::chat::Subscriber::new(crate::chat::SubscriberId::parse("c".repeat(64)).unwrap());
+    for report in &reports {
+        subscriber.billing_mut().note(report);
+    }
+    let names: Vec<&str> = subscriber.billing().subscriptions().keys().map(ObjectId::as_str).collect();
+    assert_eq!(names, ["sub_1", "sub_2"]);
+}

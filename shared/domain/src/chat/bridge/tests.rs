@@ -258,3 +258,14 @@ fn what_is_stored_is_read_again() {
     let stored = serde_json::to_string(&bridge).unwrap();
     assert_eq!(serde_json::from_str::<Bridge>(&stored).unwrap(), bridge);
 }
+
+#[test]
+fn an_acceptance_names_the_text_and_a_notice_its_change() {
+    let mut bridge = bridge();
+    bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
+    let acceptance = bridge.acceptance().unwrap();
+    assert_eq!((acceptance.sha256(), acceptance.version()), (CURRENT_AGREEMENT.sha256, CURRENT_AGREEMENT.version));
+    let names =
+        [Notice::Granted { expires: at(1) }, Notice::Expired, Notice::Revoked, Notice::Declined].map(Notice::as_str);
+    assert_eq!(names, ["granted", "expired", "revoked", "declined"]);
+}

@@ -106,8 +106,11 @@ fn an_erasure_is_finished_once_and_not_before_every_worker_has_ended() {
     let delivered = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
     let mailed = Sale { mail: Mail::Sent { at: at(1) }, ..sale() };
     let refunded = Sale { money: Money::Refunded { at: at(1) }, ..sale() };
-    for served in [delivered, mailed, refunded] {
-        assert!(!served.is_owed());
+    let sent_again = Sale { sent_again: true, ..sale() };
+    let followup = Sale { session_id: sale().session_id.followup(), ..sale() };
+    assert!(followup.is_followup());
+    for served in [delivered, mailed, refunded, sent_again, followup] {
+        assert!(!served.is_owed(), "{served:?}");
     }
 }
 
