@@ -259,3 +259,27 @@ fn a_failed_sale_is_tried_again_with_or_without_a_submission_and_an_unusable_one
         assert_eq!(sale.reattempt(&operator, resubmits, at(2)).is_ok(), is_tried, "{:?} {resubmits}", sale.fulfilment);
     }
 }
+
+#[test]
+fn refunded_money_stays_refunded_since_then_and_only_a_bounce_fails_a_refund() {
+    let payment = crate::money::PaymentId::parse("pi_1").unwrap();
+    let object = |name| crate::money::ObjectId::parse(name).unwrap();
+    let dispute = PaymentReport::Dispute {
+        id: object("du_1"),
+        status: crate::money::DisputeStatus::NeedsResponse,
+        respond_by: None,
+        at: at(3),
+    };
+    let whole =
+        PaymentReport::Refund { id: object("re_1"), amount: Some(100), status: RefundStatus::Succeeded, at: at(4) };
+    let part = PaymentReport::Charge { returned: 1, whole: false, at: at(5) };
+    let mut sale = Sale { money: Money::Refunded { at: at(2) }, ..ready() };
+    for report in [&dispute, &whole] {
+        sale.payment_reported(&payment, report, charge(), at(6)).unwrap();
+        assert_eq!(sale.money, Money::Refunded { at: at(2) }, "{report:?}");
+    }
+    let authorised = Money::RefundAuthorised { authorisation: Authorisation::by_policy("p", "r").unwrap(), at: at(1) };
+    let mut sale = Sale { money: authorised.clone(), ..ready() };
+    sale.payment_reported(&payment, &part, charge(), at(6)).unwrap();
+    assert_eq!(sale.money, authorised);
+}
