@@ -124,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn a_mailbox_answers_if_it_can_look_for_a_mail() {
+        for (reply, expected) in [('y', true), ('n', true), ('u', false), ('l', false)] {
+            let script = Script(Mutex::new(vec![reply]));
+            let poll = pin!(super::answers(&script)).poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(matches!(poll, Poll::Ready(Ok(()))), expected, "{reply}");
+        }
+    }
+
+    #[test]
     fn a_draft_is_looked_for_before_it_is_sent_again() {
         for (answers, expected) in [
             ("y", "Sent"),

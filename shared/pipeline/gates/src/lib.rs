@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_held_payload_delivers_nothing_and_says_why() {
         let run = run(Gate::BeforeCache, ["All good.", "The CSDM says so."]);
-        assert_eq!(run.outcome(), Outcome::Quarantine);
+        assert_eq!((run.outcome(), run.terms()), (Outcome::Quarantine, vec!["CSDM".to_owned()]));
         let now = Timestamp::from_seconds(0);
         let held: Value =
             serde_json::from_str(&run.held_payload(&session(), Some(Tier::Full), now, &json!("raw"))).unwrap();
@@ -162,6 +162,7 @@ mod tests {
         };
         assert_eq!((gate, outcome.as_str()), (2, "QUARANTINE"));
         assert_eq!((list_version.as_str(), list_hash.len()), (Filter::embedded().list_version(), 64));
+        assert_eq!(list_version, super::list_version());
         let expected = [
             (0, "mnemos", "folded", "category-2", "replace", 4, 13),
             (1, "nous", "leet", "category-2", "quarantine", 0, 4),

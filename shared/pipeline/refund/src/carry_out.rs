@@ -154,3 +154,36 @@ fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timesta
         RefundAnswer::Pending | RefundAnswer::Confirmed => change,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{money::ObjectId, ports::MadeRefund};
+
+    fn made(amount: i64, status: RefundStatus, key: Option<&str>) -> MadeRefund {
+        let id = ObjectId::parse("re_1").unwrap();
+        MadeRefund { id, amount: Some(amount), status, key: key.map(str::to_owned) }
+    }
+
+    /// A request with a used key replays its first reply, so the books are read before it is made.
+    #[test]
+    fn what_the_books_have_is_not_asked_for_again() {
+        use RefundStatus::{Canceled, Failed, Pending, Succeeded};
+        for (known, charged, expected) in [
+            (vec![], Some(500), None),
+            (vec![made(500, Pending, Some("ours"))], None, Some(Asked::Pending)),
+            (vec![made(500, Failed, Some("ours"))], Some(500), Some(Asked::Bounced("refund_failed"))),
+            (vec![made(500, Canceled, Some("ours"))], Some(500), Some(Asked::Bounced("refund_canceled"))),
+            (vec![made(200, Succeeded, None), made(300, Succeeded, None)], Some(500), Some(Asked::Confirmed)),
+            (vec![made(200, Succeeded, None), made(300, Pending, None)], Some(500), Some(Asked::Pending)),
+            (vec![made(499, Succeeded, None)], Some(500), None),
+            (vec![made(500, Failed, None)], Some(500), None),
+            (vec![made(1, Succeeded, None)], Some(1), Some(Asked::Confirmed)),
+            (vec![made(500, Succeeded, None)], Some(0), None),
+            (vec![made(500, Succeeded, None)], Some(-1), None),
+            (vec![made(500, Succeeded, None)], None, None),
+        ] {
+            assert_eq!(by_what_exists(&known, charged, "ours"), expected, "{known:?} {charged:?}");
+        }
+    }
+}

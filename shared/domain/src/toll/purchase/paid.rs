@@ -51,3 +51,23 @@ pub enum Paid {
         network: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signed_payment_is_printed_without_what_settles_it() {
+        let signed = SignedPayment {
+            version: 2,
+            payload: serde_json::json!({ "signature": "0xsecret" }),
+            requirements: Value::Null,
+            network: "base-sepolia".to_owned(),
+            amount: 50_000,
+            payer: "0xaa".to_owned(),
+            nonce: "0xbb".to_owned(),
+            valid_before: Timestamp::from_seconds(0),
+        };
+        assert_eq!(format!("{signed:?}"), r#"SignedPayment { network: "base-sepolia", payer: "0xaa", .. }"#);
+    }
+}

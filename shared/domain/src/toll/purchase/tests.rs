@@ -53,6 +53,9 @@ fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     assert_eq!(paid.doubt(at(3620)), Ok(false));
     assert_eq!(paid.doubt(at(3621)), Ok(true));
     assert_eq!(paid.next(), Some((List::Humans, at(21))));
+    let mut by_hand = paid.clone();
+    by_hand.resolve().unwrap();
+    assert_eq!((by_hand.next(), by_hand.resolve()), (None, Err(Refused)));
     paid.confirm("0xt").unwrap();
     assert_eq!(paid.next(), None);
 

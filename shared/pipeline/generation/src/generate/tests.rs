@@ -248,3 +248,21 @@ fn a_call_is_slow_by_its_whole_duration() {
     assert!(run(generate(ports, &policy, &session, Tier::Quick, &query, Background::Nothing)).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }
+
+/// A throttled or exhausted model gives way while an attempt is left; a failing one before the last attempt.
+#[test]
+fn the_next_model_serves_while_an_attempt_is_left_for_it() {
+    let gives = |error: ModelError| [0, 1, 2].map(|left| gives_way(&error, left));
+    assert_eq!(gives(ModelError::UnknownModel), [true, true, true]);
+    assert_eq!(gives(ModelError::QuotaExhausted), [false, true, true]);
+    assert_eq!(gives(ModelError::Unavailable(429)), [false, true, true]);
+    assert_eq!(gives(ModelError::Unavailable(503)), [false, true, false]);
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_no_failure_of_its_circuit() {
+    let world = world();
+    assert!(generated(&world, [Err(ModelError::UnknownModel), good()]).verdict.is_ok());
+    let failures = world.state().breakers.get("model-a").map_or(0, |(breaker, _)| breaker.failures);
+    assert_eq!(failures, 0);
+}
