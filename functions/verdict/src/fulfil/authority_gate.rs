@@ -51,3 +51,32 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
         approved_at: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluated(question: &str) -> (Evaluation, Declined) {
+        let evaluation = authority::evaluate(question, Some("en-CA"));
+        let declined = declined(&evaluation, Timestamp::from_seconds(0));
+        (evaluation, declined)
+    }
+
+    #[test]
+    fn a_disclosure_of_self_harm_gets_helpers_and_no_advice() {
+        let (_, declined) = evaluated("I want to kill myself tonight.");
+        assert!(declined.is_crisis && !declined.helpers.is_empty());
+        assert_eq!(declined.advice, [""; 0]);
+    }
+
+    #[test]
+    fn another_question_gets_what_is_missing_or_what_to_do_instead() {
+        let (evaluation, declined) = evaluated("How much ibuprofen should I give my son for his fever?");
+        assert_eq!(evaluation.state(), State::RequiresSpecification);
+        assert!(!declined.advice.is_empty());
+        assert_eq!(declined.advice, evaluation.questions());
+        let (evaluation, declined) = evaluated("Can I give my son two of my warfarin tablets?");
+        assert_eq!(evaluation.state(), State::Blocked);
+        assert_eq!(declined.advice, evaluation.suggested_actions());
+    }
+}

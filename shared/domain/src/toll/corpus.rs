@@ -68,7 +68,7 @@ mod tests {
         let digest = "0a".repeat(32);
         let version = CorpusVersion::parse(&digest).unwrap();
         assert_eq!((version.as_str(), version.prefix()), (digest.as_str(), "0a0a0a0a0a0a"));
-        assert_eq!(String::from(version), digest);
+        assert_eq!(String::from(version.clone()), digest);
         assert_eq!(CorpusVersion::of_digest([10; 32]), version);
         for text in ["", "0a", &"0A".repeat(32), &"../".repeat(22)[..64], &"0a".repeat(33)] {
             assert_eq!(CorpusVersion::parse(text), Err(InvalidCorpusVersion), "{text}");
