@@ -21,6 +21,13 @@ pub fn key(opened: &str, stream: &str, seq: u64) -> String {
     format!("{opened}/{stream}/{seq:06}.json")
 }
 
+/// The prefix of the keys of a sale's records; `None` before the first record.
+#[must_use]
+pub fn prefix(sale: &Sale) -> Option<String> {
+    let head = sale.audit()?;
+    Some(format!("{}/session/{}/", head.opened, sale.session_id().as_str()))
+}
+
 /// The head of a stream without records.
 #[must_use]
 pub fn opened(day: String) -> AuditHead {

@@ -33,6 +33,18 @@ async fn step(world: &World) -> Result<bool, crate::CommitError> {
 }
 
 #[test]
+fn every_record_of_a_sale_has_its_prefix() {
+    let world = World::default();
+    run(step(&world)).unwrap().unwrap();
+    let state = world.state();
+    let (sale, _) = &state.sales[&session()];
+    let prefix = crate::chain::prefix(sale).unwrap();
+    assert_eq!(prefix, "1970-01-01/session/cs_test_1/");
+    assert!(!state.log.is_empty() && state.log.keys().all(|key| key.starts_with(&prefix)));
+    assert_eq!(crate::chain::prefix(&Sale::ordered(session(), Timestamp::from_seconds(1))), None);
+}
+
+#[test]
 fn whatever_breaks_the_record_is_written_exactly_once() {
     let clean = World::default();
     run(step(&clean)).unwrap().unwrap();

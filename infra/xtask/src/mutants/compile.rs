@@ -44,6 +44,13 @@ pub(super) struct Built {
     complaints: Vec<Complaint>,
 }
 
+impl Built {
+    /// Why it did not succeed, in the compiler's words.
+    pub(super) fn reason(&self) -> &str {
+        self.complaints.first().map_or("cargo gave no reason", |first| &first.rendered)
+    }
+}
+
 /// Which mutants of a run have a switch; the indices are those of the list of mutants.
 #[derive(Debug, Default)]
 pub(super) struct Switchboard {
@@ -85,8 +92,7 @@ impl Workshop {
             let now = board.unviable.len() + board.apart.len();
             eprintln!("{now} of {} mutants do not compile behind a switch", mutants.len());
             if now == before {
-                let why = built.complaints.first().map_or("cargo gave no reason", |first| &first.rendered);
-                return Err(Error::Refused(format!("the mutants do not compile together:\n{why}")));
+                return Err(Error::Refused(format!("the mutants do not compile together:\n{}", built.reason())));
             }
         }
     }

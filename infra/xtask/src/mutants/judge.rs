@@ -107,7 +107,7 @@ impl<'a> Judges<'a> {
         let all: Vec<Judge> = packages.iter().flat_map(|package| self.of(package)).collect();
         // One build for all of them, because cargo compiles a dependency again for every set of its features.
         let tests: BTreeSet<&String> = all.iter().flat_map(|judge| &judge.packages).collect();
-        let together = if tests.is_empty() { Vec::new() } else { self.build(&own_tests(tests))? };
+        let together = if tests.is_empty() { Vec::new() } else { self.must_build(&own_tests(tests))? };
         for judge in all {
             if self.ready.contains_key(&judge.key()) {
                 continue;
@@ -115,7 +115,7 @@ impl<'a> Judges<'a> {
             eprintln!("without a mutant: cargo {}", judge.build.join(" "));
             let own = |program: &&Program| judge.packages.contains(&program.package);
             let programs = match judge.packages.is_empty() {
-                true => self.build(&judge.build)?,
+                true => self.must_build(&judge.build)?,
                 false => together.iter().filter(own).cloned().collect(),
             };
             let began = Instant::now();
@@ -170,6 +170,15 @@ impl<'a> Judges<'a> {
     fn build(&self, arguments: &[String]) -> Result<Vec<Program>, Error> {
         let built = self.workshop.cargo(arguments)?;
         Ok(if built.succeeded { built.programs } else { Vec::new() })
+    }
+
+    /// The programs that cargo builds of code that has to compile.
+    fn must_build(&self, arguments: &[String]) -> Result<Vec<Program>, Error> {
+        let built = self.workshop.cargo(arguments)?;
+        match built.succeeded {
+            true => Ok(built.programs),
+            false => Err(Error::Refused(format!("cargo {}:\n{}", arguments.join(" "), built.reason()))),
+        }
     }
 }
 
