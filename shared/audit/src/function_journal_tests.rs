@@ -162,7 +162,10 @@ fn a_record_alone_keeps_the_outbox_and_no_record_saves_once() {
     run(look(&world, 10)).unwrap().unwrap();
     assert!(run(journal(&world).load::<u32>()).unwrap().unwrap().value.has_outbox());
     let world = World::default();
-    let quiet = |memory: &mut u32, _| Noted::save(*memory += 1);
+    let quiet = |memory: &mut u32, _| {
+        *memory += 1;
+        Noted::save(())
+    };
     let notebook = run(journal(&world).load::<u32>()).unwrap().unwrap();
     run(run(journal(&world).commit(notebook, quiet)).unwrap().unwrap().settle()).unwrap();
     assert_eq!(world.passed(), 2, "load, save");
