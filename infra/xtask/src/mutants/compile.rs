@@ -155,8 +155,12 @@ impl Workshop {
         let messages = output.stdout.split(|byte| *byte == b'\n');
         let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
         let mut built = Built { succeeded: output.status.success(), ..Built::default() };
+        // Beside its tests, cargo builds the functions that integration tests of their package may start.
+        let is_wanted = |message: &Value| {
+            arguments.first().is_none_or(|first| first.as_ref() != "test") || message["profile"]["test"] == true
+        };
         for message in messages {
-            built.programs.extend(program(&message));
+            built.programs.extend(program(&message).filter(|_| is_wanted(&message)));
             built.complaints.extend(complaint(&message));
         }
         Ok(built)
