@@ -104,3 +104,71 @@ impl Circuit<'_> {
         self.breakers.clock.now()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Metric;
+    use testkit::{Fault, Plan, World, run};
+
+    const NOW: i64 = 1_000;
+    const DUE: i64 = 2_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn world(breaker: Breaker) -> World {
+        let world = World::at(at(NOW));
+        world.state().breakers.insert(NAME.to_owned(), (breaker, 1));
+        world
+    }
+
+    fn circuit(world: &World) -> Circuit<'_> {
+        let breakers = Gauged { breakers: world, metric: Metric::MailboxBreakerOpen, meter: world, clock: world };
+        Circuit { breakers, mailbox: world }
+    }
+
+    /// A mail whose last attempt failed at this time.
+    fn failed(seconds: i64) -> Progress {
+        Progress { failed_at: Some(at(seconds)), ..Progress::default() }
+    }
+
+    fn open(since: i64) -> Breaker {
+        Breaker { failures: 2, opened_at: Some(at(since)), open_since: Some(at(since)), ..Breaker::default() }
+    }
+
+    #[test]
+    fn a_mail_goes_early_once_the_mailbox_has_come_back_since_its_failure() {
+        for (closed_at, expected) in
+            [(None, Err(at(DUE))), (Some(499), Err(at(DUE))), (Some(500), Err(at(DUE))), (Some(501), Ok(()))]
+        {
+            let world = world(Breaker { closed_at: closed_at.map(at), ..Breaker::default() });
+            assert_eq!(run(circuit(&world).readmits(&failed(500), at(DUE))).unwrap(), expected, "{closed_at:?}");
+        }
+        let world = world(Breaker { closed_at: Some(at(900)), ..Breaker::default() });
+        let early = Progress { early: Some(at(DUE)), ..failed(500) };
+        assert_eq!(run(circuit(&world).readmits(&early, at(DUE))).unwrap(), Err(at(DUE)), "once for each attempt");
+    }
+
+    #[test]
+    fn an_open_circuit_is_looked_at_again_when_it_may_be_asked_and_at_the_latest_when_the_mail_is_due() {
+        let world = world(open(NOW - 10));
+        for due in [DUE, NOW + 20] {
+            let expected = at(due.min(NOW + 50));
+            assert_eq!(run(circuit(&world).readmits(&failed(500), at(due))).unwrap(), Err(expected));
+            assert_eq!(run(circuit(&world).next_look(&failed(500), at(due))).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_mail_that_probes_goes_if_the_mailbox_answers_and_waits_if_not() {
+        let answers = world(open(NOW - 60));
+        assert_eq!(run(circuit(&answers).readmits(&failed(500), at(DUE))).unwrap(), Ok(()));
+        assert!(answers.state().breakers[NAME].0.probing_since.is_some(), "its attempt is the probe");
+        let silent = world(open(NOW - 60));
+        silent.plan(Plan::none().whenever("mailbox.was_sent", Fault::Fail));
+        assert_eq!(run(circuit(&silent).readmits(&failed(500), at(DUE))).unwrap(), Err(at(NOW + 20)));
+        assert_eq!(silent.state().breakers[NAME].0.opened_at, Some(at(NOW)));
+    }
+}
