@@ -156,7 +156,7 @@ async fn look(world: &World, length: usize) -> Result<u32, CommitError> {
 }
 
 #[test]
-fn a_record_alone_keeps_the_outbox_and_no_record_saves_once() {
+fn a_waiting_record_fills_the_outbox_and_an_empty_outbox_is_not_saved_again() {
     let world = World::default();
     world.plan(Plan::none().whenever("log.publish", Fault::Fail));
     run(look(&world, 10)).unwrap().unwrap();

@@ -57,12 +57,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Timestamp;
-    use std::{
-        pin::pin,
-        sync::Mutex,
-        task::{Context, Poll, Waker},
-    };
+    use crate::{Timestamp, ended::ended};
+    use std::sync::Mutex;
 
     #[test]
     fn reports_are_added_up() {
@@ -86,8 +82,7 @@ mod tests {
         let clock = Seconds(Mutex::new(0));
         // The share ends at second 1 + 4: items are looked at in the seconds 2, 3 and 4.
         let look = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
-        let future = pin!(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
-        let Poll::Ready(report) = future.poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
+        let report = ended(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
         assert_eq!((report.due, report.failed, report.left), (5, 2, 2));
     }
 }

@@ -14,6 +14,8 @@ pub mod checkout_session;
 pub mod customer_text;
 pub mod deployment;
 pub mod due;
+#[cfg(test)]
+mod ended;
 pub mod erasure;
 pub mod guesses;
 pub mod inbox;

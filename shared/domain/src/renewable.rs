@@ -89,13 +89,12 @@ impl<T: Send + Sync> MadeFromSecret<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{SecretSource, StorageError};
-    use async_trait::async_trait;
-    use std::{
-        pin::pin,
-        sync::atomic::{AtomicUsize, Ordering},
-        task::{Context, Poll, Waker},
+    use crate::{
+        ended::ended,
+        ports::{SecretSource, StorageError},
     };
+    use async_trait::async_trait;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A document that is replaced, and how often it was read.
     struct Source {
@@ -119,13 +118,6 @@ mod tests {
         }
     }
 
-    fn now<F: Future>(future: F) -> F::Output {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(output) => output,
-            Poll::Pending => panic!("nothing waits here"),
-        }
-    }
-
     /// The document's text with the number of its making; `useless` makes nothing.
     fn maker() -> impl Fn(&Secret) -> Result<String, NotMade> {
         let made = AtomicUsize::new(0);
@@ -143,29 +135,29 @@ mod tests {
     fn it_is_made_once_and_again_only_from_another_document() {
         let source = source("first");
         let (value, make) = (MadeFromSecret::new(source.clone()), maker());
-        let first = now(value.get(&make)).unwrap();
-        assert_eq!((first.as_str(), now(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
+        let first = ended(value.get(&make)).unwrap();
+        assert_eq!((first.as_str(), ended(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
         assert_eq!(source.reads.load(Ordering::Relaxed), 1);
-        assert!(now(value.other_than(&first, &make)).is_none(), "there is no other document");
+        assert!(ended(value.other_than(&first, &make)).is_none(), "there is no other document");
         *source.document.lock().unwrap() = "second";
-        assert_eq!(now(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        assert_eq!(ended(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
         // Another call was refused with the first secret at the same time: it gets what is made already.
-        assert_eq!(now(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
-        assert_eq!(now(value.get(&make)).unwrap().as_str(), "second 1");
+        assert_eq!(ended(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        assert_eq!(ended(value.get(&make)).unwrap().as_str(), "second 1");
         *source.document.lock().unwrap() = "third";
-        let second = now(value.get(&make)).unwrap();
-        assert_eq!(now(value.other_than(&second, &make)).unwrap().as_str(), "third 2");
+        let second = ended(value.get(&make)).unwrap();
+        assert_eq!(ended(value.other_than(&second, &make)).unwrap().as_str(), "third 2");
         *source.document.lock().unwrap() = "useless";
-        assert!(now(value.other_than(&first, &make)).is_none());
+        assert!(ended(value.other_than(&first, &make)).is_none());
     }
 
     #[test]
     fn a_useless_document_is_read_once_more() {
         let source = source("useless");
         let (value, make) = (MadeFromSecret::new(source.clone()), maker());
-        assert!(now(value.get(&make)).is_err());
+        assert!(ended(value.get(&make)).is_err());
         assert_eq!(source.reads.load(Ordering::Relaxed), 2);
         *source.document.lock().unwrap() = "mended";
-        assert_eq!(now(value.get(&make)).unwrap().as_str(), "mended 0");
+        assert_eq!(ended(value.get(&make)).unwrap().as_str(), "mended 0");
     }
 }

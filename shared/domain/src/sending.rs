@@ -67,14 +67,9 @@ async fn settle_gone(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::OutgoingMail;
+    use crate::{ended::ended, ports::OutgoingMail};
     use async_trait::async_trait;
-    use std::{
-        future::Future,
-        pin::pin,
-        sync::Mutex,
-        task::{Context, Poll, Waker},
-    };
+    use std::sync::Mutex;
 
     /// Answers as the test configured, one letter a call: `y`es, `n`o, `g`one (404), `l`ost, `r`efused, `u`navailable.
     struct Script(Mutex<Vec<char>>);
@@ -116,9 +111,8 @@ mod tests {
     fn outcome(settles: bool, answers: &str) -> String {
         let script = Script(Mutex::new(answers.chars().rev().collect()));
         let draft = Draft { id: "d".into(), internet_message_id: "<d@x>".into() };
-        let mut sending =
-            pin!(async { if settles { settle(&script, &draft).await } else { send(&script, &draft).await } });
-        let Poll::Ready(sending) = sending.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!() };
+        let sending =
+            ended(async { if settles { settle(&script, &draft).await } else { send(&script, &draft).await } });
         assert!(script.0.lock().unwrap().is_empty(), "{answers}: somebody did not look");
         format!("{sending:?}").split('(').next().unwrap().to_owned()
     }
@@ -127,8 +121,7 @@ mod tests {
     fn a_mailbox_answers_if_it_can_look_for_a_mail() {
         for (reply, expected) in [('y', true), ('n', true), ('u', false), ('l', false)] {
             let script = Script(Mutex::new(vec![reply]));
-            let poll = pin!(super::answers(&script)).poll(&mut Context::from_waker(Waker::noop()));
-            assert_eq!(matches!(poll, Poll::Ready(Ok(()))), expected, "{reply}");
+            assert_eq!(ended(super::answers(&script)).is_ok(), expected, "{reply}");
         }
     }
 

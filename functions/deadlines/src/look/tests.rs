@@ -268,10 +268,10 @@ fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_waits_for
     assert_eq!((state.refunds.len(), state.alerts.len()), (0, 1), "its page says who helps; its money is the sale's");
 }
 
-/// The customer of a declined question has nothing, whatever became of an earlier mail; that of a held one may have a
+/// A declined question has no verdict, so an earlier mail does not stop its refund. A held sale may have a delivered
 /// verdict.
 #[test]
-fn the_policy_decides_what_it_was_asked_about_and_nothing_for_who_is_served() {
+fn a_policy_refunds_only_its_own_kind_of_work_and_no_customer_with_a_verdict() {
     let now = START.plus(25 * HOUR);
     let decided = |mut sale: Sale, work| {
         let policy = policy(work).unwrap();
@@ -290,7 +290,7 @@ fn the_policy_decides_what_it_was_asked_about_and_nothing_for_who_is_served() {
     }
 }
 
-/// Only a letter that nobody has begun is ordered: another would be a second letter.
+/// A letter that is being delivered is not ordered again, so that the customer gets one letter.
 #[test]
 fn a_refund_letter_that_is_being_retried_is_not_ordered_again() {
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();

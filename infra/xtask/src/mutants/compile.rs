@@ -4,7 +4,7 @@
 use super::{
     constants::relaxed,
     mutant::Mutant,
-    switches::{EPILOGUE, PROLOGUE, Switched, switched},
+    switches::{PROLOGUE, Switched, epilogue, switched},
 };
 use crate::{
     error::Error,
@@ -16,7 +16,7 @@ use std::{
     fs,
     ops::Range,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 /// A program that cargo built.
@@ -42,12 +42,14 @@ pub(super) struct Built {
     pub(super) succeeded: bool,
     pub(super) programs: Vec<Program>,
     complaints: Vec<Complaint>,
+    /// What cargo itself wrote, such as an error of the linker.
+    words: String,
 }
 
 impl Built {
-    /// Why it did not succeed, in the compiler's words.
+    /// Why it did not succeed, in the compiler's or cargo's words.
     pub(super) fn reason(&self) -> &str {
-        self.complaints.first().map_or("cargo gave no reason", |first| &first.rendered)
+        self.complaints.first().map_or(&self.words, |first| &first.rendered)
     }
 }
 
@@ -61,7 +63,6 @@ pub(super) struct Switchboard {
 }
 
 /// A work tree and the directory of its builds.
-#[derive(Clone)]
 pub(super) struct Workshop {
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,
@@ -127,14 +128,14 @@ impl Workshop {
         mutants: &[Mutant],
         board: &mut Switchboard,
     ) -> Result<BTreeMap<String, Switched>, Error> {
-        let mut written = BTreeMap::new();
+        let (mut written, epilogue) = (BTreeMap::new(), epilogue());
         for (file, (text, is_root)) in files {
             let here = |(index, mutant): &(usize, &Mutant)| {
                 mutant.file == *file && !board.unviable.contains(index) && !board.apart.contains(index)
             };
             let numbered: Vec<(usize, &Mutant)> =
                 mutants.iter().enumerate().filter(here).map(|(index, mutant)| (index + 1, mutant)).collect();
-            let (before, after) = if *is_root { (PROLOGUE, EPILOGUE) } else { ("", "") };
+            let (before, after) = if *is_root { (PROLOGUE, epilogue.as_str()) } else { ("", "") };
             let switched = switched(text, &numbered, before, after)?;
             let numbers: BTreeSet<usize> = switched.numbers().collect();
             board
@@ -151,10 +152,11 @@ impl Workshop {
         let mut command = cargo();
         command.args(arguments.iter().map(AsRef::as_ref)).args(["--quiet", "--message-format", "json"]);
         command.current_dir(&self.source).env("CARGO_TARGET_DIR", &self.target);
-        let output = run(command.stderr(Stdio::null()))?;
+        let output = command.stdin(Stdio::null()).output().map_err(Error::io("running cargo"))?;
         let messages = output.stdout.split(|byte| *byte == b'\n');
         let messages = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let mut built = Built { succeeded: output.status.success(), ..Built::default() };
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let mut built = Built { succeeded: output.status.success(), words, ..Built::default() };
         // Beside its tests, cargo builds the functions that integration tests of their package may start.
         let is_wanted = |message: &Value| {
             arguments.first().is_none_or(|first| first.as_ref() != "test") || message["profile"]["test"] == true
@@ -165,10 +167,6 @@ impl Workshop {
         }
         Ok(built)
     }
-}
-
-fn run(command: &mut Command) -> Result<std::process::Output, Error> {
-    command.stdin(Stdio::null()).output().map_err(Error::io("running cargo"))
 }
 
 /// The program that a message of cargo names.

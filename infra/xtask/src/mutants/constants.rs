@@ -1,10 +1,7 @@
 //! Functions that are `const` although no constant needs them: without the word they can have switches.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-};
-use syn::{spanned::Spanned as _, visit::Visit};
+use super::places::{ConstantFunction, Places};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Writes spaces over the `const` of the functions that no constant needs, so that every other byte keeps its place. Only
 /// files that are `ours` are changed, and their texts returned; a `const` function of other files needs what it calls.
@@ -17,12 +14,11 @@ pub(super) fn relaxed(
     let mut needed = BTreeSet::new();
     let mut functions = Vec::new();
     for (file, text) in texts.iter().filter(|(_, text)| text.contains("const ")) {
-        let mut found = Constants::default();
-        found.visit_file(&syn::parse_file(text)?);
-        needed.extend(found.values.into_iter().flat_map(|value| called(&text[value])));
-        functions.extend(found.functions.into_iter().map(|function| (file, function)));
+        let places = Places::read(text)?;
+        needed.extend(places.values.into_iter().flat_map(|value| called(&text[value])));
+        functions.extend(places.constant.into_iter().map(|function| (file, function)));
     }
-    let body = |file: &String, function: &Function| called(&texts[file][function.body.clone()]);
+    let body = |file: &String, function: &ConstantFunction| called(&texts[file][function.body.clone()]);
     let (inside, outside): (Vec<_>, Vec<_>) = functions.iter().partition(|(file, _)| ours(file));
     needed.extend(outside.iter().flat_map(|(file, function)| body(file, function)));
     loop {
@@ -53,58 +49,6 @@ fn owned((file, text): (&String, &String)) -> (String, String) {
 fn called(code: &str) -> BTreeSet<&str> {
     let start = |end: usize| code[..end].trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len();
     code.match_indices('(').map(|(end, _)| &code[start(end)..end]).filter(|name| !name.is_empty()).collect()
-}
-
-/// A `const` function.
-struct Function {
-    name: String,
-    /// The word `const`, in bytes.
-    keyword: Range<usize>,
-    body: Range<usize>,
-}
-
-/// The `const` functions of a file, and its constants and statics, in bytes.
-#[derive(Default)]
-struct Constants {
-    functions: Vec<Function>,
-    values: Vec<Range<usize>>,
-}
-
-impl Constants {
-    fn function(&mut self, signature: &syn::Signature, block: &syn::Block) {
-        if let Some(keyword) = &signature.constness {
-            let (keyword, body) = (keyword.span().byte_range(), block.span().byte_range());
-            self.functions.push(Function { name: signature.ident.to_string(), keyword, body });
-        }
-    }
-}
-
-impl<'ast> Visit<'ast> for Constants {
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.function(&item.sig, &item.block);
-        syn::visit::visit_item_fn(self, item);
-    }
-
-    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.function(&item.sig, &item.block);
-        syn::visit::visit_impl_item_fn(self, item);
-    }
-
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.values.push(item.span().byte_range());
-    }
-
-    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        self.values.push(item.span().byte_range());
-    }
-
-    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.values.push(item.span().byte_range());
-    }
-
-    fn visit_expr_const(&mut self, expression: &'ast syn::ExprConst) {
-        self.values.push(expression.span().byte_range());
-    }
 }
 
 #[cfg(test)]

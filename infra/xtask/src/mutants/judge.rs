@@ -15,7 +15,9 @@ use nix::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::File,
     os::unix::process::CommandExt,
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -119,9 +121,10 @@ impl<'a> Judges<'a> {
                 false => together.iter().filter(own).cloned().collect(),
             };
             let began = Instant::now();
-            if programs.is_empty() || run(&programs, &judge.arguments, 0, CALIBRATION)? != Ended::Passed {
+            let log = self.workshop.target.with_file_name("judge.log");
+            if programs.is_empty() || run(&programs, &judge.arguments, 0, CALIBRATION, Some(&log))? != Ended::Passed {
                 let program = format!("cargo {} (without a mutant)", judge.build.join(" "));
-                return Err(Error::Program { program, status: "a judge must pass".to_owned(), log: None });
+                return Err(Error::Program { program, status: "a judge must pass".to_owned(), log: Some(log) });
             }
             let time = LEAST_TIME.max(began.elapsed() * SLOWER);
             self.ready.insert(judge.key(), Ready { programs, time });
@@ -133,7 +136,7 @@ impl<'a> Judges<'a> {
     pub(super) fn choose(&self, number: usize, package: &str) -> Result<Outcome, Error> {
         for judge in self.of(package) {
             let Some(ready) = self.ready.get(&judge.key()) else { continue };
-            match run(&ready.programs, &judge.arguments, number, ready.time)? {
+            match run(&ready.programs, &judge.arguments, number, ready.time, None)? {
                 Ended::Passed => {}
                 Ended::Failed => return Ok(Outcome::Caught(judge.name)),
                 Ended::TimedOut => return Ok(Outcome::TimedOut(judge.name)),
@@ -152,13 +155,14 @@ impl<'a> Judges<'a> {
         for judge in self.of(&mutant.package) {
             let programs = self.build(&judge.build)?;
             let time = self.ready.get(&judge.key()).map_or(LEAST_TIME, |ready| ready.time);
-            outcome = match programs.is_empty() {
-                true => Outcome::Unviable,
-                false => match run(&programs, &judge.arguments, 0, time)? {
-                    Ended::Passed => continue,
-                    Ended::Failed => Outcome::Caught(judge.name),
-                    Ended::TimedOut => Outcome::TimedOut(judge.name),
-                },
+            if programs.is_empty() {
+                outcome = Outcome::Unviable;
+                break;
+            }
+            outcome = match run(&programs, &judge.arguments, 0, time, None)? {
+                Ended::Passed => continue,
+                Ended::Failed => Outcome::Caught(judge.name),
+                Ended::TimedOut => Outcome::TimedOut(judge.name),
             };
             break;
         }
@@ -218,14 +222,24 @@ fn own_tests<'p>(packages: impl IntoIterator<Item = &'p String>) -> Vec<String> 
 }
 
 /// Runs programs one after the other with a mutant, until one fails. Each has a process group of its own, which is killed
-/// at the time limit.
-fn run(programs: &[Program], arguments: &[String], number: usize, time: Duration) -> Result<Ended, Error> {
+/// at the time limit. `log` receives what the last one wrote.
+fn run(
+    programs: &[Program],
+    arguments: &[String],
+    number: usize,
+    time: Duration,
+    log: Option<&Path>,
+) -> Result<Ended, Error> {
     let end = Instant::now() + time;
     for program in programs {
         let mut command = Command::new(&program.executable);
         command.args(arguments).current_dir(&program.directory).env(VARIABLE, number.to_string());
-        let left = end.saturating_duration_since(Instant::now());
-        let ended = finish(command.stdout(Stdio::null()).stderr(Stdio::null()), left)?;
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(log) = log {
+            let file = File::create(log).map_err(Error::io(format!("creating {}", log.display())))?;
+            command.stderr(file.try_clone().map_err(Error::io("sharing a log"))?).stdout(file);
+        }
+        let ended = finish(&mut command, end.saturating_duration_since(Instant::now()))?;
         if ended != Ended::Passed {
             return Ok(ended);
         }

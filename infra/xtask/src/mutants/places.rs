@@ -12,8 +12,20 @@ pub(super) struct Places {
     pub(super) arms: BTreeMap<usize, Arm>,
     /// By the start of a guard: the guard, its `match`.
     pub(super) guards: BTreeMap<usize, (Range<usize>, Range<usize>)>,
-    /// Where no switch can be.
-    pub(super) fixed: Vec<Range<usize>>,
+    /// Values of constants and statics.
+    pub(super) values: Vec<Range<usize>>,
+    /// `const` functions.
+    pub(super) constant: Vec<ConstantFunction>,
+    /// The starts of the bodies whose result is an `impl Trait`: a switch there would return another type.
+    opaque: Vec<usize>,
+}
+
+/// A `const` function.
+pub(super) struct ConstantFunction {
+    pub(super) name: String,
+    /// The word `const`.
+    pub(super) keyword: Range<usize>,
+    pub(super) body: Range<usize>,
 }
 
 pub(super) struct Arm {
@@ -31,6 +43,12 @@ impl Places {
         Ok(places)
     }
 
+    /// Whether no switch can be at a place, because the compiler computes it or its type is fixed.
+    pub(super) fn is_fixed(&self, at: usize) -> bool {
+        let bodies = self.constant.iter().map(|function| &function.body);
+        self.values.iter().chain(bodies).any(|fixed| fixed.contains(&at)) || self.opaque.contains(&at)
+    }
+
     fn function(&mut self, signature: &syn::Signature, block: &syn::Block) {
         let opaque = |output: &syn::ReturnType| {
             struct Finds(bool);
@@ -44,12 +62,11 @@ impl Places {
             finds.0
         };
         let body = block.span().byte_range();
-        if signature.constness.is_some() {
-            self.fixed.push(body);
+        if let Some(keyword) = &signature.constness {
+            let (name, keyword) = (signature.ident.to_string(), keyword.span().byte_range());
+            self.constant.push(ConstantFunction { name, keyword, body });
         } else if opaque(&signature.output) {
-            // Only the switch at the start of the body returns another type.
-            let start = block.stmts.first().map_or(body.start, |first| first.span().byte_range().start);
-            self.fixed.push(start..start);
+            self.opaque.push(block.stmts.first().map_or(body.start, |first| first.span().byte_range().start));
         }
     }
 }
@@ -106,14 +123,18 @@ impl<'ast> Visit<'ast> for Places {
     }
 
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.fixed.push(item.span().byte_range());
+        self.values.push(item.span().byte_range());
     }
 
     fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        self.fixed.push(item.span().byte_range());
+        self.values.push(item.span().byte_range());
     }
 
     fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.fixed.push(item.span().byte_range());
+        self.values.push(item.span().byte_range());
+    }
+
+    fn visit_expr_const(&mut self, expression: &'ast syn::ExprConst) {
+        self.values.push(expression.span().byte_range());
     }
 }

@@ -13,15 +13,18 @@ pub(super) const VARIABLE: &str = "CHOSEN_MUTANT";
 /// The first line of a crate's root with switches: a mutant may leave code unused.
 pub(super) const PROLOGUE: &str = "#![allow(warnings)]\n";
 /// The last lines of a crate's root with switches.
-pub(super) const EPILOGUE: &str = "\nmod chosen_mutant {
+pub(super) fn epilogue() -> String {
+    format!(
+        "\nmod chosen_mutant {{
     static NUMBER: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    pub(crate) fn number() -> usize {
-        *NUMBER.get_or_init(|| {
-            std::env::var(\"CHOSEN_MUTANT\").ok().and_then(|number| number.parse().ok()).unwrap_or_default()
-        })
-    }
+    pub(crate) fn number() -> usize {{
+        *NUMBER.get_or_init(|| std::env::var({VARIABLE:?}).ok().and_then(|it| it.parse().ok()).unwrap_or_default())
+    }}
+}}
+"
+    )
 }
-";
+
 /// What reads the chosen number.
 const NUMBER: &str = "crate::chosen_mutant::number()";
 
@@ -57,7 +60,7 @@ impl Switched {
 /// Writes mutants into the text of their file. Those that have no switch there are missing in the result: a constant is
 /// computed before a program runs, a condition with `let` has no value, an `impl Trait` is one type.
 ///
-/// `before` and `after` stand before and after the text: [`PROLOGUE`] and [`EPILOGUE`] in the root of a crate.
+/// `before` and `after` stand before and after the text: [`PROLOGUE`] and [`epilogue`] in the root of a crate.
 pub(super) fn switched(text: &str, mutants: &[(usize, &Mutant)], before: &str, after: &str) -> Result<Switched, Error> {
     let places = Places::read(text).map_err(|error| Error::Refused(format!("a file with mutants: {error}")))?;
     let mut edits = Edits::default();
@@ -95,7 +98,7 @@ struct Edits {
 impl Edits {
     fn add(&mut self, text: &str, places: &Places, number: usize, mutant: &Mutant) {
         let at = mutant.bytes(text).start;
-        if places.fixed.iter().any(|fixed| fixed.contains(&at) || fixed.start == at) {
+        if places.is_fixed(at) {
             return;
         }
         let replacement = &mutant.replacement;

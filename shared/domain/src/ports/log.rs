@@ -125,10 +125,7 @@ pub trait Quarantine: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        pin::pin,
-        task::{Context, Poll, Waker},
-    };
+    use crate::ended::ended;
 
     /// A log of these keys that lists two at a time.
     struct Log(&'static [&'static str]);
@@ -143,14 +140,6 @@ mod tests {
 
         async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
             Ok(self.0.contains(&key).then(|| key.as_bytes().to_vec()))
-        }
-    }
-
-    /// The result of a future that waits for nothing.
-    fn ended<T>(future: impl Future<Output = T>) -> T {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => panic!("it waits"),
         }
     }
 

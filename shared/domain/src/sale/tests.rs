@@ -335,7 +335,7 @@ fn a_verdict_with_a_draft_and_a_held_notice_are_not_replaced() {
     assert!(approve(&notice));
 }
 
-/// `held` is what the operator has seen: another hold, or none, is another decision.
+/// A decision releases only the hold that the operator has examined.
 #[test]
 fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering() {
     let operator = Operator::parse("o", None).unwrap();
@@ -472,7 +472,7 @@ fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
     claimed.claim("a", Claimant::Customer, at(0), LEASE);
     assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
     let lapsed = at(1).plus(LEASE);
-    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "nobody is any more");
+    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "the lease is over");
     assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
     claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
     assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));

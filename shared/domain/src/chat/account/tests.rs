@@ -213,8 +213,8 @@ fn replies_are_kept_up_to_their_limit_of_bytes_and_not_beyond() {
             assert_eq!(account.claim(&ask(n, false), at(0), LEASE), Claimed::Granted);
             account.answer(&id(n), &format!("owner {n}"), "x".repeat(length), at(0)).unwrap();
             account.logged(&id(n)).unwrap();
-            // What the list no longer needs goes when the next reply comes.
         }
+        // The limit is checked when a reply is added.
         assert_eq!(account.claim(&ask(3, false), at(1), LEASE), Claimed::Granted);
         account.answer(&id(3), "owner 3", String::new(), at(1)).unwrap();
         assert_eq!(account.exchange(&id(1)).is_some(), is_kept, "{bytes}");
