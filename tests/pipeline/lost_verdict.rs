@@ -89,6 +89,8 @@ fn a_verdict_that_only_the_archive_holds_is_not_made_again() {
     let state = sim.world.state();
     assert_eq!((state.prompts.len(), state.sent.len()), (1, 1));
     assert!(state.sent[0].1.body.contains(FIRST));
+    let alerted = |alert: &domain::Alert| alert.line.contains("CACHE_READ") && alert.line.contains("at delivery");
+    assert_eq!(state.alerts.iter().filter(|alert| alerted(alert)).count(), 1, "{:?}", state.alerts);
 }
 
 #[test]

@@ -136,6 +136,17 @@ fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
+/// The next delivery of the order need not wait for the end of the lease.
+#[test]
+fn a_mail_that_cannot_go_on_releases_its_claim() {
+    let mut sim = sim();
+    assert_eq!(sim.step(), Some(true), "the verdict is made");
+    sim.world.plan(Plan::none().whenever("payments.session", Fault::Fail));
+    assert_eq!(sim.step(), Some(false), "the address is unknown");
+    let is_over = matches!(mail(&sim), Mail::Sending { lease_until, .. } if lease_until <= sim.now());
+    assert!(is_over, "{:?}", mail(&sim));
+}
+
 /// Every attempt sends the recorded draft (Email Retry, VER-07).
 #[test]
 fn every_attempt_sends_the_same_draft() {

@@ -51,6 +51,21 @@ fn a_refund_stops_a_delivery_that_is_on_its_way() {
     }
 }
 
+/// The order of a verdict that is not archived yet comes again after the money went back.
+#[test]
+fn a_verdict_whose_money_went_back_is_not_archived() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", GOOD));
+    sim.stripe_delivers();
+    sim.world.plan(Plan::none().whenever("archive.keep", Fault::Fail));
+    assert_eq!(sim.step(), Some(false), "the order comes again for the archive");
+    sim.world.plan(Plan::none());
+    sim.payment_changes(PaymentChange::Refunded);
+    sim.drain();
+    let state = sim.world.state();
+    assert!(state.archive.is_empty() && state.sent.is_empty());
+}
+
 #[test]
 fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     let mut sim = Simulator::new("quick");

@@ -59,6 +59,8 @@ fn a_reply_that_breaks_the_grammar_is_made_once_more() {
     sim.drain();
     let page = sim.page().unwrap();
     assert_eq!((page.status(), sim.world.state().sent.len()), (200, 1));
+    let attempts: Vec<u64> = sim.audit_lines().iter().filter_map(|line| line["details"]["attempts"].as_u64()).collect();
+    assert_eq!(attempts, [2], "both calls are on record");
     let notice = authority::evaluate(QUESTION, None).notice().unwrap();
     assert_eq!(body(&page)["notice"], notice);
     assert!(sim.world.state().sent[0].1.body.contains(notice));

@@ -125,6 +125,17 @@ fn an_order_that_cannot_go_on_is_hidden_for_seconds() {
     }
 }
 
+/// Another message of the sale need not wait for the end of the lease.
+#[test]
+fn an_order_that_cannot_go_on_releases_its_claim() {
+    let mut sim = bought([good()]);
+    sim.world.plan(Plan::none().whenever("payments.session", Fault::Fail));
+    assert_eq!(sim.step(), Some(false));
+    let sale = sim.sale();
+    let is_over = matches!(sale.fulfilment(), Fulfilment::Generating { lease_until, .. } if *lease_until <= sim.now());
+    assert!(is_over, "{:?}", sale.fulfilment());
+}
+
 /// Two messages of one sale: each stays in the queue until the sale has ended, so that neither can drop the other.
 #[test]
 fn a_message_that_finds_anothers_claim_is_kept() {

@@ -204,6 +204,28 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     assert_eq!((alerts(&world, "not written"), alerts(&world, "again")), (1, 1), "nothing more to tell");
 }
 
+/// 150,000 bytes may wait, and not one more.
+#[test]
+fn a_record_is_left_out_when_one_byte_too_many_waits() {
+    // The bytes that wait after records with texts of these lengths, and the number of records that are left out.
+    let left_out = |lengths: &[usize]| {
+        let world = World::at(Timestamp::from_seconds(3600));
+        world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+        for length in lengths {
+            run(look(&world, *length)).unwrap().unwrap();
+        }
+        let note: Value = serde_json::from_str(&world.state().notes["night-watch"].0).unwrap();
+        let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().len();
+        let entries = note["outbox"].as_array().unwrap();
+        let waiting: usize = entries.iter().map(|entry| text(entry, "key") + text(entry, "line")).sum();
+        (waiting, note["left_out"]["count"].as_u64().unwrap_or(0))
+    };
+    let exact = 150_000 - left_out(&[0]).0;
+    assert_eq!(left_out(&[exact]), (150_000, 0));
+    assert_eq!(left_out(&[exact, 10]).1, 0);
+    assert_eq!(left_out(&[exact + 1, 10]).1, 1);
+}
+
 /// Cache Health's cleanup waits for its list, so that list must not be left out.
 #[test]
 fn what_a_step_waits_for_is_never_left_out() {

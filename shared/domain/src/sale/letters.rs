@@ -51,7 +51,7 @@ impl Sale {
     }
 
     fn claim_letter(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration, early: bool) -> Claim {
-        if !self.may_write(letter) {
+        if !self.wants(letter) || !self.may_write(letter) {
             return Claim::Done;
         }
         if !self.may_send(letter) {

@@ -1,6 +1,4 @@
-//! Delivers one mail: from a cached verdict to a sent draft.
-//! The file has more than 300 lines because the steps of an attempt are methods of the private `Delivery`; drafts and
-//! endings are in modules of their own.
+//! Delivers one mail: from a cached verdict to a sent draft. Drafts and endings are in modules of their own.
 
 mod draft;
 mod ending;
@@ -17,7 +15,7 @@ use domain::{
     alert::Severity,
     mail::{Failure, Letter, Mail, MailSchedule},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
-    sale::{self, Claim, Fulfilment, VERDICT_LOST},
+    sale::{self, Claim, VERDICT_LOST},
     smoke,
 };
 use ending::keep_dead_letter;
@@ -101,11 +99,6 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         // The smoke test is over and has removed its data: a late mail is not needed.
         return Ok(Attempt::Ended);
     }
-    match sendable(order.letter, &sale.value) {
-        Sendable::Now => {}
-        Sendable::Later => return Ok(Attempt::Later),
-        Sendable::NoMore => return Ok(over(ports, sale, order.letter).await),
-    }
     let claim = |sale: &mut Sale, now| {
         let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
@@ -149,25 +142,6 @@ async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attemp
     keep_dead_letter(ports, &sale.value, letter).await;
     ports.journal.flush(sale).await;
     Attempt::Ended
-}
-
-/// Whether the sale's state allows sending a letter.
-enum Sendable {
-    Now,
-    Later,
-    NoMore,
-}
-
-fn sendable(letter: Letter, sale: &Sale) -> Sendable {
-    match (letter, sale.fulfilment()) {
-        (Letter::Refund, _) if sale.wants(letter) => Sendable::Now,
-        (Letter::Verdict | Letter::Divergence, Fulfilment::Ready { .. })
-        | (Letter::SilentDrop, Fulfilment::Unusable { .. }) => Sendable::Now,
-        (Letter::Verdict | Letter::Divergence, Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }) => {
-            Sendable::Later
-        }
-        _ => Sendable::NoMore,
-    }
 }
 
 /// Runs gate 2 on the finished text, line by line: the meaning of a line does not depend on the next one, so that a
