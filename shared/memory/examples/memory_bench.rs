@@ -1,7 +1,7 @@
 //! Measures the memory and weavatrix-memory in the same run. Prints one JSON object per line. Release builds only.
 //!
-//! Run `cargo run --release -p memory --example memory_bench`; add `-- --trials N` to limit the trials (default:
-//! 100,000 histories and changes, 1,000,000 renderings and budgets).
+//! Run `cargo run --release -p memory --features peers --example memory_bench`; add `-- --trials N` to limit the trials
+//! (default: 100,000 histories and changes, 1,000,000 renderings and budgets).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark's output and its own fixtures")]
 
 #[path = "../tests/support/mod.rs"]

@@ -15,7 +15,7 @@ pub(super) fn requests(bench: &Bench) -> Result<(), Error> {
 /// The authority gate on questions of 300 bytes.
 pub(super) fn authority(bench: &Bench) -> Result<(), Error> {
     let example = ["run", "--quiet", "--release", "--locked", "--package", "authority", "--example", "authority_bench"];
-    run(bench, "authority", cargo().args(example))
+    run(bench, "authority", cargo().args(example).args(["--features", "peers"]))
 }
 
 /// The quality gate's rules and its parsing of texts.

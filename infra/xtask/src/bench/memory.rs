@@ -14,7 +14,7 @@ use std::process::Command;
 const TABLE: &str = "bench-memory";
 
 pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
-    run(bench, "memory", &mut example("run", "memory", "memory_bench"))?;
+    run(bench, "memory", example("run", "memory", "memory_bench").args(["--features", "peers"]))?;
     run(bench, "cargo build", &mut example("build", "aws", "memory_table"))?;
     let python = python::stack_environment(&bench.supervisor)?;
     let endpoint = up::start_emulator(&bench.dir, &bench.supervisor, &python);

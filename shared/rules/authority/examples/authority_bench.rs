@@ -1,5 +1,5 @@
 //! Measures the gate beside two peers in the same run: a regex set and regorus, the Rego interpreter. Prints one JSON
-//! object a line; meaningful in release builds only: `cargo run --release -p authority --example authority_bench`.
+//! object a line; meaningful in release builds only: `cargo xtask bench authority`.
 //!
 //! Times are of one evaluation, over the questions of the tests' tables in texts of about 300 bytes, and over the same
 //! texts with typographic apostrophes. Counts are of the questions that each flags: of the tests' crisis table, where
