@@ -80,14 +80,24 @@ impl Generator {
         for bucket in 1..buckets.len() {
             buckets[bucket] += buckets[bucket - 1];
         }
-        let halves: Vec<u16> = weights.iter().map(|(hash, _)| *hash as u16).collect();
         let (detects, kinds): (Vec<_>, Vec<_>) = weights.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
-        let count = FITTED_COLUMNS.len() - FITTED_DETECTS;
-        self.line(format!("pub(crate) static FITTED_BUCKETS: &[u16; {}] = &{buckets:?};", buckets.len()));
-        self.line(format!("pub(crate) static FITTED_HALVES: &[u16] = &{halves:?};"));
-        self.line(format!("pub(crate) static FITTED_WEIGHTS: &[[i8; {FITTED_DETECTS}]] = &{detects:?};"));
-        self.line(format!("pub(crate) static FITTED_KINDS: &[[i8; {count}]] = &{kinds:?};"));
+        let halves = weights.iter().map(|(hash, _)| *hash as u16);
+        self.bytes("FITTED_BUCKETS", buckets.into_iter().map(u16::to_le_bytes));
+        self.bytes("FITTED_HALVES", halves.map(u16::to_le_bytes));
+        self.bytes("FITTED_WEIGHTS", signed::<FITTED_DETECTS>(&detects));
+        self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
     }
+
+    /// Writes a table as one literal of bytes: the compiler needs seconds for half a million numbers.
+    fn bytes<const SIZE: usize>(&mut self, name: &str, rows: impl Iterator<Item = [u8; SIZE]>) {
+        let bytes: Vec<u8> = rows.flatten().collect();
+        let bytes = bytes.escape_ascii();
+        self.line(format!("pub(crate) static {name}: &[[u8; {SIZE}]] = b\"{bytes}\".as_chunks().0;"));
+    }
+}
+
+fn signed<const SIZE: usize>(rows: &[&[i8]]) -> impl Iterator<Item = [u8; SIZE]> {
+    rows.iter().map(|row| std::array::from_fn(|column| row[column].cast_unsigned()))
 }
 
 /// The rows of the table: a feature and its weights, separated by tabs, in the order of the features.

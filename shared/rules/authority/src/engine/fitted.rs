@@ -79,7 +79,7 @@ impl Features {
                     slot = (slot + 1) & mask;
                 }
                 let after = std::mem::replace(&mut last[slot], (row + 1, next)).1;
-                all.push(Feature { row, weights: FITTED_WEIGHTS[usize::from(row)], after });
+                all.push(Feature { row, weights: FITTED_WEIGHTS[usize::from(row)].map(u8::cast_signed), after });
             }
         });
         first.push(all.len() as u32);
@@ -110,7 +110,7 @@ impl Features {
 
     /// The sum of the weights of a kind, by its column, in a window.
     fn sum_of_kind(&self, window: (usize, usize), column: usize) -> i32 {
-        let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS];
+        let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS].cast_signed();
         self.new_from(window.0, window).map(|feature| i32::from(weight(feature))).sum()
     }
 }
@@ -118,8 +118,9 @@ impl Features {
 /// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
 fn row_of(feature: u32) -> Option<u16> {
     let bucket = (feature >> 16) as usize;
-    let (from, to) = (FITTED_BUCKETS[bucket], FITTED_BUCKETS[bucket + 1]);
-    (from..to).find(|row| FITTED_HALVES[usize::from(*row)] == feature as u16)
+    let [from, to] = [bucket, bucket + 1].map(|bucket| u16::from_le_bytes(FITTED_BUCKETS[bucket]));
+    let half = (feature as u16).to_le_bytes();
+    (from..to).find(|row| FITTED_HALVES[usize::from(*row)] == half)
 }
 
 #[cfg(test)]
@@ -193,7 +194,7 @@ mod tests {
         for line in table.lines().skip(1) {
             let mut cells = line.split('\t');
             let row = row_of(hash_of(cells.next().unwrap())).unwrap();
-            let weights: Vec<i8> = cells.map(|cell| cell.parse().unwrap()).collect();
+            let weights: Vec<u8> = cells.map(|cell| cell.parse::<i8>().unwrap().cast_unsigned()).collect();
             let (detects, kinds) = weights.split_at(FITTED_DETECTS);
             assert_eq!((&FITTED_WEIGHTS[usize::from(row)][..], &FITTED_KINDS[usize::from(row)][..]), (detects, kinds));
             rows += 1;
