@@ -10,6 +10,7 @@ use tests::{eventually, unique};
 
 const SENDERS: [&str; 2] = ["EmailSenderFunctionName", "EmailRetryFunctionName"];
 
+/// Once the queues are empty: a function that is configured while it works dies, and its message is hidden for minutes.
 async fn send_through(world: &World, vendor: &str) {
     for function in SENDERS {
         world.aws.configure(function, "MAIL_VENDOR", vendor).await;
@@ -50,8 +51,8 @@ async fn a_verdict_is_one_request_and_a_reply_to_it_asks_the_follow_up() {
     .await;
     assert_eq!(page["followup"]["query"], json!(asked));
     world.settled(&format!("{}-followup", sale.session)).await;
-    send_through(world, "graph").await;
     world.drained().await;
+    send_through(world, "graph").await;
 }
 
 /// SES refuses for a moment: the same draft is handed over again.
@@ -64,8 +65,8 @@ async fn a_refusal_is_tried_again() {
     world.delivered(&sale).await;
     assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 3));
     world.faults_are_used_up().await;
-    send_through(&world, "graph").await;
     world.drained().await;
+    send_through(&world, "graph").await;
 }
 
 /// SES accepts a mail and its reply is lost: the mail is never handed over again, and a person decides.
@@ -80,6 +81,6 @@ async fn after_a_lost_reply_a_person_decides() {
     assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 1));
     listed(&world, &["list"], &sale.session, true).await;
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page has the verdict");
-    send_through(&world, "graph").await;
     world.drained().await;
+    send_through(&world, "graph").await;
 }
