@@ -51,9 +51,9 @@ fn a_refund_stops_a_delivery_that_is_on_its_way() {
     }
 }
 
-/// The order of a verdict that is not archived yet comes again after the money went back.
+/// The queue delivers an order again because its verdict is not archived, and meanwhile the money was refunded.
 #[test]
-fn a_verdict_whose_money_went_back_is_not_archived() {
+fn the_verdict_of_a_refunded_sale_is_not_archived() {
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", GOOD));
     sim.stripe_delivers();

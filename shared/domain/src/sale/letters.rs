@@ -39,7 +39,8 @@ impl Sale {
     }
 
     /// Claims a mail until `now + lease`, and keeps the progress of earlier attempts. A customer whose money went back
-    /// gets only the refund letter, and a letter waits while the verdict that it is about is not ready.
+    /// gets only the refund letter, a letter that the sale does not need is never claimed, and a letter waits while the
+    /// verdict that it is about is not ready.
     pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
         self.claim_letter(letter, owner, now, lease, false)
     }
