@@ -150,3 +150,23 @@ fn signs_count_in_any_order_and_words_by_their_beginning() {
                lease runs at night and nobody of the late shift wants to drive home before the others wake up.";
     assert_eq!(evaluate(far, None).state(), State::Authorized);
 }
+
+/// Phrases that constructions of a crisis matched in ordinary questions, and the same words in a crisis.
+#[test]
+fn an_everyday_phrase_is_no_crisis_and_its_words_may_still_be_one() {
+    for text in [
+        "Fix the roof now for $38,000, or buy the boats first?",
+        "Should I do it if the deficit gets dealt with before I start?",
+        "Our hall sits empty most weekdays. A chess club and a bridge club have asked. How should we split it?",
+        "Should we sponsor a minor-league team? Last Sunday they won on a suicide squeeze.",
+    ] {
+        assert_ne!(evaluate(text, None).state(), State::Blocked, "{text}");
+    }
+    for text in [
+        "I feel so empty and worthless. I go and look at the bridge every night.",
+        "My son is 14. He talks of suicide when the doors are shut.",
+        "I'm going to do it tonight. Alone, finally.",
+    ] {
+        assert_eq!(evaluate(text, None).state(), State::Blocked, "{text}");
+    }
+}
