@@ -306,10 +306,11 @@ fn rows(texts: &[&Text], column: usize) -> Vec<(Features, bool)> {
     repeated.flat_map(|(text, is)| text.rows(is).into_iter().map(move |row| (row, is))).collect()
 }
 
-/// A logistic regression by AdaGrad. The order of the rows is always the same.
+/// A logistic regression by AdaGrad over features that are scaled by [`scales`]. The order of the rows is always the same.
 fn regression(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
     let (mut weights, mut squares) = (vec![0_f32; features], vec![1e-6_f32; features]);
     let (mut bias, mut bias_square) = (0_f32, 1e-6_f32);
+    let scales = scales(rows, features);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
@@ -325,17 +326,34 @@ fn regression(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
             let (row, is) = &rows[*number];
             kept.clear();
             kept.extend(row.iter().copied().filter(|_| random() % 100 >= DROPPED));
-            let sum: f32 = bias + kept.iter().map(|feature| weights[*feature]).sum::<f32>();
+            let sum: f32 = bias + kept.iter().map(|feature| weights[*feature] * scales[*feature]).sum::<f32>();
             let error = 1.0 / (1.0 + (-sum).exp()) - if *is { 1.0 } else { 0.0 };
             bias_square += error * error;
             bias -= STEP * error / bias_square.sqrt();
             for feature in &kept {
+                let error = error * scales[*feature];
                 squares[*feature] += error * error;
                 weights[*feature] -= STEP * error / squares[*feature].sqrt();
             }
         }
     }
-    weights
+    weights.iter().zip(scales).map(|(weight, scale)| weight * scale).collect()
+}
+
+/// How much a feature distinguishes the rows: the root of the logarithm of its frequency among the rows of a column, divided by
+/// its frequency among the others. So a feature that both have equally often learns slowly, and a rare one that only the
+/// one or the other has learns fast.
+fn scales(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
+    // Half a row more for each, so that no frequency is zero.
+    let mut counts = [vec![0.5_f32; features], vec![0.5_f32; features]];
+    for (row, is) in rows {
+        row.iter().for_each(|feature| counts[usize::from(*is)][*feature] += 1.0);
+    }
+    let [others, own] = counts.map(|counts| {
+        let all: f32 = counts.iter().sum();
+        counts.into_iter().map(move |count| count / all)
+    });
+    own.zip(others).map(|(own, others)| (own / others).ln().abs().sqrt()).collect()
 }
 
 /// The totals in `data/*.toml`, by the column that must reach them.
