@@ -22,7 +22,7 @@ use crate::{
     python, spec_rules, up,
 };
 use serde_json::Value;
-use std::{fs, process::Command, thread};
+use std::{fs, iter, process::Command, thread};
 
 /// The test program that needs running stacks.
 const STACK: &str = "stack";
@@ -127,7 +127,16 @@ fn deny(suite: &Suite) -> Result<Count, Error> {
 /// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow.
 fn attest(suite: &Suite) -> Result<Count, Error> {
     let rules = suite.root.join("shared/rules");
-    let ran = run_tests(suite, None, cargo().args(["test", "--locked", "--no-fail-fast", "--package", "authority"]));
+    let is_gates = |target: &Target| target.package == "authority" && target.kind == "test";
+    let mut tests = cargo();
+    tests.args(["test", "--locked", "--no-fail-fast", "--package", "authority", "--lib"]);
+    // Nothing of these is built. Cargo unifies the features of all named packages, and with theirs the libraries are those of
+    // the builds of the whole workspace: without them, all that the gate needs is compiled twice.
+    tests.args(["--package", "xtask", "--package", "oracle-cli"]);
+    for target in targets(suite)?.into_iter().filter(is_gates) {
+        tests.args(["--test", &target.name]);
+    }
+    let ran = run_tests(suite, None, &mut tests);
     let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
     let hash = attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"))?;
     let attested = serde_json::json!({ "suite": hash, "passed": passed });
@@ -147,14 +156,18 @@ fn clippy(suite: &Suite) -> Result<Count, Error> {
 fn tests(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let elsewhere = |name: &str| [STACK, BROWSER].contains(&name) || SIMULATED.contains(&name);
-    let programs: Vec<String> = test_programs(suite)?.into_iter().filter(|program| !elsewhere(program)).collect();
-    run_tests(suite, Some("tests"), &mut programs_of(&["--lib", "--bins"], &programs))
+    let targets = targets(suite)?;
+    // By name: `--bins` builds a test program of each function's `main.rs` too, which has no tests.
+    let tested: Vec<&str> =
+        targets.iter().filter(|target| target.kind == "bin" && target.is_tested).map(Target::name).collect();
+    let options: Vec<&str> = iter::once("--lib").chain(tested.into_iter().flat_map(|bin| ["--bin", bin])).collect();
+    let programs = test_programs(&targets, |program| !elsewhere(program));
+    run_tests(suite, Some("tests"), &mut programs_of(&options, &programs))
 }
 
 /// At the lowest priority: the deployed tests beside it have time limits, and leave the processors idle most of the time.
 fn sim(suite: &Suite) -> Result<Count, Error> {
-    let wanted = |program: &String| SIMULATED.contains(&program.as_str());
-    let programs: Vec<String> = test_programs(suite)?.into_iter().filter(wanted).collect();
+    let programs = test_programs(&targets(suite)?, |program| SIMULATED.contains(&program));
     run_tests(suite, Some("sim"), &mut at_lowest_priority(programs_of(&[], &programs)))
 }
 
@@ -267,18 +280,43 @@ fn sam(suite: &Suite) -> Result<Count, Error> {
     run(suite, "sam build", &mut command)
 }
 
-/// The names of the workspace's integration-test programs.
-fn test_programs(suite: &Suite) -> Result<Vec<String>, Error> {
+/// What cargo builds of a package.
+struct Target {
+    package: String,
+    name: String,
+    /// As cargo names it: "lib", "bin", "test".
+    kind: String,
+    /// Whether it has tests of its own.
+    is_tested: bool,
+}
+
+impl Target {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// All targets of the workspace.
+fn targets(suite: &Suite) -> Result<Vec<Target>, Error> {
     let metadata = metadata(&suite.root)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut programs = Vec::new();
+    let mut targets = Vec::new();
     for package in list(&metadata["packages"]) {
         for target in list(&package["targets"]) {
-            if list(&target["kind"]).iter().any(|kind| kind == "test") {
-                programs.push(text(&target["name"]));
-            }
+            targets.push(Target {
+                package: text(&package["name"]),
+                name: text(&target["name"]),
+                kind: text(&target["kind"][0]),
+                is_tested: target["test"] == true,
+            });
         }
     }
-    Ok(programs)
+    Ok(targets)
+}
+
+/// The names of the wanted integration-test programs.
+fn test_programs(targets: &[Target], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let programs = targets.iter().filter(|target| target.kind == "test").map(|target| target.name.clone());
+    programs.filter(|program| is_wanted(program)).collect()
 }

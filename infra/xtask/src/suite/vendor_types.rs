@@ -57,8 +57,9 @@ fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let file = directory.join("sandbox.jsonl");
     fs::write(&file, "").map_err(Error::io(format!("writing {}", file.display())))?;
     let mut tests = cargo();
-    tests.args(["test", "--package", "sandbox", "--locked", "--quiet"]).env("SANDBOX_RECORD", &file);
-    run(suite, "cargo test -p sandbox", &mut tests)?;
+    // With the features of the whole workspace, so that nothing is compiled again.
+    tests.args(["test", "--workspace", "--locked", "--quiet", "--test", "recorded_calls"]);
+    run(suite, "cargo test --test recorded_calls", tests.env("SANDBOX_RECORD", &file))?;
     let deployed = suite.stacks.iter().map(|stack| stack.file("vendor-calls.jsonl"));
     Ok([file].into_iter().chain(deployed.filter(|recording| recording.is_file())).collect())
 }
