@@ -72,7 +72,7 @@ async fn four_replacements_hold_the_verdict_and_three_do_not() {
     world.stack.next_verdict(full("TMM says yes and TMM knows.", "TMM again, and that is all.")).await;
     let sale = world.buy("full").await;
     let page = world.delivered(&sale).await;
-    assert!(!page.to_string().contains("TMM"), "{page}");
+    assert!(!page.to_string().replace(&sale.session, "").contains("TMM"), "{page}");
 }
 
 #[tokio::test]
@@ -92,7 +92,9 @@ async fn a_term_with_a_substitute_is_replaced_on_page_and_in_mail() {
     assert!(body.contains(&summary) && body.contains(&stability), "{body}");
     let stored = world.aws.text("ArchiveBucket", &world.aws.keys("ArchiveBucket", &sale.session).await[0]).await;
     for (place, text) in [("page", page.to_string()), ("mail", body.to_owned()), ("archive", stored)] {
-        assert!(!text.contains("TMM") && !text.contains("MNEMOS"), "{place}: {text}");
+        // The link has the session, whose random letters can be any.
+        let said = text.replace(&sale.session, "");
+        assert!(!said.contains("TMM") && !said.contains("MNEMOS"), "{place}: {text}");
     }
     let records = world.records(&sale.session).await;
     let run = records.iter().find(|record| record["event"] == "content_filter" && record["gate"] == 1).expect("a run");

@@ -24,6 +24,9 @@ use crate::{
 use serde_json::Value;
 use std::{fs, iter, process::Command, thread};
 
+/// The package of the authority gate.
+const GATE: &str = "authority";
+
 /// The test program that needs running stacks.
 const STACK: &str = "stack";
 
@@ -127,22 +130,30 @@ fn deny(suite: &Suite) -> Result<Count, Error> {
 /// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow.
 fn attest(suite: &Suite) -> Result<Count, Error> {
     let rules = suite.root.join("shared/rules");
-    let is_gates = |target: &Target| target.package == "authority" && target.kind == "test";
-    let mut tests = cargo();
-    tests.args(["test", "--locked", "--no-fail-fast", "--package", "authority", "--lib"]);
-    // Nothing of these is built. Cargo unifies the features of all named packages, and with theirs the libraries are those of
-    // the builds of the whole workspace: without them, all that the gate needs is compiled twice.
-    tests.args(["--package", "xtask", "--package", "oracle-cli"]);
-    for target in targets(suite)?.into_iter().filter(is_gates) {
-        tests.args(["--test", &target.name]);
-    }
-    let ran = run_tests(suite, None, &mut tests);
+    let ran = gate_tests(suite);
     let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
     let hash = attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"))?;
     let attested = serde_json::json!({ "suite": hash, "passed": passed });
     let file = rules.join("attestation/attested.json");
     fs::write(&file, format!("{attested}\n")).map_err(Error::io("the attestation cannot be written"))?;
     ran
+}
+
+fn gate_tests(suite: &Suite) -> Result<Count, Error> {
+    let is_test = |target: &Target| target.package == GATE && target.kind == "test";
+    let programs: Vec<String> = targets(suite)?.into_iter().filter(is_test).map(|target| target.name).collect();
+    if programs.is_empty() {
+        return Err(Error::Refused(format!("the package {GATE} has no test programs")));
+    }
+    let mut command = cargo();
+    command.args(["test", "--locked", "--no-fail-fast", "--lib", "--package", GATE]);
+    // These two have no library and no test program, so nothing of them is built or run. Cargo unifies the features of all
+    // named packages, and with theirs the libraries are those that the builds of the whole workspace need.
+    command.args(["--package", "xtask", "--package", "oracle-cli"]);
+    for program in programs {
+        command.args(["--test", &program]);
+    }
+    run_tests(suite, None, &mut command)
 }
 
 fn clippy(suite: &Suite) -> Result<Count, Error> {
@@ -157,12 +168,13 @@ fn tests(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let elsewhere = |name: &str| [STACK, BROWSER].contains(&name) || SIMULATED.contains(&name);
     let targets = targets(suite)?;
-    // By name: `--bins` builds a test program of each function's `main.rs` too, which has no tests.
-    let tested: Vec<&str> =
-        targets.iter().filter(|target| target.kind == "bin" && target.is_tested).map(Target::name).collect();
-    let options: Vec<&str> = iter::once("--lib").chain(tested.into_iter().flat_map(|bin| ["--bin", bin])).collect();
+    // By name: `--bins` also builds a test program of each function's `main.rs`, which is `test = false`.
+    let tested = targets.iter().filter(|target| target.kind == "bin" && target.is_tested);
+    let options = iter::once("--lib").chain(tested.flat_map(|target| ["--bin", &target.name])).collect::<Vec<_>>();
     let programs = test_programs(&targets, |program| !elsewhere(program));
-    run_tests(suite, Some("tests"), &mut programs_of(&options, &programs))
+    let ran = run_tests(suite, Some("tests"), &mut programs_of(&options, &programs))?;
+    let examples = run_tests(suite, None, &mut programs_of(&["--doc"], &[]))?;
+    Ok([ran, examples].into_iter().sum())
 }
 
 /// At the lowest priority: the deployed tests beside it have time limits, and leave the processors idle most of the time.
@@ -286,14 +298,8 @@ struct Target {
     name: String,
     /// As cargo names it: "lib", "bin", "test".
     kind: String,
-    /// Whether it has tests of its own.
+    /// False if the manifest says `test = false`.
     is_tested: bool,
-}
-
-impl Target {
-    fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 /// All targets of the workspace.

@@ -51,7 +51,7 @@ pub(super) fn vendor_types(suite: &Suite) -> Result<Count, Error> {
     Ok(count)
 }
 
-/// Runs the sandbox's own tests and records their calls. The deployed tests have left their recordings in the stacks'
+/// Runs the sandbox's tests over HTTP and records their calls. The deployed tests have left their recordings in the stacks'
 /// directories.
 fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let file = directory.join("sandbox.jsonl");

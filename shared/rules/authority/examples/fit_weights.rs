@@ -340,11 +340,10 @@ fn regression(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
     weights.iter().zip(scales).map(|(weight, scale)| weight * scale).collect()
 }
 
-/// How much a feature distinguishes the rows: the root of the logarithm of its frequency among the rows of a column, divided by
-/// its frequency among the others. So a feature that both have equally often learns slowly, and a rare one that only the
-/// one or the other has learns fast.
+/// The square root of |ln(p / q)|: p is the feature's share of all features in the column's rows, q in the other rows. A
+/// feature with equal shares learns nothing, and one that the shares tell apart learns fast.
 fn scales(rows: &[(Features, bool)], features: usize) -> Vec<f32> {
-    // Half a row more for each, so that no frequency is zero.
+    // Half a row more for each, so that no share is zero.
     let mut counts = [vec![0.5_f32; features], vec![0.5_f32; features]];
     for (row, is) in rows {
         row.iter().for_each(|feature| counts[usize::from(*is)][*feature] += 1.0);
