@@ -1,5 +1,6 @@
 //! `test`: all checks and tests. The steps with the cheapest failures run first.
 
+mod attest;
 #[path = "../../../shared/rules/attestation/src/suite.rs"]
 mod attested_suite;
 mod build;
@@ -15,6 +16,7 @@ mod prompts;
 mod results;
 mod running;
 mod steps;
+mod targets;
 mod vendor_types;
 
 use crate::{

@@ -1,7 +1,8 @@
 //! The steps of the suite.
 
 use super::{
-    Count, Step, Suite, attested_suite,
+    Count, Step, Suite,
+    attest::attest,
     build::{build, run},
     contract::contract,
     events::events,
@@ -12,20 +13,17 @@ use super::{
     peers::peers,
     prompts::prompts,
     running::{at_lowest_priority, run_tests},
+    targets::{targets, test_programs},
     vendor_types::vendor_types,
 };
 use crate::{
     error::Error,
-    functions::{self, cargo, metadata},
+    functions::{self, cargo},
     layering,
     local_dir::LocalDir,
     python, spec_rules, up,
 };
-use serde_json::Value;
-use std::{fs, iter, process::Command, thread};
-
-/// The package of the authority gate.
-const GATE: &str = "authority";
+use std::{iter, process::Command, thread};
 
 /// The test program that needs running stacks.
 const STACK: &str = "stack";
@@ -125,35 +123,6 @@ fn deny(suite: &Suite) -> Result<Count, Error> {
     let program = test_tools(suite)?.program("cargo-deny");
     let arguments = ["--log-level", "error", "--locked", "--offline", "check", "licenses", "bans", "sources"];
     run(suite, "cargo-deny", Command::new(program).args(arguments))
-}
-
-/// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow.
-fn attest(suite: &Suite) -> Result<Count, Error> {
-    let rules = suite.root.join("shared/rules");
-    let ran = gate_tests(suite);
-    let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
-    let hash = attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"))?;
-    let attested = serde_json::json!({ "suite": hash, "passed": passed });
-    let file = rules.join("attestation/attested.json");
-    fs::write(&file, format!("{attested}\n")).map_err(Error::io("the attestation cannot be written"))?;
-    ran
-}
-
-fn gate_tests(suite: &Suite) -> Result<Count, Error> {
-    let is_test = |target: &Target| target.package == GATE && target.kind == "test";
-    let programs: Vec<String> = targets(suite)?.into_iter().filter(is_test).map(|target| target.name).collect();
-    if programs.is_empty() {
-        return Err(Error::Refused(format!("the package {GATE} has no test programs")));
-    }
-    let mut command = cargo();
-    command.args(["test", "--locked", "--no-fail-fast", "--lib", "--package", GATE]);
-    // These two have no library and no test program, so nothing of them is built or run. Cargo unifies the features of all
-    // named packages, and with theirs the libraries are those that the builds of the whole workspace need.
-    command.args(["--package", "xtask", "--package", "oracle-cli"]);
-    for program in programs {
-        command.args(["--test", &program]);
-    }
-    run_tests(suite, None, &mut command)
 }
 
 fn clippy(suite: &Suite) -> Result<Count, Error> {
@@ -290,39 +259,4 @@ fn sam(suite: &Suite) -> Result<Count, Error> {
         .env("PATH", path)
         .env("SAM_CLI_TELEMETRY", "0");
     run(suite, "sam build", &mut command)
-}
-
-/// What cargo builds of a package.
-struct Target {
-    package: String,
-    name: String,
-    /// As cargo names it: "lib", "bin", "test".
-    kind: String,
-    /// False if the manifest says `test = false`.
-    is_tested: bool,
-}
-
-/// All targets of the workspace.
-fn targets(suite: &Suite) -> Result<Vec<Target>, Error> {
-    let metadata = metadata(&suite.root)?;
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut targets = Vec::new();
-    for package in list(&metadata["packages"]) {
-        for target in list(&package["targets"]) {
-            targets.push(Target {
-                package: text(&package["name"]),
-                name: text(&target["name"]),
-                kind: text(&target["kind"][0]),
-                is_tested: target["test"] == true,
-            });
-        }
-    }
-    Ok(targets)
-}
-
-/// The names of the wanted integration-test programs.
-fn test_programs(targets: &[Target], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let programs = targets.iter().filter(|target| target.kind == "test").map(|target| target.name.clone());
-    programs.filter(|program| is_wanted(program)).collect()
 }
