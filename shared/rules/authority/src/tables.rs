@@ -317,6 +317,15 @@ impl<T> Rows<T> {
     }
 }
 
+/// A word of a phrase in the tree of phrases. Its lists end where those of the next node begin.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The first concept of the phrase that ends here, in `NODE_CONCEPTS`.
+    pub(crate) concepts: u16,
+    /// The first word that continues the phrase, with its node, in `NODE_CHILDREN`.
+    pub(crate) children: u16,
+}
+
 /// The number of letters that an ending or a stem may begin or end with.
 pub(crate) const LETTERS: usize = 26;
 
@@ -325,17 +334,17 @@ pub(crate) fn letter(byte: u8) -> Option<usize> {
     byte.is_ascii_lowercase().then(|| usize::from(byte - b'a'))
 }
 
-/// FNV-1a, folded: the index into `SLOTS`.
-pub(crate) fn hash(word: &[u8]) -> usize {
-    folded(fnv_1a(FNV_BASIS, word)) as usize
-}
-
 /// The hash of no bytes.
 pub(crate) const FNV_BASIS: u32 = 0x811c_9dc5;
 
 /// FNV-1a of some bytes after others, whose hash is given.
-pub(crate) fn fnv_1a(before: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(before, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+pub(crate) const fn fnv_1a(before: u32, bytes: &[u8]) -> u32 {
+    let (mut hash, mut at) = (before, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
 }
 
 /// Mixes the upper bits into the lower ones, which select a slot.

@@ -69,8 +69,8 @@ impl Generator {
     }
 
     /// Writes the rows in the order of their hashes. The weights of the kinds have a table of their own, because most texts
-    /// reach no total and need none. A bucket has the rows whose hashes have the same upper half, so the table of hashes
-    /// has only the lower halves.
+    /// reach no total and need none. A bucket has the rows whose hashes have the same upper half, so a row has only the
+    /// lower half, and after it its weights in the columns that detect.
     fn weights(&mut self, mut weights: Vec<Row>) {
         weights.sort_unstable_by_key(|(hash, _)| *hash);
         let mut buckets = vec![0_u16; usize::from(u16::MAX) + 2];
@@ -81,10 +81,10 @@ impl Generator {
             buckets[bucket] += buckets[bucket - 1];
         }
         let (detects, kinds): (Vec<_>, Vec<_>) = weights.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
-        let halves = weights.iter().map(|(hash, _)| *hash as u16);
+        let halves = weights.iter().map(|(hash, _)| (*hash as u16).to_le_bytes());
+        let rows = halves.zip(signed(&detects)).map(|([low, high], [crisis, governed])| [low, high, crisis, governed]);
         self.bytes("FITTED_BUCKETS", buckets.into_iter().map(u16::to_le_bytes));
-        self.bytes("FITTED_HALVES", halves.map(u16::to_le_bytes));
-        self.bytes("FITTED_WEIGHTS", signed::<FITTED_DETECTS>(&detects));
+        self.bytes("FITTED_ROWS", rows);
         self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
     }
 

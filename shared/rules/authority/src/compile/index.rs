@@ -7,7 +7,7 @@ use super::generate::{Code, Generator};
 use super::lexicon::slips;
 use super::ontology::Ontology;
 use super::{DataError, Source};
-use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, hash, letter};
+use crate::tables::{ConceptId, FNV_BASIS, LETTERS, NO_SET, SetId, fnv_1a, folded, letter};
 
 impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
@@ -22,7 +22,7 @@ impl Generator {
         Ok(())
     }
 
-    /// The patterns, and per set of concepts the patterns of which it is the most specific element.
+    /// The patterns, and per set of concepts that is a pattern's most specific element (its anchor) those patterns.
     fn patterns(&mut self) -> Result<(), DataError> {
         let (mut lines, mut elements, mut count) = (String::new(), String::new(), 0);
         let mut anchors: Vec<(SetId, usize)> = Vec::new();
@@ -48,26 +48,29 @@ impl Generator {
         let negation = self.lexicon.concepts.get("@negation").copied();
         let negation = negation.map_or(NO_SET, |concept| self.set(vec![concept]));
         self.line(format!("pub(crate) const NEGATION: SetId = {negation};"));
-        self.line(format!("pub(crate) const SET_COUNT: usize = {};", self.sets.len()));
         self.line(format!("pub(crate) const CONCEPT_COUNT: usize = {};", self.lexicon.concepts.len()));
-        let mut anchored: Vec<Vec<usize>> = vec![Vec::new(); self.sets.len()];
-        let mut bits = vec![0_u64; self.sets.len() / 64 + 1];
+        // Per set that indexes patterns: its patterns.
+        let mut anchored: Vec<Vec<usize>> = Vec::new();
+        let mut numbers: BTreeMap<SetId, usize> = BTreeMap::new();
         for (set, pattern) in anchors {
-            anchored[usize::from(set)].push(pattern);
-            bits[usize::from(set / 64)] |= 1 << (set % 64);
+            let number = *numbers.entry(set).or_insert(anchored.len());
+            if number == anchored.len() {
+                anchored.push(Vec::new());
+            }
+            anchored[number].push(pattern);
         }
-        self.line(format!("pub(crate) static ANCHORS: &[u64] = &{bits:?};"));
+        self.line(format!("pub(crate) const ANCHOR_COUNT: usize = {};", anchored.len()));
         let mut concepts: Vec<Vec<ConceptId>> = vec![Vec::new(); self.sets.len()];
-        let mut sets: Vec<Vec<SetId>> = vec![Vec::new(); self.lexicon.concepts.len()];
+        let mut anchors_of: Vec<Vec<usize>> = vec![Vec::new(); self.lexicon.concepts.len()];
         for (members, set) in &self.sets {
             concepts[usize::from(*set)].clone_from(members);
             for concept in members {
-                sets[usize::from(*concept)].push(*set);
+                anchors_of[usize::from(*concept)].extend(numbers.get(set));
             }
         }
         self.rows("ANCHORED", "u16", anchored)?;
         self.rows("SETS", "ConceptId", concepts)?;
-        self.rows("SETS_OF", "SetId", sets)
+        self.rows("ANCHORS_OF", "u16", anchors_of)
     }
 
     /// The words of the lexicon and after them the misspelt words, which are not in it, with the words they stand for.
@@ -79,7 +82,7 @@ impl Generator {
         let mut slots = vec![0_u16; size];
         let (mut text, mut starts) = (String::new(), Vec::new());
         for (number, word) in all.iter().enumerate() {
-            let mut slot = hash(word.as_bytes()) & (size - 1);
+            let mut slot = folded(fnv_1a(FNV_BASIS, word.as_bytes())) as usize & (size - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (size - 1);
             }
@@ -144,16 +147,24 @@ impl Generator {
     }
 
     /// The tree of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
+    /// After the last node follows one with the ends of both tables.
     fn phrases(&mut self, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
-        let (mut concepts, mut children) = (Vec::new(), Vec::new());
-        for (index, node) in std::mem::take(&mut self.lexicon.nodes).into_iter().enumerate() {
-            concepts.push(node.concepts.into_iter().filter(|concept| used.contains(concept)).collect());
+        let (mut nodes, mut concepts, mut children) = (String::new(), Vec::new(), Vec::new());
+        let all = std::mem::take(&mut self.lexicon.nodes);
+        for (index, node) in all.into_iter().map(Some).chain([None]).enumerate() {
+            let (first_concept, first_child) = (counted(concepts.len())?, counted(children.len())?);
+            let _ = write!(nodes, "Node {{ concepts: {first_concept}, children: {first_child} }}, ");
+            let Some(node) = node else { continue };
+            concepts.extend(node.concepts.into_iter().filter(|concept| used.contains(concept)));
             // The words of the root are in ROOTS.
-            let next = node.children.into_iter().filter(|_| index > 0);
-            children.push(next.collect::<Vec<(u16, u16)>>());
+            if index > 0 {
+                children.extend(node.children);
+            }
         }
-        self.rows("NODE_CONCEPTS", "ConceptId", concepts)?;
-        self.rows("NODE_CHILDREN", "(u16, u16)", children)
+        self.line(format!("pub(crate) static NODES: &[Node] = &[{nodes}];"));
+        self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{concepts:?};"));
+        self.line(format!("pub(crate) static NODE_CHILDREN: &[(u16, u16)] = &{children:?};"));
+        Ok(())
     }
 
     pub(super) fn rows<T: Debug>(&mut self, name: &str, kind: &str, rows: Vec<Vec<T>>) -> Result<(), DataError> {
@@ -162,13 +173,20 @@ impl Generator {
             starts.push(starts.last().copied().unwrap_or_default() + row.len());
         }
         let items: Vec<T> = rows.into_iter().flatten().collect();
-        if u16::try_from(items.len()).is_err() {
-            let problem = format!("{} items are more than its numbers can count", items.len());
-            return Err(DataError { file: "all files".to_owned(), line: 1, rule: name.to_owned(), problem });
-        }
+        counted(items.len()).map_err(|error| DataError { rule: name.to_owned(), ..error })?;
         self.line(format!(
             "pub(crate) static {name}: Rows<{kind}> = Rows {{ starts: &{starts:?}, items: &{items:?} }};"
         ));
         Ok(())
     }
+}
+
+/// The place of an item, or an error if a table has more items than its numbers can count.
+fn counted(place: usize) -> Result<u16, DataError> {
+    u16::try_from(place).map_err(|_| DataError {
+        file: "all files".to_owned(),
+        line: 1,
+        rule: "phrases".to_owned(),
+        problem: format!("{place} items are more than its numbers can count"),
+    })
 }

@@ -165,7 +165,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let by_rules = combine(reading, &hits, fired.clone());
     // What a rule found is more specific than a sum, and its approvers remain.
     let before = Some((by_rules.outcome.is_locked(), by_rules.outcome.state()));
-    let mut by_weights = fitted(reading, &hits.tokens, |mapping| severity(mapping) > before);
+    let mut by_weights = fitted(&hits.tokens, |mapping| severity(mapping) > before);
     let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
     let worst = by_weights.iter().map(state).max().flatten();
     by_weights.retain(|one| state(one) == worst);

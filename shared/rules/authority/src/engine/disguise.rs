@@ -45,22 +45,31 @@ const KINDS: [u8; 256] = {
 pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let tokens = join_signs(reading, tokens);
     let mut tokens = join_spaced(reading, tokens);
-    let has_repeats = reading.as_bytes().windows(3).any(|three| three[0] == three[1] && three[1] == three[2]);
-    if has_repeats {
+    if has_repeats(reading.as_bytes()) {
         for token in &mut tokens {
             if let Some(word) = unrepeat(reading, token) {
-                token.respelled = Some(word);
+                *token = Token::respelled(token.start, token.end, word, token.position);
             }
         }
     }
     tokens
 }
 
+/// Whether three equal bytes follow each other. Looks at every byte without a branch, which the compiler turns into
+/// instructions for many bytes at once.
+fn has_repeats(bytes: &[u8]) -> bool {
+    let next = bytes.get(1..).unwrap_or_default();
+    let after = bytes.get(2..).unwrap_or_default();
+    bytes.iter().zip(next).zip(after).fold(false, |found, ((one, next), after)| found | (one == next && next == after))
+}
+
 /// Reads digits and signs between letters as letters.
 fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let bytes = reading.as_bytes();
-    let is_mixed =
-        bytes.windows(2).any(|pair| KINDS[usize::from(pair[0])] | KINDS[usize::from(pair[1])] == LETTER | SIGN);
+    // Few texts have a sign.
+    let has_sign = bytes.iter().fold(false, |found, byte| found | is_sign(*byte));
+    let is_mixed = has_sign
+        && bytes.windows(2).any(|pair| KINDS[usize::from(pair[0])] | KINDS[usize::from(pair[1])] == LETTER | SIGN);
     if !is_mixed {
         return tokens;
     }
@@ -84,14 +93,7 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
                 while joined.last().is_some_and(|earlier| earlier.start >= run.start) {
                     joined.pop();
                 }
-                let respelled = Some(word.clone());
-                joined.push(Token {
-                    start: run.start,
-                    end: run.end,
-                    respelled,
-                    number: None,
-                    position: token.position,
-                });
+                joined.push(Token::respelled(run.start, run.end, word.clone(), token.position));
             }
             None => joined.push(token),
         }
@@ -195,13 +197,8 @@ fn join_spaced(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
                 for (index, word) in words.into_iter().enumerate() {
                     let (from, to) = (&rest[at], &rest[at + word.len() - 1]);
                     at += word.len();
-                    joined.push(Token {
-                        start: from.start,
-                        end: to.end,
-                        respelled: Some(word),
-                        number: None,
-                        position: first.position.saturating_sub(nearer) + index as u32,
-                    });
+                    let position = first.position.saturating_sub(nearer) + index as u32;
+                    joined.push(Token::respelled(from.start, to.end, word, position));
                 }
                 let spread = rest[run - 1].position - first.position;
                 nearer += (spread + 1).saturating_sub(count);

@@ -4,7 +4,7 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_BUCKETS, FITTED_HALVES, FITTED_KINDS, FITTED_WEIGHTS};
+use super::data::{FITTED, FITTED_BUCKETS, FITTED_KINDS, FITTED_ROWS};
 use super::matching::Fired;
 use crate::tables::{FITTED_DETECTS, Fitted};
 use crate::text::feature::each_feature;
@@ -14,14 +14,14 @@ use crate::text::windows::windows;
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
 /// requests and replaces none.
-pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
+pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
     let is_asked =
         |detects: usize| FITTED.iter().any(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
     let asked: [bool; FITTED_DETECTS] = std::array::from_fn(is_asked);
     if asked == [false; FITTED_DETECTS] {
         return Vec::new();
     }
-    let features = Features::of(reading, tokens);
+    let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
         features.each_sum(start, ends, |end, sums| {
@@ -49,10 +49,16 @@ pub(crate) fn fitted(reading: &str, tokens: &[Token], matters: impl Fn(u16) -> b
 struct Feature {
     /// Its row in the tables.
     row: u16,
-    /// Its weights in the columns that detect. Kept here because every window that contains the word adds them up.
-    weights: [i8; FITTED_DETECTS],
     /// If an earlier word has it too, one more than that word's index; otherwise 0.
     after: u32,
+}
+
+impl Feature {
+    /// Its weights in the columns that detect.
+    fn weights(&self) -> [i32; FITTED_DETECTS] {
+        let [_, _, crisis, governed] = FITTED_ROWS[usize::from(self.row)];
+        [crisis, governed].map(|weight| i32::from(weight.cast_signed()))
+    }
 }
 
 /// The features of a text that have weights.
@@ -60,58 +66,74 @@ struct Features {
     all: Vec<Feature>,
     /// For each word, where its features begin in `all`; after the last word, the number of features.
     first: Vec<u32>,
+    /// For each word, the sum of the weights of all features before it; after the last word, of all.
+    sums: Vec<[i32; FITTED_DETECTS]>,
+    /// The words with a feature that an earlier word has too, each with the feature's number, in order.
+    repeated: Vec<(u32, u32)>,
 }
 
 impl Features {
-    fn of(reading: &str, tokens: &[Token]) -> Self {
+    fn of(tokens: &[Token]) -> Self {
         let mut all: Vec<Feature> = Vec::with_capacity(tokens.len() * 2);
         let mut first = Vec::with_capacity(tokens.len() + 1);
-        // For each row that was seen, its number from 1 and one more than the index of its last word. At least half of the
-        // slots stay empty.
-        let mut last = vec![(0_u16, 0_u32); (tokens.len() * 6 + 1).next_power_of_two()];
+        let mut sums = Vec::with_capacity(tokens.len() + 1);
+        let mut repeated = Vec::new();
+        let mut sum = [0; FITTED_DETECTS];
+        // For each row that was seen, its number from 1 and one more than the index of its last word. At least a quarter of
+        // the slots stays empty.
+        let mut last = vec![(0_u16, 0_u32); (tokens.len() * 4).next_power_of_two()];
         let mask = last.len() - 1;
-        each_feature(reading, tokens, |hashes| {
+        each_feature(tokens, |hashes| {
+            let word = first.len() as u32;
             first.push(all.len() as u32);
-            let next = first.len() as u32;
+            sums.push(sum);
             for row in hashes.into_iter().filter_map(row_of) {
                 let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
                 while last[slot].0 != 0 && last[slot].0 != row + 1 {
                     slot = (slot + 1) & mask;
                 }
-                let after = std::mem::replace(&mut last[slot], (row + 1, next)).1;
-                all.push(Feature { row, weights: FITTED_WEIGHTS[usize::from(row)].map(u8::cast_signed), after });
+                let after = std::mem::replace(&mut last[slot], (row + 1, word + 1)).1;
+                if after > 0 {
+                    repeated.push((word, all.len() as u32));
+                }
+                let feature = Feature { row, after };
+                add(&mut sum, feature.weights());
+                all.push(feature);
             }
         });
         first.push(all.len() as u32);
-        Self { all, first }
+        sums.push(sum);
+        Self { all, first, sums, repeated }
     }
 
-    /// The features of the words of a range without those of earlier words of a window that begins at `start`: a
-    /// repetition adds nothing.
-    fn new_from(&self, start: usize, (from, to): (usize, usize)) -> impl Iterator<Item = &Feature> {
-        let features = &self.all[self.first[from] as usize..self.first[to] as usize];
-        features.iter().filter(move |feature| feature.after as usize <= start)
-    }
-
-    /// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect.
+    /// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect. A
+    /// repetition of a feature of the window adds nothing.
     fn each_sum(&self, start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
-        let mut sums = [0; FITTED_DETECTS];
-        let mut from = start;
+        let mut repeated = self.repeated.iter().skip_while(|(word, _)| (*word as usize) < start).peekable();
+        let mut before = self.sums[start];
         for end in ends {
-            for feature in self.new_from(start, (from, *end)) {
-                for (sum, weight) in sums.iter_mut().zip(feature.weights) {
-                    *sum += i32::from(weight);
+            while let Some((_, number)) = repeated.next_if(|(word, _)| (*word as usize) < *end) {
+                let feature = &self.all[*number as usize];
+                if feature.after as usize > start {
+                    add(&mut before, feature.weights());
                 }
             }
-            each(*end, sums);
-            from = *end;
+            each(*end, std::array::from_fn(|column| self.sums[*end][column] - before[column]));
         }
     }
 
     /// The sum of the weights of a kind, by its column, in a window.
-    fn sum_of_kind(&self, window: (usize, usize), column: usize) -> i32 {
+    fn sum_of_kind(&self, (start, end): (usize, usize), column: usize) -> i32 {
+        let features = &self.all[self.first[start] as usize..self.first[end] as usize];
         let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS].cast_signed();
-        self.new_from(window.0, window).map(|feature| i32::from(weight(feature))).sum()
+        let new = features.iter().filter(|feature| feature.after as usize <= start);
+        new.map(|feature| i32::from(weight(feature))).sum()
+    }
+}
+
+fn add(sums: &mut [i32; FITTED_DETECTS], weights: [i32; FITTED_DETECTS]) {
+    for (sum, weight) in sums.iter_mut().zip(weights) {
+        *sum += weight;
     }
 }
 
@@ -120,7 +142,7 @@ fn row_of(feature: u32) -> Option<u16> {
     let bucket = (feature >> 16) as usize;
     let [from, to] = [bucket, bucket + 1].map(|bucket| u16::from_le_bytes(FITTED_BUCKETS[bucket]));
     let half = (feature as u16).to_le_bytes();
-    (from..to).find(|row| FITTED_HALVES[usize::from(*row)] == half)
+    (from..to).find(|row| FITTED_ROWS[usize::from(*row)][..2] == half)
 }
 
 #[cfg(test)]
@@ -133,14 +155,14 @@ mod tests {
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
 
     fn rules(reading: &str) -> Vec<&'static str> {
-        let fired = fitted(reading, &tokens(reading), |_| true);
+        let fired = fitted(&tokens(reading), |_| true);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
     /// The highest sum of a column over the windows of a text.
     fn highest(reading: &str, column: usize) -> i32 {
         let tokens = tokens(reading);
-        let features = Features::of(reading, &tokens);
+        let features = Features::of(&tokens);
         let mut highest = 0;
         windows(&tokens, |start, ends| {
             features.each_sum(start, ends, |_, sums| highest = highest.max(sums[column]));
@@ -196,10 +218,11 @@ mod tests {
             let row = row_of(hash_of(cells.next().unwrap())).unwrap();
             let weights: Vec<u8> = cells.map(|cell| cell.parse::<i8>().unwrap().cast_unsigned()).collect();
             let (detects, kinds) = weights.split_at(FITTED_DETECTS);
-            assert_eq!((&FITTED_WEIGHTS[usize::from(row)][..], &FITTED_KINDS[usize::from(row)][..]), (detects, kinds));
+            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][2..], &FITTED_KINDS[usize::from(row)][..]);
+            assert_eq!((found, of_kinds), (detects, kinds));
             rows += 1;
         }
-        assert_eq!(rows, FITTED_HALVES.len());
+        assert_eq!(rows, FITTED_ROWS.len());
         // 0 is the hash of no feature.
         assert_eq!(row_of(0), None);
     }

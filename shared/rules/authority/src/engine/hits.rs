@@ -1,8 +1,8 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
 use super::data::{
-    ANCHORS, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, ROOTS, SET_COUNT, SETS_OF,
-    STEMS, SUFFIXES,
+    ANCHOR_COUNT, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, NODES, ROOTS,
+    SETS, STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
@@ -32,20 +32,22 @@ impl<const WORDS: usize> Bits<WORDS> {
         Self([0; WORDS])
     }
 
-    fn insert(&mut self, number: u16) {
-        if let Some(bits) = self.0.get_mut(usize::from(number / 64)) {
-            *bits |= 1 << (number % 64);
-        }
+    /// Whether the number is new.
+    fn insert(&mut self, number: u16) -> bool {
+        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
+        let before = self.0[index];
+        self.0[index] = before | bit;
+        before & bit == 0
     }
 
     pub(crate) fn has(&self, number: u16) -> bool {
         self.0.get(usize::from(number / 64)).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
     }
 
-    /// The numbers that are also in `mask`, in ascending order.
-    fn within(&self, mask: &[u64]) -> impl Iterator<Item = u16> {
-        self.0.iter().zip(mask).enumerate().flat_map(|(index, (bits, mask))| {
-            let mut bits = bits & mask;
+    /// The numbers, in ascending order.
+    fn numbers(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().enumerate().flat_map(|(index, bits)| {
+            let mut bits = *bits;
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
@@ -72,7 +74,15 @@ impl<const WORDS: usize> Bits<WORDS> {
 }
 
 pub(crate) type ConceptBits = Bits<{ CONCEPT_COUNT / 64 + 1 }>;
-type SetBits = Bits<{ SET_COUNT / 64 + 1 }>;
+
+impl ConceptBits {
+    /// Whether one of the concepts of a set is among them.
+    fn has_one_of(&self, set: SetId) -> bool {
+        SETS.of(usize::from(set)).iter().any(|concept| self.has(*concept))
+    }
+}
+
+type AnchorBits = Bits<{ ANCHOR_COUNT / 64 + 1 }>;
 
 /// The concepts of a text.
 pub(crate) struct Hits {
@@ -83,10 +93,10 @@ pub(crate) struct Hits {
     first: Vec<u32>,
     /// The concepts of the hits.
     pub(crate) concepts: ConceptBits,
-    /// The sets of which the text contains a concept.
-    present: SetBits,
-    /// The same, if quantities count only in the trusted part: a quantity is state.
-    met: SetBits,
+    /// The same without the quantities of an untrusted part, if there is one: a quantity is state.
+    trusted: Option<ConceptBits>,
+    /// The anchors of patterns of which the text contains a concept.
+    anchors: AnchorBits,
 }
 
 impl Hits {
@@ -95,7 +105,8 @@ impl Hits {
         let tokens = undisguise(reading, tokens(reading));
         let mut hits: Vec<Hit> = Vec::with_capacity(tokens.len() * 4);
         let mut first = Vec::with_capacity(tokens.len() + 1);
-        let numbers: Vec<Option<u16>> = tokens.iter().map(|token| spelt(token.word(reading))).collect();
+        let numbers: Vec<Option<u16>> =
+            tokens.iter().map(|token| spelt(token.word(reading), token.hashes.word)).collect();
         for (index, token) in tokens.iter().enumerate() {
             first.push(hits.len() as u32);
             let start = index as u32;
@@ -112,48 +123,48 @@ impl Hits {
             });
         }
         first.push(hits.len() as u32);
-        let (mut concepts, mut present) = (ConceptBits::none(), SetBits::none());
+        let (mut concepts, mut anchors) = (ConceptBits::none(), AnchorBits::none());
         for hit in &hits {
-            if !concepts.has(hit.concept) {
-                concepts.insert(hit.concept);
-                for set in SETS_OF.of(usize::from(hit.concept)) {
-                    present.insert(*set);
+            if concepts.insert(hit.concept) {
+                for anchor in ANCHORS_OF.of(usize::from(hit.concept)) {
+                    anchors.insert(*anchor);
                 }
             }
         }
-        let mut met = present.clone();
-        if untrusted_from < reading.len() {
-            met = SetBits::none();
+        let trusted = (untrusted_from < reading.len()).then(|| {
+            let mut trusted = ConceptBits::none();
             let counts = |hit: &&Hit| {
                 let is_quantity = usize::from(hit.concept) < builtin::NAMES.len();
                 !is_quantity || tokens[hit.end as usize - 1].end <= untrusted_from
             };
-            for set in hits.iter().filter(counts).flat_map(|hit| SETS_OF.of(usize::from(hit.concept))) {
-                met.insert(*set);
+            for hit in hits.iter().filter(counts) {
+                trusted.insert(hit.concept);
             }
-        }
-        Hits { tokens, hits, first, concepts, present, met }
+            trusted
+        });
+        Hits { tokens, hits, first, concepts, trusted, anchors }
     }
 
-    /// The sets of which the text contains a concept and by which patterns are indexed.
-    pub(crate) fn anchors(&self) -> impl Iterator<Item = SetId> {
-        self.present.within(ANCHORS)
+    /// The anchors of patterns of which the text contains a concept, each once.
+    pub(crate) fn anchors(&self) -> impl Iterator<Item = u16> {
+        self.anchors.numbers()
     }
 
-    /// Whether the text contains a concept of the set.
+    /// Whether the text contains a concept of the set. Few sets are ever asked for, so no text collects all of its sets.
     pub(crate) fn has(&self, set: SetId) -> bool {
-        self.present.has(set)
+        self.concepts.has_one_of(set)
     }
 
     /// Whether the text contains a concept of every element of a pattern.
     pub(crate) fn has_all(&self, pattern: &Pattern) -> bool {
-        pattern.elements.of(ELEMENTS).iter().all(|element| self.present.has(element.set))
+        pattern.elements.of(ELEMENTS).iter().all(|element| self.has(element.set))
     }
 
     /// Whether the text meets the conditions of a mapping.
     pub(crate) fn meets(&self, mapping: &Mapping) -> bool {
-        mapping.with.of(CONDITIONS).iter().all(|set| self.met.has(*set))
-            && (mapping.without == NO_SET || !self.met.has(mapping.without))
+        let concepts = self.trusted.as_ref().unwrap_or(&self.concepts);
+        mapping.with.of(CONDITIONS).iter().all(|set| concepts.has_one_of(*set))
+            && (mapping.without == NO_SET || !concepts.has_one_of(mapping.without))
     }
 
     /// The hits that start at the tokens of a range.
@@ -171,12 +182,11 @@ fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hi
     let mut node = usize::from(ROOTS[usize::from(number)]);
     let mut end = index + 1;
     while node != 0 {
-        hits.extend(NODE_CONCEPTS.of(node).iter().map(|concept| Hit {
-            concept: *concept,
-            start: index as u32,
-            end: end as u32,
-        }));
-        let children = NODE_CHILDREN.of(node);
+        // A node and the next one are beside each other: one access of memory for both lists.
+        let Some([one, next]) = NODES.get(node..node + 2) else { return };
+        let concepts = &NODE_CONCEPTS[usize::from(one.concepts)..usize::from(next.concepts)];
+        hits.extend(concepts.iter().map(|concept| Hit { concept: *concept, start: index as u32, end: end as u32 }));
+        let children = &NODE_CHILDREN[usize::from(one.children)..usize::from(next.children)];
         if children.is_empty() {
             return;
         }

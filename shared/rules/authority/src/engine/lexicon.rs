@@ -1,16 +1,16 @@
 //! Looks up the numbers of words in the lexicon.
 
 use super::data::{SLOTS, SPELLINGS, WORD_COUNT, WORD_STARTS, WORDS};
-use crate::tables::hash;
+use crate::tables::{FNV_BASIS, fnv_1a, folded};
 
 /// The number of a word of the lexicon.
 pub(crate) fn word_number(word: &str) -> Option<u16> {
-    entry(word.as_bytes()).filter(|number| usize::from(*number) < WORD_COUNT)
+    entry(word, fnv_1a(FNV_BASIS, word.as_bytes())).filter(|number| usize::from(*number) < WORD_COUNT)
 }
 
-/// The number of a word, including misspellings.
-pub(crate) fn spelt(word: &str) -> Option<u16> {
-    let number = entry(word.as_bytes())?;
+/// The number of a word, including misspellings, by the word and its hash.
+pub(crate) fn spelt(word: &str, hash: u32) -> Option<u16> {
+    let number = entry(word, hash)?;
     match usize::from(number).checked_sub(WORD_COUNT) {
         Some(misspelt) => SPELLINGS.get(misspelt).copied(),
         None => Some(number),
@@ -29,14 +29,14 @@ pub(crate) fn word_list() -> &'static str {
 }
 
 /// The number of a word or of a misspelt word.
-fn entry(word: &[u8]) -> Option<u16> {
+fn entry(word: &str, hash: u32) -> Option<u16> {
     let mask = SLOTS.len() - 1;
-    let mut slot = hash(word) & mask;
+    let mut slot = folded(hash) as usize & mask;
     loop {
         let number = SLOTS[slot].checked_sub(1)?;
         let (start, next) = (WORD_STARTS[usize::from(number)] as usize, WORD_STARTS[usize::from(number) + 1] as usize);
         // A line break follows every word.
-        if next - start == word.len() + 1 && &WORDS.as_bytes()[start..next - 1] == word {
+        if next - start == word.len() + 1 && &WORDS.as_bytes()[start..next - 1] == word.as_bytes() {
             return Some(number);
         }
         slot = (slot + 1) & mask;
@@ -46,9 +46,11 @@ fn entry(word: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::token::Hashes;
 
     #[test]
     fn misspelt_words_have_the_number_of_their_word_and_are_no_words_themselves() {
+        let spelt = |word: &str| super::spelt(word, Hashes::of(word).word);
         assert_eq!(spelt("suicde"), word_number("suicide"));
         assert!(word_number("suicide").is_some() && word_number("suicde").is_none() && spelt("xyzzyx").is_none());
         let listed: Vec<&str> = word_list().split('\n').collect();

@@ -28,7 +28,8 @@ fn markers(first: u8) -> &'static [&'static str] {
 pub(crate) fn untrusted_from(reading: &str) -> usize {
     let bytes = reading.as_bytes();
     // Every marker has one of these, and few texts have one.
-    let may_hold = bytes.iter().any(|byte| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_'))
+    let is_sign = |byte: &u8| matches!(byte, b':' | b'<' | b'[' | b'`' | b'{' | b'_');
+    let may_hold = bytes.iter().fold(false, |found, byte| found | is_sign(byte))
         || [" result", "tool ", "oracle ", "api ", "end of user"].into_iter().any(|part| reading.contains(part));
     if !may_hold {
         return reading.len();

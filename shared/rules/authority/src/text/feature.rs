@@ -1,18 +1,17 @@
 //! The features of a text for which there are fitted weights: a word, two consecutive words, and the beginning of a long
 //! word, which stands for its forms. The engine only needs their hashes.
 
-use super::token::Token;
+use super::token::{BEGINNING, Hashes, Token};
 use super::windows::begins_sentence;
 use crate::tables::{FNV_BASIS, fnv_1a, folded};
 
-/// The letters of a beginning; a word needs more to have one.
-const BEGINNING: usize = 5;
-
-/// What every number counts as.
+/// The word that replaces every number.
 const NUMBER: &str = "#";
+const NUMBER_HASHES: Hashes = Hashes { word: fnv_1a(FNV_BASIS, NUMBER.as_bytes()), beginning: 0 };
 
-/// Stands before the first word of a sentence, so that the sentence before changes nothing.
+/// The word before the first word of a sentence, so that the sentence before changes nothing.
 const START: &str = "^";
+const START_HASH: u32 = fnv_1a(FNV_BASIS, START.as_bytes());
 
 /// The hash of a feature, as the table of weights writes it: `word`, `two words`, `begin*`.
 #[allow(dead_code, reason = "only the build script reads the table")]
@@ -24,25 +23,16 @@ pub(crate) fn hash_of(feature: &str) -> u32 {
 }
 
 /// Calls `each` with the hashes of the features that end at each token, in order: the word, the pair of the word before
-/// and the word, and the word's beginning.
-pub(crate) fn each_feature(reading: &str, tokens: &[Token], mut each: impl FnMut([u32; 3])) {
-    let mut before = hash(START);
+/// and the word, and the word's beginning, which is 0 if it has none.
+pub(crate) fn each_feature(tokens: &[Token], mut each: impl FnMut([u32; 3])) {
+    let mut before = START_HASH;
     for (index, token) in tokens.iter().enumerate() {
         if begins_sentence(tokens, index) {
-            before = hash(START);
+            before = START_HASH;
         }
-        let word = written(reading, token);
-        let (hash, beginning) = match beginning(word) {
-            // Hashed once: a word begins with its beginning.
-            Some(letters) => {
-                let beginning = hash(letters);
-                (fnv_1a(beginning, &word.as_bytes()[letters.len()..]), fnv_1a(beginning, b"*"))
-            }
-            // 0 is the hash of no feature.
-            None => (hash(word), 0),
-        };
-        each([hash, pair(before, hash), beginning]);
-        before = hash;
+        let Hashes { word, beginning } = if token.number.is_some() { NUMBER_HASHES } else { token.hashes };
+        each([word, pair(before, word), beginning]);
+        before = word;
     }
 }
 
@@ -90,7 +80,7 @@ mod tests {
         let tokens = tokens(reading);
         let named = features_by_word(reading, &tokens);
         let mut number = 0;
-        each_feature(reading, &tokens, |hashes| {
+        each_feature(&tokens, |hashes| {
             let expected: Vec<u32> = named[number].iter().map(|feature| hash_of(feature)).collect();
             let found: Vec<u32> = hashes.into_iter().filter(|hash| *hash != 0).collect();
             assert_eq!(found, expected, "{:?}", named[number]);

@@ -1,7 +1,12 @@
 //! Splits a reading of a text into words and numbers.
 
+use crate::tables::{FNV_BASIS, fnv_1a};
+
 /// The distance between two sentences, in words: a pattern's gap spans a full stop only if it allows this much.
 const SENTENCE: u32 = 3;
+
+/// The letters of a beginning; a word needs more to have one.
+pub(super) const BEGINNING: usize = 5;
 
 /// One word, number or currency sign.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,19 +15,76 @@ pub(crate) struct Token {
     pub(crate) start: usize,
     /// The byte after the last.
     pub(crate) end: usize,
-    /// The letters without a dropped apostrophe ("don't" is "dont"). `None` if the word is exactly the bytes of the
-    /// reading.
-    pub(crate) respelled: Option<String>,
+    /// The byte after the last letter of the word: "son's" is "son".
+    pub(crate) letters_end: usize,
+    /// The letters of the word if they are not consecutive bytes of the reading ("don't" is "dont").
+    pub(crate) respelled: Option<Box<str>>,
     /// The value of a number.
     pub(crate) number: Option<f64>,
     /// The distance from the beginning in words; the end of a sentence counts as [`SENTENCE`].
     pub(crate) position: u32,
+    /// The hash of the letters.
+    pub(crate) hashes: Hashes,
+}
+
+/// The hashes of a word. The tokenizer computes them while it looks for the word's end, because every table of words needs
+/// them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hashes {
+    /// FNV-1a of the letters.
+    pub(crate) word: u32,
+    /// FNV-1a of the first letters of a long word and "*"; 0, which is the hash of no feature, for a short word.
+    pub(crate) beginning: u32,
+}
+
+impl Hashes {
+    /// The hashes of a word.
+    pub(crate) fn of(word: &str) -> Self {
+        let mut hashing = Hashing::default();
+        word.chars().for_each(|letter| hashing.add(letter.encode_utf8(&mut [0; 4]).as_bytes()));
+        hashing.hashes()
+    }
+}
+
+/// Hashes a word letter by letter.
+struct Hashing {
+    word: u32,
+    beginning: u32,
+    letters: usize,
+}
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self { word: FNV_BASIS, beginning: 0, letters: 0 }
+    }
+}
+
+impl Hashing {
+    /// Adds the bytes of one letter.
+    fn add(&mut self, letter: &[u8]) {
+        if self.letters == BEGINNING {
+            self.beginning = fnv_1a(self.word, b"*");
+        }
+        self.word = fnv_1a(self.word, letter);
+        self.letters += 1;
+    }
+
+    fn hashes(&self) -> Hashes {
+        Hashes { word: self.word, beginning: self.beginning }
+    }
 }
 
 impl Token {
+    /// A word whose letters are not those of the reading.
+    pub(crate) fn respelled(start: usize, end: usize, word: String, position: u32) -> Self {
+        let hashes = Hashes::of(&word);
+        let respelled = Some(word.into_boxed_str());
+        Self { start, end, letters_end: end, respelled, number: None, position, hashes }
+    }
+
     /// The letters of the word.
     pub(crate) fn word<'t>(&'t self, reading: &'t str) -> &'t str {
-        self.respelled.as_deref().unwrap_or(&reading[self.start..self.end])
+        self.respelled.as_deref().unwrap_or(&reading[self.start..self.letters_end])
     }
 }
 
@@ -35,23 +97,36 @@ pub(crate) fn tokens(reading: &str) -> Vec<Token> {
         match byte {
             b'0'..=b'9' => {
                 let (end, number) = number(bytes, at);
-                tokens.push(Token { start: at, end, respelled: None, number: Some(number), position });
+                let hashes = Hashes::of(&reading[at..end]);
+                let (letters_end, respelled) = (end, None);
+                tokens.push(Token { start: at, end, letters_end, respelled, number: Some(number), position, hashes });
                 position += 1;
                 at = end;
             }
             b'a'..=b'z' | 128.. => {
-                let end = word_end(reading, at);
-                if end == at {
+                let (letters_end, hashes) = word_end(reading, at);
+                if letters_end == at {
                     at += reading[at..].chars().next().map_or(1, char::len_utf8);
                     continue;
                 }
-                let (end, respelled) = with_apostrophe(reading, at, end);
-                tokens.push(Token { start: at, end, respelled, number: None, position });
+                let (end, respelled) = with_apostrophe(reading, at, letters_end);
+                tokens.push(match respelled {
+                    Some(word) => Token::respelled(at, end, word, position),
+                    None => Token { start: at, end, letters_end, respelled: None, number: None, position, hashes },
+                });
                 position += 1;
                 at = end;
             }
             b'$' => {
-                tokens.push(Token { start: at, end: at + 1, respelled: None, number: None, position });
+                tokens.push(Token {
+                    start: at,
+                    end: at + 1,
+                    letters_end: at + 1,
+                    respelled: None,
+                    number: None,
+                    position,
+                    hashes: Hashes::of("$"),
+                });
                 at += 1;
             }
             b'.' | b'!' | b'?' | b';' => {
@@ -69,19 +144,27 @@ pub(crate) fn tokens(reading: &str) -> Vec<Token> {
     tokens
 }
 
-fn word_end(reading: &str, at: usize) -> usize {
+/// The byte after the last letter of the word at a place, and the hashes of the word.
+fn word_end(reading: &str, at: usize) -> (usize, Hashes) {
     let bytes = reading.as_bytes();
-    let mut end = at;
+    let (mut end, mut hashing) = (at, Hashing::default());
     loop {
         match bytes.get(end) {
-            Some(b'a'..=b'z') => end += 1,
+            Some(b'a'..=b'z') => {
+                hashing.add(&bytes[end..=end]);
+                end += 1;
+            }
             Some(128..) => match reading[end..].chars().next().filter(|c| c.is_alphanumeric()) {
-                Some(c) => end += c.len_utf8(),
-                None => return end,
+                Some(c) => {
+                    hashing.add(&bytes[end..end + c.len_utf8()]);
+                    end += c.len_utf8();
+                }
+                None => break,
             },
-            _ => return end,
+            _ => break,
         }
     }
+    (end, hashing.hashes())
 }
 
 /// Handles an apostrophe: "son's" is "son", "i'll" is "i", "don't" is "dont", "i'm" is "im"; "j'ai" is two words.
@@ -90,10 +173,10 @@ fn with_apostrophe(reading: &str, start: usize, end: usize) -> (usize, Option<St
     if bytes.get(end) != Some(&b'\'') {
         return (end, None);
     }
-    let after = word_end(reading, end + 1);
+    let (after, _) = word_end(reading, end + 1);
     let (word, ending) = (&reading[start..end], &reading[end + 1..after]);
     match ending {
-        "s" | "ll" | "d" | "re" | "ve" => (after, Some(word.to_owned())),
+        "s" | "ll" | "d" | "re" | "ve" => (after, None),
         "t" if word.ends_with('n') => (after, Some(format!("{word}t"))),
         "m" if word == "i" => (after, Some("im".to_owned())),
         _ => (end, None),
