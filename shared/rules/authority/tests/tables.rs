@@ -1,6 +1,8 @@
 //! The tables of cases in `data/`. Each line of a table contains the permitted states and the text.
 
-use authority::{State, evaluate};
+use std::collections::{BTreeMap, BTreeSet};
+
+use authority::{State, evaluate, ontologies};
 
 /// The lines of a table without comments.
 fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
@@ -50,6 +52,71 @@ fn the_table_of_vectors_in_the_decisions_is_current() {
         })
         .collect();
     assert_eq!(rows, vectors);
+}
+
+/// A customer who is asked for an axis and answers is not asked for it again.
+#[test]
+fn the_answers_of_customers_supply_what_was_asked() {
+    let mut wrong = Vec::new();
+    let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in lines(include_str!("data/answers.tsv")) {
+        let [axis, question, answer] = case[..] else { panic!("{case:?} is not an answer") };
+        *answers.entry(axis).or_default() += 1;
+        let (_, key) = axis.split_once('.').unwrap();
+        let asked = evaluate(question, None);
+        if !asked.missing_axes().contains(&key) {
+            wrong.push(format!("{question:?} is not asked for {axis}, but for {:?}", asked.missing_axes()));
+        }
+        let answered = evaluate(&format!("{question}\n{answer}"), None);
+        if answered.missing_axes().contains(&key) {
+            wrong.push(format!("{axis}: {answer:?} is not read ({})", answered.reason_code()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let too_few: Vec<String> = asked_axes().into_iter().filter(|axis| answers.get(axis.as_str()) < Some(&5)).collect();
+    assert!(too_few.is_empty(), "fewer than five answers: {too_few:?}");
+}
+
+/// The axes that treatments require and that a customer can supply, except the age of a child's account, which the
+/// request itself states.
+fn asked_axes() -> BTreeSet<String> {
+    let mut asked = BTreeSet::new();
+    for domain in ontologies() {
+        let path = format!("{}/data/{}.toml", env!("CARGO_MANIFEST_DIR"), domain.domain);
+        let data: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+        let axes = data.get("axis").and_then(toml::Value::as_array).into_iter().flatten();
+        let oracle_only: BTreeSet<&str> = axes
+            .filter(|axis| axis.get("oracle_only").is_some())
+            .filter_map(|axis| axis.get("key")?.as_str())
+            .collect();
+        let treatments = data.get("treatment").and_then(toml::Value::as_array).into_iter().flatten();
+        for treatment in treatments {
+            let conditional = treatment.get("conditional").and_then(toml::Value::as_array).into_iter().flatten();
+            let then = conditional.filter_map(|conditional| conditional.get("then"));
+            let lists = treatment.get("requires").into_iter().chain(then).filter_map(toml::Value::as_array);
+            let keys = lists.flatten().filter_map(toml::Value::as_str).filter(|key| !oracle_only.contains(key));
+            asked.extend(keys.map(|key| format!("{}.{key}", domain.domain)));
+        }
+    }
+    asked.remove("child_safety.user_age_band");
+    asked
+}
+
+/// A customer who has to add something is told what.
+#[test]
+fn what_lacks_a_specification_asks_for_one() {
+    let tables =
+        [include_str!("data/governed.tsv"), include_str!("data/vectors.tsv"), include_str!("data/escalation.tsv")];
+    let texts = tables.into_iter().flat_map(lines).filter_map(|case| case.last().copied());
+    let mut asked = 0;
+    for text in texts {
+        let evaluation = evaluate(text, None);
+        if matches!(evaluation.state(), State::RequiresSpecification | State::AmbiguousMapping) {
+            assert!(!evaluation.questions().is_empty(), "{text}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 20, "{asked}");
 }
 
 #[test]

@@ -214,6 +214,10 @@ fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
                 resources: rule.resources,
             };
             raise(&mut decision, &word);
+            // A value that the rule does not accept ("we don't know when it was calibrated") is asked for again.
+            if rule.state == State::RequiresSpecification {
+                add(&mut decision.missing, &[rule.axis]);
+            }
         }
     }
     // Drops the rules and values of domains without an applicable request: they do not affect the decision.
@@ -248,7 +252,10 @@ fn treat(facts: &Facts<'_>, (number, treatment): (u8, &Treatment), decision: &mu
     let mut state = treatment.state;
     let mut reason = treatment.reason;
     if !missing.is_empty() {
-        state = state.max(treatment.missing_state);
+        // What only an oracle can supply is no question to the customer.
+        let only_oracles = missing.iter().all(|axis| AXES[usize::from(*axis)].oracle_only);
+        let missing_state = if only_oracles { State::RequiresOracleVerification } else { treatment.missing_state };
+        state = state.max(missing_state);
     }
     if let (Some(axis), true) = (ambiguous, state < State::AmbiguousMapping) {
         state = State::AmbiguousMapping;

@@ -121,9 +121,9 @@ fn dimension(unit: &str) -> Option<ConceptId> {
 }
 
 /// Words that may follow "she is 14" if 14 is an age.
-const AFTER_AGE: [&str; 28] = [
+const AFTER_AGE: [&str; 30] = [
     "and", "but", "so", "now", "who", "girl", "boy", "yo", "f", "male", "female", "or", "with", "i", "my", "he", "she",
-    "can", "should", "is", "in", "going", "next", "today", "because", "too", "very", "ans",
+    "can", "should", "is", "in", "going", "next", "today", "because", "too", "very", "ans", "weighs", "weighing",
 ];
 
 /// Words after "I'm 14" that show that 14 is not an age.
