@@ -83,6 +83,7 @@ fn every_fault_is_named_with_file_line_and_rule() {
             format!("{axis}{treatment}[[idiom]]\nid = \"i\"\nof = [\"request=advice\"]\nany = [\"x\"]\n"),
             "general.toml:13: i: no mapping sets \"request=advice\"",
         ),
+        (format!("{axis}{treatment}"), "general.toml:4: request: no mapping sets the value \"advice\""),
         ("[concepts]\na = [\"Big\"]\n".to_owned(), "general.toml:4: a: \"Big\" is not a phrase in small letters"),
     ] {
         let problem = problem(&body);

@@ -77,8 +77,7 @@ fn the_answers_of_customers_supply_what_was_asked() {
     assert!(too_few.is_empty(), "fewer than five answers: {too_few:?}");
 }
 
-/// The axes that treatments require and that a customer can supply, except the age of a child's account, which the
-/// request itself states.
+/// The axes that treatments require and that a customer can supply.
 fn asked_axes() -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
     for domain in ontologies() {
@@ -98,7 +97,6 @@ fn asked_axes() -> BTreeSet<String> {
             asked.extend(keys.map(|key| format!("{}.{key}", domain.domain)));
         }
     }
-    asked.remove("child_safety.user_age_band");
     asked
 }
 

@@ -125,7 +125,27 @@ pub(crate) fn generate(sources: Vec<Source>) -> Result<String, DataError> {
     generator.negative_constraints(&all)?;
     generator.index(files)?;
     generator.line(super::guidance::generate(&all)?);
+    check_values(&all)?;
     Ok(generator.out)
+}
+
+/// Refuses a value that neither a mapping nor fitted weights set: its rules would never apply.
+fn check_values(files: &Files) -> Result<(), DataError> {
+    let fitted =
+        files.domains.iter().enumerate().flat_map(|(domain, (_, ontology))| {
+            ontology.fitted.iter().map(move |fitted| (domain, fitted.sets.as_str()))
+        });
+    let mapped = files.mappings().map(|(domain, _, _, mapping)| (domain, mapping.sets.as_str()));
+    let set: BTreeSet<(usize, &str)> = mapped.chain(fitted).collect();
+    for (domain, (source, ontology)) in files.domains.iter().enumerate() {
+        for axis in ontology.axis.iter().filter(|axis| !axis.oracle_only) {
+            let (key, offset) = (axis.key.get_ref(), axis.key.span().start);
+            if let Some(value) = axis.values.iter().find(|value| !set.contains(&(domain, &*format!("{key}={value}")))) {
+                return Err(source.error(offset, key, format!("no mapping sets the value {value:?}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a group of resources without a contact for one of the countries: its customers would get no contact.
