@@ -188,6 +188,8 @@ pub(crate) struct HighStakes {
     pub(crate) domain: u8,
     pub(crate) line: u32,
     pub(crate) axis: u16,
+    /// The value of another axis that the text must state.
+    pub(crate) condition: Option<(u16, Name)>,
     pub(crate) operator: Operator,
     pub(crate) values: &'static [Name],
     pub(crate) number: f64,

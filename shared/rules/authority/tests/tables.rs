@@ -235,3 +235,34 @@ fn an_everyday_phrase_is_no_crisis_and_its_words_may_still_be_one() {
         assert_eq!(evaluate(text, None).state(), State::Blocked, "{text}");
     }
 }
+
+/// A rule compares a number in the unit of its axis.
+#[test]
+fn numbers_are_compared_in_the_unit_of_their_axis() {
+    let reason = |text: String| evaluate(&text, None).reason_code();
+    for (left, approaching) in [
+        ("3 days", true),
+        ("7 days", true),
+        ("10 hours", true),
+        ("one week", true),
+        ("8 days", false),
+        ("2 months", false),
+        ("two weeks", false),
+    ] {
+        let text = format!("My SSI benefits were denied and the deadline is {left}. How do I appeal?");
+        assert_eq!(reason(text) == "appeal_deadline_approaching", approaching, "{left}");
+    }
+    for (kind, age, stale) in [
+        ("vaccine", "6 minutes", true),
+        ("vaccine", "4 minutes", false),
+        ("meat", "6 minutes", false),
+        ("meat", "20 minutes", true),
+        ("emissions", "30 minutes", false),
+        ("emissions", "2 hours", true),
+    ] {
+        let text = format!(
+            "Sensor TH-204 of the {kind} store reads 6 C, {age} ago, calibrated until June, the chain of custody is intact. Is the reading reliable enough to release the batch?"
+        );
+        assert_eq!(reason(text.clone()) == "stale_data", stale, "{kind} {age}: {}", reason(text));
+    }
+}

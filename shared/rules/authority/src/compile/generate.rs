@@ -519,9 +519,17 @@ impl Generator {
                     requests.push(number);
                 }
                 self.check_resources(source, offset, key, &rule.resources)?;
+                let condition = match rule.condition.split_once('=') {
+                    Some((key, value)) => {
+                        let axis = self.axis_named(source, domain, offset, key, key)?;
+                        format!("Some(({axis}, {}))", self.names.add(value))
+                    }
+                    None if rule.condition.is_empty() => "None".to_owned(),
+                    None => return Err(source.error(offset, key, "a condition must be axis=value")),
+                };
                 let _ = writeln!(
                     lines,
-                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, operator: Operator::{operator}, values: &[{}], number: {:?}, action: {:?}, state: State::{outcome:?}, rationale: {:?}, reason: {:?}, requests: &{requests:?}, locked: {}, resources: &{:?} }},",
+                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, condition: {condition}, operator: Operator::{operator}, values: &[{}], number: {:?}, action: {:?}, state: State::{outcome:?}, rationale: {:?}, reason: {:?}, requests: &{requests:?}, locked: {}, resources: &{:?} }},",
                     source.line(offset),
                     self.names.list(&rule.value),
                     rule.number,

@@ -6,7 +6,7 @@ use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENT
 use super::fitted::fitted;
 use super::hits::Hits;
 use super::matching::{Fired, fired};
-use super::quantity::number_word;
+use super::quantity::in_unit;
 use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
@@ -144,13 +144,13 @@ impl<'h> Facts<'h> {
         self.of_axis(axis).any(|one| MAPPINGS[usize::from(one.mapping)].value == value)
     }
 
-    /// The largest number in the quotes of an axis.
-    fn number(&self, axis: u16, reading: &str) -> Option<f64> {
-        let numbers = self
-            .of_axis(axis)
-            .flat_map(|one| &self.hits.tokens[one.start..one.end])
-            .filter_map(|token| token.number.or_else(|| number_word(token.word(reading))));
-        numbers.max_by(f64::total_cmp)
+    /// The numbers in the quotes of an axis, in its unit.
+    fn numbers<'s>(&'s self, axis: u16, reading: &'s str) -> impl Iterator<Item = f64> + 's {
+        let unit = AXES[usize::from(axis)].unit;
+        let tokens = &self.hits.tokens;
+        self.of_axis(axis)
+            .flat_map(|one| one.start..one.end)
+            .filter_map(move |index| in_unit(reading, tokens, index, unit))
     }
 }
 
@@ -325,16 +325,15 @@ fn applies(facts: &Facts<'_>, rule: &HighStakes) -> bool {
 }
 
 fn holds(facts: &Facts<'_>, rule: &HighStakes, reading: &str) -> bool {
+    if rule.condition.is_some_and(|(axis, value)| !facts.has_value(axis, value)) {
+        return false;
+    }
     let one_of = || rule.values.iter().any(|value| facts.has_value(rule.axis, *value));
+    let mut numbers = facts.numbers(rule.axis, reading);
     match rule.operator {
         Operator::Eq | Operator::In | Operator::Matches => one_of(),
         Operator::NotProvided => !facts.has(rule.axis),
-        // Both compare the largest number in the text for the axis.
-        Operator::Gt | Operator::OlderThan => {
-            one_of() || facts.number(rule.axis, reading).is_some_and(|number| number > rule.number)
-        }
-        Operator::Approaching => {
-            one_of() || facts.number(rule.axis, reading).is_some_and(|number| number <= rule.number)
-        }
+        Operator::Gt | Operator::OlderThan => one_of() || numbers.any(|number| number > rule.number),
+        Operator::Approaching => one_of() || numbers.any(|number| number <= rule.number),
     }
 }

@@ -95,6 +95,41 @@ pub(crate) fn number_word(word: &str) -> Option<f64> {
     })
 }
 
+/// The seconds of a unit of time.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "second" | "seconds" | "sec" | "secs" => 1.0,
+        "minute" | "minutes" | "min" | "mins" => 60.0,
+        "hour" | "hours" | "hrs" | "heures" => 3_600.0,
+        "day" | "days" | "jours" => 86_400.0,
+        "week" | "weeks" | "semaines" => 604_800.0,
+        "month" | "months" => 2_629_746.0,
+        "year" | "years" | "yrs" => 31_556_952.0,
+        _ => return None,
+    })
+}
+
+/// The number at a token, in the unit of an axis. `None` if the token is no number or, for a unit of time, if no unit of
+/// time follows: "10:42" is no duration. Other units are not converted.
+pub(crate) fn in_unit(reading: &str, tokens: &[Token], index: usize, unit: &str) -> Option<f64> {
+    let value = tokens[index].number.or_else(|| number_word(tokens[index].word(reading)))?;
+    let next = tokens.get(index + 1).map_or("", |next| next.word(reading));
+    match seconds(unit) {
+        Some(of_axis) => seconds(next).map(|stated| value * stated / of_axis),
+        None if unit == "currency" => Some(value * thousands(next)),
+        None => Some(value),
+    }
+}
+
+/// The factor of a word after a number: "thousand", "million".
+fn thousands(word: &str) -> f64 {
+    match word {
+        "thousand" | "grand" => 1e3,
+        "million" | "mil" => 1e6,
+        _ => 1.0,
+    }
+}
+
 /// The dimension of a unit.
 fn dimension(unit: &str) -> Option<ConceptId> {
     Some(match unit {
@@ -337,11 +372,7 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
     if token.start >= 2 && byte(token.start - 1) == b'-' && byte(token.start - 2).is_ascii_alphabetic() {
         found(IDENTIFIER, index + 1);
     }
-    let scaled = match near(1) {
-        "thousand" | "grand" => value * 1e3,
-        "million" | "mil" => value * 1e6,
-        _ => value,
-    };
+    let scaled = value * thousands(near(1));
     if near(-1) == "$" || dimension(near(1)) == Some(MONEY) || (scaled > value && dimension(near(2)) == Some(MONEY)) {
         found(MONEY, index + 1);
         if scaled > LARGE_SUM {
