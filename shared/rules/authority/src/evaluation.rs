@@ -205,7 +205,7 @@ fn values(decision: &Decision, source: &Source) -> Vec<AxisValue> {
             domain: DOMAINS[usize::from(axis.domain)].name,
             axis: axis.key,
             value: if name == "#" { quote.text().to_owned() } else { name.to_owned() },
-            source: MappingSource::Explicit,
+            source: if mapping.inferred { MappingSource::Inferred } else { MappingSource::Explicit },
             quote,
         });
     }

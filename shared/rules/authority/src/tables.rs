@@ -103,6 +103,8 @@ pub(crate) struct Mapping {
     pub(crate) apart_from: SetId,
     /// A preceding negation cancels the match.
     pub(crate) negatable: bool,
+    /// The text implies the value and does not state it.
+    pub(crate) inferred: bool,
 }
 
 /// The columns of the fitted weights. The first [`FITTED_DETECTS`] tell crises and governed questions from

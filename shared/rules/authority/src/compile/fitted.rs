@@ -55,7 +55,7 @@ impl Generator {
                     mappings.count, fitted.total
                 );
                 mappings.add(&format!(
-                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false }}",
+                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false, inferred: false }}",
                     self.names.add(id),
                     self.names.add(&source.name),
                     source.line(offset),

@@ -319,13 +319,14 @@ impl Generator {
             self.conditions.extend(with);
             let treatment = Self::treatment(files, domain, key, value);
             let row = format!(
-                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {} }}",
+                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {}, inferred: {} }}",
                 self.names.add(id),
                 self.names.add(&source.name),
                 source.line(offset),
                 self.names.add(value),
                 self.conditions.len() - first,
-                mapping.negatable
+                mapping.negatable,
+                mapping.inferred
             );
             rows.add(&row);
         }

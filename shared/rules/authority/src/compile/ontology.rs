@@ -142,6 +142,9 @@ pub(crate) struct Mapping {
     pub(crate) apart_from: Vec<Text>,
     #[serde(default)]
     pub(crate) negatable: bool,
+    /// The text implies the value and does not state it.
+    #[serde(default)]
+    pub(crate) inferred: bool,
 }
 
 /// Idioms: exceptions that all mappings of a value share.
