@@ -1,4 +1,5 @@
 //! The tables of cases in `data/`. Each line of a table contains the permitted states and the text.
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its data panics")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
