@@ -78,6 +78,34 @@ fn the_answers_of_customers_supply_what_was_asked() {
     assert!(too_few.is_empty(), "fewer than five answers: {too_few:?}");
 }
 
+/// A question that only mentions the subject of an axis does not supply it.
+#[test]
+fn a_question_does_not_answer_itself() {
+    let mut wrong = Vec::new();
+    for (axis, text) in [
+        ("medication_list", "Can I also take ibuprofen with lisinopril?"),
+        ("medication_list", "Can I just take ibuprofen with lisinopril?"),
+        ("medication_list", "Can I take ibuprofen with lisinopril, which I take daily?"),
+        ("jurisdiction_confirmed", "Can I record a phone call in California?"),
+        ("jurisdiction_confirmed", "I live in Ontario. Can I record a phone call with my landlord?"),
+        ("jurisdiction_confirmed", "Can I record a call with my boss if the meetings were held in Ontario?"),
+        ("jurisdiction_confirmed", "Can I record a call in California, or do all of them have to agree?"),
+        ("reading_timestamp", "Is the freezer reading of -18 C reliable enough to release the batch today?"),
+        ("reading_timestamp", "Is the freezer reading of -18 C reliable enough to release the batch on Monday?"),
+        ("sensor_id", "Is the freezer reading of -18 C reliable enough to release batch number 7?"),
+        (
+            "documented_response",
+            "The logger reported a temperature excursion, and it was logged overnight. Can I release the batch?",
+        ),
+    ] {
+        let missing = evaluate(text, None).missing_axes();
+        if !missing.contains(&axis) {
+            wrong.push(format!("{axis} is missing: {text} ({missing:?})"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// The axes that treatments require and that a customer can supply.
 fn asked_axes() -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
@@ -101,7 +129,7 @@ fn asked_axes() -> BTreeSet<String> {
     asked
 }
 
-/// A customer who has to add something is told what.
+/// A state that needs more from the customer has a question.
 #[test]
 fn what_lacks_a_specification_asks_for_one() {
     let tables =
