@@ -83,6 +83,12 @@ fn every_fault_is_named_with_file_line_and_rule() {
             format!("{axis}{treatment}[[idiom]]\nid = \"i\"\nof = [\"request=advice\"]\nany = [\"x\"]\n"),
             "general.toml:13: i: no mapping sets \"request=advice\"",
         ),
+        (
+            format!(
+                "{axis}{treatment}[action_states]\nblock = \"BLOCKED\"\n[[high_stakes]]\naxis = \"request\"\noperator = \"eq\"\nif = \"request=other\"\naction = \"block\"\nrationale = \"r\"\nreason = \"r\"\n"
+            ),
+            "general.toml:14: request: request has no value \"other\"",
+        ),
         (format!("{axis}{treatment}"), "general.toml:4: request: no mapping sets the value \"advice\""),
         ("[concepts]\na = [\"Big\"]\n".to_owned(), "general.toml:4: a: \"Big\" is not a phrase in small letters"),
     ] {

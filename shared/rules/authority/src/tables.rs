@@ -351,6 +351,11 @@ pub(crate) const fn fnv_1a(before: u32, bytes: &[u8]) -> u32 {
     hash
 }
 
+/// FNV-1a of a word.
+pub(crate) const fn hash(word: &str) -> u32 {
+    fnv_1a(FNV_BASIS, word.as_bytes())
+}
+
 /// Mixes the upper bits into the lower ones, which select a slot.
 pub(crate) fn folded(hash: u32) -> u32 {
     hash ^ (hash >> 15)

@@ -337,7 +337,7 @@ impl Generator {
         Ok(())
     }
 
-    /// The axis, its key and the value that a rule sets.
+    /// The axis, its key and the value that a rule sets or has as its condition.
     pub(super) fn sets<'s>(
         &self,
         source: &Source,
@@ -348,7 +348,7 @@ impl Generator {
     ) -> Result<(u16, &'s str, &'s str), DataError> {
         let (id, offset) = (id.get_ref(), id.span().start);
         let Some((key, value)) = sets.split_once('=') else {
-            return Err(source.error(offset, id, "sets must be axis=value"));
+            return Err(source.error(offset, id, format!("{sets:?} is not axis=value")));
         };
         let axis = self.axis_named(source, domain, offset, id, key)?;
         let definition = &ontology.axis.iter().find(|axis| axis.key.get_ref() == key);
@@ -465,10 +465,7 @@ impl Generator {
                 }
                 let mut conditional = String::new();
                 for rule in &treatment.conditional {
-                    let Some((key, value)) = rule.condition.split_once('=') else {
-                        return Err(source.error(offset, request, "a condition must be axis=value"));
-                    };
-                    let axis = self.axis_named(source, domain, offset, request, key)?;
+                    let (axis, _, value) = self.sets(source, domain, ontology, &treatment.request, &rule.condition)?;
                     let mut then = Vec::new();
                     for key in &rule.then {
                         then.push(self.axis_named(source, domain, offset, request, key)?);
@@ -520,13 +517,12 @@ impl Generator {
                     requests.push(number);
                 }
                 self.check_resources(source, offset, key, &rule.resources)?;
-                let condition = match rule.condition.split_once('=') {
-                    Some((key, value)) => {
-                        let axis = self.axis_named(source, domain, offset, key, key)?;
+                let condition = match &rule.condition {
+                    Some(condition) => {
+                        let (axis, _, value) = self.sets(source, domain, ontology, &rule.axis, condition)?;
                         format!("Some(({axis}, {}))", self.names.add(value))
                     }
-                    None if rule.condition.is_empty() => "None".to_owned(),
-                    None => return Err(source.error(offset, key, "a condition must be axis=value")),
+                    None => "None".to_owned(),
                 };
                 let _ = writeln!(
                     lines,

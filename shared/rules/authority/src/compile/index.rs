@@ -7,7 +7,7 @@ use super::generate::{Code, Generator};
 use super::lexicon::slips;
 use super::ontology::Ontology;
 use super::{DataError, Source};
-use crate::tables::{ConceptId, FNV_BASIS, LETTERS, NO_SET, SetId, fnv_1a, folded, letter};
+use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, folded, hash, letter};
 
 impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
@@ -82,7 +82,7 @@ impl Generator {
         let mut slots = vec![0_u16; size];
         let (mut text, mut starts) = (String::new(), Vec::new());
         for (number, word) in all.iter().enumerate() {
-            let mut slot = folded(fnv_1a(FNV_BASIS, word.as_bytes())) as usize & (size - 1);
+            let mut slot = folded(hash(word)) as usize & (size - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (size - 1);
             }
@@ -152,7 +152,8 @@ impl Generator {
         let (mut nodes, mut concepts, mut children) = (String::new(), Vec::new(), Vec::new());
         let all = std::mem::take(&mut self.lexicon.nodes);
         for (index, node) in all.into_iter().map(Some).chain([None]).enumerate() {
-            let (first_concept, first_child) = (counted(concepts.len())?, counted(children.len())?);
+            let first_concept = counted("NODE_CONCEPTS", concepts.len())?;
+            let first_child = counted("NODE_CHILDREN", children.len())?;
             let _ = write!(nodes, "Node {{ concepts: {first_concept}, children: {first_child} }}, ");
             let Some(node) = node else { continue };
             concepts.extend(node.concepts.into_iter().filter(|concept| used.contains(concept)));
@@ -173,7 +174,7 @@ impl Generator {
             starts.push(starts.last().copied().unwrap_or_default() + row.len());
         }
         let items: Vec<T> = rows.into_iter().flatten().collect();
-        counted(items.len()).map_err(|error| DataError { rule: name.to_owned(), ..error })?;
+        counted(name, items.len())?;
         self.line(format!(
             "pub(crate) static {name}: Rows<{kind}> = Rows {{ starts: &{starts:?}, items: &{items:?} }};"
         ));
@@ -181,12 +182,12 @@ impl Generator {
     }
 }
 
-/// The place of an item, or an error if a table has more items than its numbers can count.
-fn counted(place: usize) -> Result<u16, DataError> {
+/// The place of an item of a table, or an error if the table has more items than its numbers can count.
+fn counted(table: &str, place: usize) -> Result<u16, DataError> {
     u16::try_from(place).map_err(|_| DataError {
         file: "all files".to_owned(),
         line: 1,
-        rule: "phrases".to_owned(),
+        rule: table.to_owned(),
         problem: format!("{place} items are more than its numbers can count"),
     })
 }

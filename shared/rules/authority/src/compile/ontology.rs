@@ -209,9 +209,9 @@ pub(crate) struct Conditional {
 pub(crate) struct HighStakes {
     pub(crate) axis: Text,
     pub(crate) operator: String,
-    /// `axis=value`: the rule is only for texts that state it; empty for all.
-    #[serde(default, rename = "if")]
-    pub(crate) condition: String,
+    /// `axis=value`: the rule is only for texts that state it.
+    #[serde(rename = "if")]
+    pub(crate) condition: Option<String>,
     #[serde(default)]
     pub(crate) value: Vec<String>,
     #[serde(default)]

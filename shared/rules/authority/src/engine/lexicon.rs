@@ -1,11 +1,11 @@
 //! Looks up the numbers of words in the lexicon.
 
 use super::data::{SLOTS, SPELLINGS, WORD_COUNT, WORD_STARTS, WORDS};
-use crate::tables::{FNV_BASIS, fnv_1a, folded};
+use crate::tables::{folded, hash};
 
 /// The number of a word of the lexicon.
 pub(crate) fn word_number(word: &str) -> Option<u16> {
-    entry(word, fnv_1a(FNV_BASIS, word.as_bytes())).filter(|number| usize::from(*number) < WORD_COUNT)
+    entry(word, hash(word)).filter(|number| usize::from(*number) < WORD_COUNT)
 }
 
 /// The number of a word, including misspellings, by the word and its hash.

@@ -3,15 +3,15 @@
 
 use super::token::{BEGINNING, Hashes, Token};
 use super::windows::begins_sentence;
-use crate::tables::{FNV_BASIS, fnv_1a, folded};
+use crate::tables::{folded, hash};
 
 /// The word that replaces every number.
 const NUMBER: &str = "#";
-const NUMBER_HASHES: Hashes = Hashes { word: fnv_1a(FNV_BASIS, NUMBER.as_bytes()), beginning: 0 };
+const NUMBER_HASHES: Hashes = Hashes { word: hash(NUMBER), beginning: 0 };
 
 /// The word before the first word of a sentence, so that the sentence before changes nothing.
 const START: &str = "^";
-const START_HASH: u32 = fnv_1a(FNV_BASIS, START.as_bytes());
+const START_HASH: u32 = hash(START);
 
 /// The hash of a feature, as the table of weights writes it: `word`, `two words`, `begin*`.
 #[allow(dead_code, reason = "only the build script reads the table")]
@@ -63,10 +63,6 @@ fn beginning(word: &str) -> Option<&str> {
 
 fn pair(first: u32, second: u32) -> u32 {
     folded((first.rotate_left(15) ^ second).wrapping_mul(0x9e37_79b1))
-}
-
-fn hash(word: &str) -> u32 {
-    fnv_1a(FNV_BASIS, word.as_bytes())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) struct Token {
     pub(crate) number: Option<f64>,
     /// The distance from the beginning in words; the end of a sentence counts as [`SENTENCE`].
     pub(crate) position: u32,
-    /// The hash of the letters.
+    /// The hashes of the letters.
     pub(crate) hashes: Hashes,
 }
 
@@ -75,11 +75,15 @@ impl Hashing {
 }
 
 impl Token {
+    /// A word whose letters are those of the reading.
+    const fn plain(start: usize, end: usize, hashes: Hashes, position: u32) -> Self {
+        Self { start, end, letters_end: end, respelled: None, number: None, position, hashes }
+    }
+
     /// A word whose letters are not those of the reading.
     pub(crate) fn respelled(start: usize, end: usize, word: String, position: u32) -> Self {
         let hashes = Hashes::of(&word);
-        let respelled = Some(word.into_boxed_str());
-        Self { start, end, letters_end: end, respelled, number: None, position, hashes }
+        Self { respelled: Some(word.into_boxed_str()), ..Self::plain(start, end, hashes, position) }
     }
 
     /// The letters of the word.
@@ -98,8 +102,7 @@ pub(crate) fn tokens(reading: &str) -> Vec<Token> {
             b'0'..=b'9' => {
                 let (end, number) = number(bytes, at);
                 let hashes = Hashes::of(&reading[at..end]);
-                let (letters_end, respelled) = (end, None);
-                tokens.push(Token { start: at, end, letters_end, respelled, number: Some(number), position, hashes });
+                tokens.push(Token { number: Some(number), ..Token::plain(at, end, hashes, position) });
                 position += 1;
                 at = end;
             }
@@ -112,21 +115,13 @@ pub(crate) fn tokens(reading: &str) -> Vec<Token> {
                 let (end, respelled) = with_apostrophe(reading, at, letters_end);
                 tokens.push(match respelled {
                     Some(word) => Token::respelled(at, end, word, position),
-                    None => Token { start: at, end, letters_end, respelled: None, number: None, position, hashes },
+                    None => Token { letters_end, ..Token::plain(at, end, hashes, position) },
                 });
                 position += 1;
                 at = end;
             }
             b'$' => {
-                tokens.push(Token {
-                    start: at,
-                    end: at + 1,
-                    letters_end: at + 1,
-                    respelled: None,
-                    number: None,
-                    position,
-                    hashes: Hashes::of("$"),
-                });
+                tokens.push(Token::plain(at, at + 1, Hashes::of("$"), position));
                 at += 1;
             }
             b'.' | b'!' | b'?' | b';' => {
