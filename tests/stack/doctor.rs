@@ -46,7 +46,7 @@ async fn whatever_is_set_up_wrongly_is_found() {
     let url = format!("{}/api/webhook", world.stack.site);
     let endpoint = "Stripe webhook endpoint";
     let found = with(&world, json!({ "stripe_webhook_endpoints": [] })).await;
-    expect_problem(&found, endpoint, &format!("there is none for {url}"));
+    expect_problem(&found, endpoint, &format!("no endpoint has the address {url}"));
     let found = with(&world, json!({ "stripe_webhook_endpoints": [
         { "url": url, "status": "disabled", "api_version": "2020-08-27", "enabled_events": ["charge.refunded", "invoice.created"] },
         { "url": url },

@@ -17,7 +17,7 @@ pub(crate) const AT_ONCE: usize = 32;
 pub(crate) struct Limits {
     /// The most objects in one digest; further ones go into the next digest.
     pub entries: usize,
-    /// The most digests in one run; what is left waits for the next run.
+    /// The most digests in one run; the rest waits for the next run.
     pub documents: usize,
     /// The length in bytes of the longest object that is read.
     pub bytes: u64,

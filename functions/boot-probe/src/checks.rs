@@ -1,4 +1,4 @@
-//! The checks: what each one examines, and what counts as working.
+//! The checks: the subject of each, and the condition under which it works.
 
 use crate::probe::Findings;
 use audit::AuditKeys;

@@ -8,7 +8,7 @@ use domain::{
 };
 use std::collections::BTreeSet;
 
-/// What a look found.
+/// The findings of a look.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) service: ServiceProbe,
@@ -16,7 +16,7 @@ pub(crate) struct Seen {
     pub(crate) cache: Option<SeenCache>,
 }
 
-/// What a look at the cache found.
+/// The findings about the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SeenCache {
     pub(crate) measures: CacheMeasures,

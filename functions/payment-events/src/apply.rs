@@ -24,7 +24,7 @@ pub struct Ports<'a> {
 pub(crate) struct Changed {
     /// The payment.
     pub payment: PaymentId,
-    /// What Stripe reports about the payment.
+    /// Stripe's report about the payment.
     pub report: PaymentReport,
     /// When the event reached us.
     pub received_at: Timestamp,

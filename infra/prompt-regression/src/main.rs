@@ -47,7 +47,7 @@ enum RegressionError {
     /// A file, the model or the runtime failed.
     #[error("{what}")]
     Failed {
-        /// What was attempted.
+        /// The action that was attempted.
         what: String,
         /// The cause.
         source: Box<dyn Error + Send + Sync>,

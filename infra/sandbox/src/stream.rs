@@ -17,7 +17,7 @@ use crate::state::Shared;
 #[error("connection cut on purpose")]
 pub(crate) struct Cut;
 
-/// What a stream of events waits for.
+/// The signals that a stream of events waits for.
 pub(crate) struct Watch {
     resets: watch::Receiver<u64>,
     releases: watch::Receiver<u64>,

@@ -50,7 +50,7 @@ impl Damage {
             Self::Truncated => "is gone with all after it",
             Self::Edited => "was edited",
             Self::Unlinked => "or the one before it was edited",
-            Self::Forked => "stands in another record's place",
+            Self::Forked => "has the place of another record",
             Self::Orphaned => "begins a stream that the table knows nothing of",
             Self::Undigested => "is in no signed digest",
             Self::Unsigned => "is not signed",

@@ -16,7 +16,7 @@ pub struct Report {
 
 /// An incomplete run.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} of the due could not be dealt with")]
+#[error("{0} items of due work failed and stay due")]
 pub struct Incomplete(usize);
 
 impl Report {
@@ -66,7 +66,7 @@ mod tests {
         assert!(sum.complete().is_ok(), "what is left is the next run's");
         sum += Report { due: 5, failed: 3, left: 1 };
         assert_eq!(sum, Report { due: 12, failed: 3, left: 3 });
-        assert_eq!(sum.complete().unwrap_err().to_string(), "3 of the due could not be dealt with");
+        assert_eq!(sum.complete().unwrap_err().to_string(), "3 items of due work failed and stay due");
     }
 
     #[test]

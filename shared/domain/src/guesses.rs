@@ -17,7 +17,7 @@ use std::time::Duration;
 /// can cause a refusal too.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What this process knows about ids of one kind.
+/// This process's knowledge about ids of one kind.
 #[derive(Debug)]
 pub struct Guessing {
     kind: &'static str,

@@ -220,7 +220,7 @@ impl Metric {
         self.row().0
     }
 
-    /// What it is for.
+    /// Its use.
     #[must_use]
     pub const fn usage(self) -> Use {
         self.row().1

@@ -21,7 +21,7 @@ pub struct CallerIdentity(String);
 #[error("the caller's identity is no ARN of at most {MAX_ARN} characters")]
 pub struct InvalidIdentity;
 
-/// The longest ARN of a user: a path of 512 characters and a name of 64, with what stands before them.
+/// The longest ARN of a user: a path of 512 characters and a name of 64, after the ARN's prefix.
 const MAX_ARN: usize = 700;
 
 impl CallerIdentity {

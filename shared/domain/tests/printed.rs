@@ -1,4 +1,5 @@
-//! What logs, records and operators read: the names of states, and the printed form of values that must not be printed.
+//! Texts in logs and records and for operators: the names of states, and the printed form of values that must not be
+//! printed.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 

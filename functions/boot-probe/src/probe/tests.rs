@@ -22,7 +22,7 @@ fn each_thing_is_told_once_when_it_stops_and_once_when_it_starts_to_work() {
     let table = (Channel::Critical, "table: refused".to_owned());
     assert_eq!(alerts_after(&world, &["Gemini", "table"]), [table]);
     let works = (Channel::Critical, "Gemini: works again".to_owned());
-    assert_eq!(alerts_after(&world, &["table"]), [works], "told to whoever was woken");
+    assert_eq!(alerts_after(&world, &["table"]), [works], "told to the operator who was woken");
 }
 
 /// An alert that is sent once must not be suppressed by another of a moment ago (Cache Alert, invariant 6).

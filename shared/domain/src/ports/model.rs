@@ -31,7 +31,7 @@ pub struct ModelReply {
 pub enum ModelError {
     /// The model was not called, because our own side failed first (the key could not be read): this counts neither as
     /// an attempt of the sale nor as a failure of the model.
-    #[error("our side of the model is not ready")]
+    #[error("the model was not called, because our client for it could not be built")]
     NotReady(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer in time.
     #[error("no answer in time")]

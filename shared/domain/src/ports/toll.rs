@@ -92,7 +92,7 @@ pub trait Node: Send + Sync {
 pub trait Corpora: Send + Sync {
     /// The bytes of an index, if it is there.
     async fn read(&self, version: &CorpusVersion) -> Result<Option<Vec<u8>>, StorageError>;
-    /// Keeps an index. What is there stays.
+    /// Keeps an index, unless one is stored already; a stored one is never replaced.
     async fn keep(&self, version: &CorpusVersion, bytes: &[u8]) -> Result<(), StorageError>;
     /// The versions that are kept, with when each was; in order of the versions.
     async fn listed(&self) -> Result<Vec<(CorpusVersion, Timestamp)>, StorageError>;

@@ -239,7 +239,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
             }
             match object.entry(key) {
                 Entry::Occupied(entry) => {
-                    return Err(A::Error::custom(format!("the key {:?} stands twice", entry.key())));
+                    return Err(A::Error::custom(format!("the key {:?} is there twice", entry.key())));
                 }
                 Entry::Vacant(entry) => {
                     entry.insert(members.next_value()?);
@@ -259,7 +259,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, CanonicalError> {
     let text = std::str::from_utf8(bytes).map_err(|error| CanonicalError::Profile(error.to_string()))?;
     let value: Value = serde_json::from_str(text).map_err(|error| CanonicalError::Profile(error.to_string()))?;
     if depth(&value) > MAX_DEPTH {
-        return Err(CanonicalError::Profile(format!("lists and objects stand more than {MAX_DEPTH} deep")));
+        return Err(CanonicalError::Profile(format!("lists and objects are nested more than {MAX_DEPTH} deep")));
     }
     Ok(value)
 }

@@ -251,7 +251,7 @@ impl<'de> Visitor<'de> for EventVisitor {
                     once(&mut id, members.next_value::<EventId>()?, "event")?;
                 }
                 Field::Payload => {
-                    let id = id.ok_or_else(|| A::Error::custom("payload stands before event"))?;
+                    let id = id.ok_or_else(|| A::Error::custom("payload comes before event"))?;
                     once(&mut payload, members.next_value_seed(PayloadOf(id))?, "payload")?;
                 }
             }

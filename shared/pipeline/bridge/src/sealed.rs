@@ -33,7 +33,7 @@ struct Plain {
 pub struct Shown {
     /// Its id.
     pub id: ExchangeId,
-    /// Who wrote it.
+    /// Its author.
     pub author: Author,
     /// When it was posted.
     pub at: Timestamp,

@@ -65,7 +65,7 @@ pub fn concurrency(limit: u64, orders: u64, mails: u64) -> Vec<Finding> {
     vec![Finding::new("Lambda concurrency", problem, remedy)]
 }
 
-/// What SES says of the account and of the identity that mails are sent from.
+/// SES's report about the account and the identity that mails are sent from.
 #[derive(Clone, Copy, Debug)]
 pub struct MailService {
     /// SES accepts mails of the account.

@@ -14,9 +14,9 @@ pub use vendors::{Vendors, examine};
 pub struct Finding {
     /// The setting or account.
     pub subject: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do.
+    /// The action that solves it.
     pub remedy: String,
     /// Whether it could not be checked now. Probes of the vendor itself report that it is down.
     pub is_unknown: bool,

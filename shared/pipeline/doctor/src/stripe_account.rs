@@ -22,7 +22,7 @@ pub(crate) fn endpoints(all: &[WebhookEndpoint], site: &str) -> Vec<Finding> {
              secret with `oracle secrets set stripe-webhook`",
             HANDLED.join(", ")
         );
-        return vec![found(format!("there is none for {url}{others}"), create)];
+        return vec![found(format!("no endpoint has the address {url}{others}"), create)];
     };
     let mut findings = Vec::new();
     if ours.len() > 1 {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn whatever_is_wrong_with_an_endpoint_is_told() {
-        expect_problem(&endpoints(&[], SITE), "there is none for https://oracle.example/api/webhook");
+        expect_problem(&endpoints(&[], SITE), "no endpoint has the address https://oracle.example/api/webhook");
         let elsewhere = WebhookEndpoint { url: "https://old.example/api/webhook".to_owned(), ..endpoint() };
         expect_problem(&endpoints(&[elsewhere], SITE), "; there is https://old.example/api/webhook");
         expect_problem(&endpoints(&[endpoint(), endpoint()], SITE), "2 endpoints have the address");

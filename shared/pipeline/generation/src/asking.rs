@@ -30,7 +30,7 @@ pub struct Policy {
     pub breaker: BreakerPolicy,
 }
 
-/// What the model gets beside a question.
+/// The context that the model gets with a question.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Background<'a> {
     /// Nothing.

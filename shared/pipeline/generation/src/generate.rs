@@ -62,7 +62,7 @@ impl NoVerdict {
         }
     }
 
-    /// What an error means for the sale: a refused question ends the sale, any other error ends the call only.
+    /// The effect of an error on the sale: a refused question ends the sale, any other error ends the call only.
     fn of(error: &ModelError) -> Self {
         let reason = short(&error.to_string());
         match error {

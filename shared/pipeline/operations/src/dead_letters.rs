@@ -1,4 +1,4 @@
-//! Lists the mails that are given up.
+//! Lists dead letters: mails that used up their retries.
 
 use crate::list::{self, Ports};
 use domain::{

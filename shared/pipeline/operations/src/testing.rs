@@ -108,7 +108,7 @@ fn named(number: usize, sale: Sale) -> Sale {
     sale.with("session_id", SessionId::parse(format!("cs_test_{number}")).unwrap())
 }
 
-/// A mail that was given up.
+/// A dead letter.
 pub(crate) fn dead(seconds: i64) -> Mail {
     Mail::Dead { at: at(seconds), progress: Progress { failures: vec!["503".into()], ..Progress::default() } }
 }

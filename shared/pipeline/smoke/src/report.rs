@@ -5,7 +5,7 @@ use domain::{Alert, Channel, SessionId, Timestamp, smoke::LastRun};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Who started a run (Smoke Test, execution schedule).
+/// The starter of a run (Smoke Test, execution schedule).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A person at a terminal.

@@ -113,7 +113,7 @@ where
             redelivery.meter.record(&[Metric::MessageKeepsFailing.once()], redelivery.clock.now());
         }
         if let Some(wait) = redelivery.wait(handled, receive_count) {
-            tracing::info!(message_id, receive_count, seconds = wait.as_secs(), "comes again");
+            tracing::info!(message_id, receive_count, seconds = wait.as_secs(), "the message is retried");
             redelivery.hide(record.receipt_handle.as_deref().unwrap_or_default(), wait).await;
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id;

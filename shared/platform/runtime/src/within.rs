@@ -16,7 +16,7 @@ pub enum Broke {
     #[error("no answer in time")]
     OutOfTime,
     /// The work panicked.
-    #[error("it broke")]
+    #[error("the work panicked")]
     Panicked,
 }
 

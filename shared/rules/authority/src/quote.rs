@@ -54,7 +54,7 @@ pub enum QuoteError {
     #[error("the fingerprint is not that of the quote")]
     Fingerprint,
     /// Empty, or only white space and punctuation.
-    #[error("the quote says nothing")]
+    #[error("the quote is empty, or only white space and punctuation")]
     Empty,
     /// "Healthy", "standard", "normal" and similar words satisfy no axis.
     #[error("the quote is a word that satisfies no axis")]

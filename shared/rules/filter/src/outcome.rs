@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to a payload (content filter, invariants 1 and 4).
+/// The decision about a payload (content filter, invariants 1 and 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Outcome {
@@ -83,7 +83,7 @@ pub struct Hit {
 /// The result for one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// What happens to the text.
+    /// The decision about the text.
     pub outcome: Outcome,
     /// The text to deliver. The input itself unless the outcome is [`Outcome::Replace`].
     pub text: String,
@@ -104,7 +104,7 @@ pub struct CheckedField {
 /// The result for several fields that are one payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedPayload {
-    /// What happens to the payload as a whole.
+    /// The decision about the payload as a whole.
     pub outcome: Outcome,
     /// The fields, in the order given.
     pub fields: Vec<CheckedField>,

@@ -453,7 +453,7 @@ fn an_ordinary_sense_reaches_over_a_line_break_and_not_over_a_paragraph() {
     }
 }
 
-/// What the folds for disguises must leave alone.
+/// The folds for disguises must not change these texts.
 #[test]
 fn what_only_looks_like_a_disguise_passes() {
     for passes in [

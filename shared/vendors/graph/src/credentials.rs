@@ -53,7 +53,7 @@ pub(crate) struct Access {
     pub(crate) consent: Consent,
 }
 
-/// Who has consented.
+/// The giver of the consent.
 pub(crate) enum Consent {
     /// A person, for their mailbox.
     Person { refresh_token: Secret, client_secret: Option<Secret> },

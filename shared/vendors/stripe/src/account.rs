@@ -36,7 +36,7 @@ pub struct PaymentLink {
     pub returns_to: Option<String>,
 }
 
-/// What customers may do in the customer portal.
+/// The permissions of customers in the customer portal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portal {
     /// Whether they may switch plans, or change a subscription in another way.

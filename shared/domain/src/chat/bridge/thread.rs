@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 280_000;
 /// Additional bytes for operators only, so that they can still answer a full thread.
 const FOR_OPERATORS: usize = 40_000;
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Author {
@@ -51,7 +51,7 @@ impl Post {
         &self.id
     }
 
-    /// Who wrote it.
+    /// Its author.
     #[must_use]
     pub const fn author(&self) -> &Author {
         &self.author

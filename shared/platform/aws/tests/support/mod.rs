@@ -1,4 +1,4 @@
-//! What the tests of several stores share: a connection to the test's server, and the replies of services.
+//! Shared by the tests of several stores: a connection to the test's server, and the replies of services.
 
 use crate::server::Reply;
 use aws::{Connection, DynamoSales, SnsAlerts};

@@ -105,7 +105,7 @@ impl<'a> Clause<'a> {
         let Some(first) = all.clone().find(|at| !self.is_filler(*at)) else { return !self.has_bare_number() };
         let is_request =
             self.has(first, List::Request) && !(self.start..first).any(|at| OPENERS.contains(&self.tokens.word(at)));
-        // What is said about the values themselves is judged with the values.
+        // Statements about the values themselves are judged with the values.
         if self.tokens.is_question(self.start)
             || self.any(all.clone(), List::DataNoun)
             || is_request

@@ -30,7 +30,7 @@ pub(super) struct Token {
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a str,
     list: Vec<Token>,
-    /// What the vocabulary says about each token.
+    /// The vocabulary's entry for each token.
     known: Vec<&'static Known>,
     /// The sentence of each token: its first token, and the one after its last.
     sentences: Vec<(usize, usize)>,
@@ -88,7 +88,7 @@ impl<'a> Tokens<'a> {
         if self.kind(index) == Some(Kind::Word) { self.str(index) } else { "" }
     }
 
-    /// What the vocabulary says about a word; nothing for any other token.
+    /// The vocabulary's entry for a word; an empty one for any other token.
     pub(super) fn known(&self, index: usize) -> &'static Known {
         self.known.get(index).copied().unwrap_or_else(|| known(""))
     }

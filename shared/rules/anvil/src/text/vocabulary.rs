@@ -138,7 +138,7 @@ fn term_of(name: &str) -> Option<Term> {
     })
 }
 
-/// What the vocabulary says about a word: its lists, and the phrases that begin with it, each with its other words.
+/// The vocabulary's entry for a word: its lists, and the phrases that begin with it, each with its other words.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) lists: Lists,
@@ -206,7 +206,7 @@ fn entries(source: &'static str) -> impl Iterator<Item = (&'static str, &'static
     })
 }
 
-/// What the vocabulary says about a word.
+/// The vocabulary's entry for a word; an empty one for a word that it does not have.
 pub(super) fn known(word: &str) -> &'static Known {
     if word.is_empty() { &UNKNOWN } else { VOCABULARY.words.get(word).unwrap_or(&UNKNOWN) }
 }

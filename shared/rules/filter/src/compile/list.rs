@@ -17,9 +17,9 @@ pub(crate) enum ListError {
     Toml(#[from] toml::de::Error),
     #[error("the version {0:?} is not a date, a dot and a number")]
     Version(String),
-    #[error("term {0:?}: the id stands twice")]
+    #[error("term {0:?}: the list has this id twice")]
     DuplicateId(String),
-    #[error("term {0:?}: the text stands twice")]
+    #[error("term {0:?}: the list has this text twice")]
     DuplicateText(String),
     #[error("term {id:?}: {problem}")]
     Term { id: String, problem: String },

@@ -49,8 +49,8 @@ fn a_substitute_that_is_blocked_only_in_disguise_is_refused() {
 fn a_malformed_list_is_refused_with_the_term_that_is_wrong() {
     for (from, to, says) in [
         ("version = \"20", "version = \"16 April 20", "16 April"),
-        ("id = \"psi\"", "id = \"phi\"", "\"phi\": the id stands twice"),
-        ("text = \"AION\"", "text = \"astra\"", "the text stands twice"),
+        ("id = \"psi\"", "id = \"phi\"", "\"phi\": the list has this id twice"),
+        ("text = \"AION\"", "text = \"astra\"", "the list has this text twice"),
         ("category = 4", "category = 5", "1 to 4"),
         ("reason = \"Captain\"", "reason = \" \"", "\"nous\""),
         ("[\"@determiner\"]", "[\"@article-of-faith\"]", "article-of-faith"),

@@ -4,7 +4,7 @@ use crate::alphabets::*;
 use crate::spelling::{in_words, latex, named_entity, roman};
 use crate::writing::{Piece, Role, Writing};
 
-/// What a kind does to a writing; the number makes it choose. `None`: it does not apply.
+/// A kind's change of a writing; the number selects a variant. `None`: the kind does not apply.
 type Apply = fn(Writing, u64) -> Option<Writing>;
 
 pub(crate) struct Kind {
