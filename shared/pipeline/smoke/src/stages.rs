@@ -202,7 +202,7 @@ pub(crate) async fn verdict_route(ports: Ports<'_>, session: &SessionId) -> Answ
     Err(Failure::with(format!("GET /api/verdict → {}, not the smoke test's verdict", reply.status), found))
 }
 
-/// Checks that the mailbox accepted the pipeline's own mail, and that the log has the records of the order, the page and
+/// Checks that the mailbox accepted the pipeline's own mail, and that the log has records of the order, the page and
 /// the mail.
 pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Duration) -> Answer<()> {
     let deadline = ports.clock.now().plus(limit);

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files that decide, relative to the folder of the rules: the gate's rules, code and tests, and the content filter,
-/// through which the gate reads a text.
+/// The files that decide, relative to the folder of the rules: the gate's rules, code and tests, and the content
+/// filter, through which the gate reads a text.
 pub(crate) const SUITE: [&str; 9] = [
     "authority/Cargo.toml",
     "authority/build.rs",
