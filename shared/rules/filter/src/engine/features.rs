@@ -39,7 +39,7 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    fn note(&mut self, tables: &Tables, unit: &Unit) {
+    fn count(&mut self, tables: &Tables, unit: &Unit) {
         let is_space = unit.class_in(&tables.characters).is(kind::SPACE);
         self.width += 1;
         self.spaces += usize::from(is_space);
@@ -49,7 +49,7 @@ impl Gap {
         self.joined |= unit.ch == '_';
         let is_bracket = matches!(unit.ch, '(' | ')' | '[' | ']' | '{' | '}');
         self.brackets += usize::from(is_bracket);
-        self.note_core(unit.ch, is_space);
+        self.count_core(unit.ch, is_space);
         if matches!(unit.ch, '*' | '`' | '~') {
             self.emphasis += 1;
         } else if !is_space {
@@ -58,7 +58,7 @@ impl Gap {
         }
     }
 
-    fn note_core(&mut self, ch: char, is_space: bool) {
+    fn count_core(&mut self, ch: char, is_space: bool) {
         if ch == '\n' && self.core_sign == Some('-') && self.core == 1 {
             (self.core, self.core_sign) = (0, None);
         }
@@ -139,16 +139,16 @@ pub(crate) struct Features {
 impl Features {
     /// Collects the features of an occurrence and clears the previous ones. It runs for every possible place of a term,
     /// so it reuses its allocations.
-    pub(crate) fn note(&mut self, tables: &Tables, pattern: &Pattern, units: &[Unit], roles: &[Role]) {
+    pub(crate) fn collect(&mut self, tables: &Tables, pattern: &Pattern, units: &[Unit], roles: &[Role]) {
         self.clear(pattern);
         let term = tables.term_of(pattern);
         let mut gap = Gap::default();
         let (mut gap_from, mut run) = (0, 0);
         for (index, (unit, role)) in units.iter().zip(roles).enumerate() {
-            self.note_flags(index, unit);
+            self.collect_flags(index, unit);
             let (k, repeat) = match *role {
                 Role::Gap(_) => {
-                    gap.note(tables, unit);
+                    gap.count(tables, unit);
                     continue;
                 }
                 Role::Element(k) => (k as usize, false),
@@ -166,7 +166,7 @@ impl Features {
             run = if repeat { run + 1 } else { 0 };
             self.longest_run = self.longest_run.max(run);
             let leet = self.leet;
-            self.note_letter(tables, unit, element, term.matching.is_symbolic());
+            self.collect_letter(tables, unit, element, term.matching.is_symbolic());
             if self.leet > leet {
                 self.leet_at = Some((self.leet_at.map_or(k, |(from, _)| from), k));
             }
@@ -174,7 +174,7 @@ impl Features {
     }
 
     /// The same for an occurrence whose letters and gaps are as the term writes them, apart from case.
-    pub(crate) fn note_as_written(&mut self, pattern: &Pattern, units: &[Unit]) {
+    pub(crate) fn collect_as_written(&mut self, pattern: &Pattern, units: &[Unit]) {
         self.clear(pattern);
         let mut unit_at = 0;
         for element in &pattern.elements {
@@ -182,11 +182,11 @@ impl Features {
             unit_at += element.gap.chars().count();
             let ch = units[unit_at].ch;
             unit_at += 1;
-            self.note_case(ch);
+            self.count_case(ch);
             self.letters += usize::from(element.written.is_alphabetic());
         }
         for (index, unit) in units.iter().enumerate() {
-            self.note_flags(index, unit);
+            self.collect_flags(index, unit);
         }
     }
 
@@ -196,23 +196,23 @@ impl Features {
         *self = Features { elements: pattern.elements.len(), gaps, ..Features::default() };
     }
 
-    fn note_case(&mut self, ch: char) {
+    fn count_case(&mut self, ch: char) {
         self.upper += usize::from(ch.is_uppercase());
         self.lower += usize::from(ch.is_lowercase());
     }
 
-    fn note_flags(&mut self, index: usize, unit: &Unit) {
+    fn collect_flags(&mut self, index: usize, unit: &Unit) {
         self.decoded |= unit.flags & DECODED != 0;
         self.hidden |= index > 0 && unit.flags & AFTER_HIDDEN != 0;
     }
 
-    fn note_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
+    fn collect_letter(&mut self, tables: &Tables, unit: &Unit, element: &Element, is_symbolic: bool) {
         let class = unit.class_in(&tables.characters);
         self.upside_down |= class.is(kind::TURNED);
         if is_same_letter(unit.ch, element.written) || (unit.ch == ',' && element.written == '.') {
             // The letter count of a symbol is not used.
             self.letters += usize::from(!is_symbolic && element.written.is_alphabetic());
-            self.note_case(unit.ch);
+            self.count_case(unit.ch);
             // The other case of a Greek letter is a spelling of it, and also a disguise of the variable.
             self.folded |= !unit.ch.is_ascii() && unit.ch != element.written;
             return;
@@ -226,7 +226,7 @@ impl Features {
                 self.swaps.1 += 1;
             }
             self.letters += 1;
-            self.note_case(unit.ch);
+            self.count_case(unit.ch);
         } else if class.primary != element.symbol && ((wants_letter && !is_letter) || element.is_digit()) {
             self.leet += 1;
         } else {
@@ -234,7 +234,7 @@ impl Features {
             self.stretched |= class.primary != element.symbol || is_currency(unit.ch);
             self.folded = true;
             self.letters += usize::from(wants_letter);
-            self.note_case(unit.ch);
+            self.count_case(unit.ch);
         }
     }
 

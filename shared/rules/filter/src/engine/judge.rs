@@ -40,9 +40,9 @@ pub(crate) fn judge(
     let term = tables.term_of(pattern);
     let written = Written { units: &view.units[alignment.first..=alignment.last], roles: &alignment.roles };
     if alignment.as_written {
-        features.note_as_written(pattern, written.units);
+        features.collect_as_written(pattern, written.units);
     } else {
-        features.note(tables, pattern, written.units, written.roles);
+        features.collect(tables, pattern, written.units, written.roles);
     }
     let writing = match writing(pattern, term, features, &written) {
         Ok(writing) => writing,

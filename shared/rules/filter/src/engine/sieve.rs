@@ -61,7 +61,7 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
                     return None;
                 }
                 if next & COMPLETE != 0 {
-                    note(places, base + at, state)?;
+                    push_place(places, base + at, state)?;
                 }
             }
             state = next & !COMPLETE;
@@ -88,7 +88,7 @@ fn pass(tables: &Tables, mut state: u16, bytes: &[u8], base: usize, places: &mut
             let column = *tables.lists.column_of.get(*class as usize)?;
             let next = transitions.get(((state as usize) << shift) | column as usize)?;
             if next & COMPLETE != 0 {
-                note(places, base + at, state)?;
+                push_place(places, base + at, state)?;
             }
             state = next & !COMPLETE;
         }
@@ -117,7 +117,7 @@ fn uneventful(transitions: NumberSlice<'_>, ascii: &[u16; 128], shift: u32, from
     (state, bytes.len())
 }
 
-fn note(places: &mut Vec<(usize, u16)>, at: usize, state: u16) -> Option<()> {
+fn push_place(places: &mut Vec<(usize, u16)>, at: usize, state: u16) -> Option<()> {
     places.push((at, state));
     (places.len() <= MOST_PLACES).then_some(())
 }
