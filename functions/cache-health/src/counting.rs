@@ -38,7 +38,7 @@ impl Service for Alive {
 }
 
 impl Arithmetic {
-    fn note(&self, name: &'static str, came: usize) {
+    fn record_read(&self, name: &'static str, came: usize) {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((name, came));
     }
 
@@ -54,7 +54,7 @@ impl Arithmetic {
 #[async_trait]
 impl CacheEntries for Arithmetic {
     async fn totals(&self) -> Result<CacheTotals, StorageError> {
-        self.note("totals", 1);
+        self.record_read("totals", 1);
         let bytes = self.entries * i64::try_from(DOCUMENT.len()).unwrap();
         Ok(CacheTotals { entries: self.entries, bytes, changes: 1 })
     }
@@ -67,16 +67,16 @@ impl CacheEntries for Arithmetic {
         };
         let entries: Vec<_> =
             (first..self.entries.min(first + i64::from(most))).map(|number| self.entry(number)).collect();
-        self.note("listed", entries.len());
+        self.record_read("listed", entries.len());
         let next = (entries.len() == most as usize).then(|| entries.last().map(ListedEntry::place)).flatten();
         Ok(ListedPage { entries, next })
     }
     async fn newest(&self) -> Result<Option<ListedEntry>, StorageError> {
-        self.note("newest", 1);
+        self.record_read("newest", 1);
         Ok(Some(self.entry(self.entries - 1)))
     }
     async fn documents(&self, sessions: &[SessionId]) -> Result<BTreeMap<SessionId, String>, StorageError> {
-        self.note("documents", sessions.len());
+        self.record_read("documents", sessions.len());
         Ok(sessions.iter().map(|session| (session.clone(), DOCUMENT.to_owned())).collect())
     }
     async fn remove(&self, _session: &SessionId) -> Result<bool, StorageError> {

@@ -169,7 +169,7 @@ fn an_overdue_subscriber_is_offered_the_portal() {
     let object = |text: &str| ObjectId::parse(text).unwrap();
     let (customer, plan, status) = (object("cus_1"), PaidPlan::Chat, SubscriptionStatus::PastDue);
     let state = SubscriptionState { customer, plan, status, ends_at: None, at: Timestamp::from_seconds(NOW) };
-    known.billing_mut().note(&BillingReport::Subscription { id: object("sub_1"), state });
+    known.billing_mut().record_report(&BillingReport::Subscription { id: object("sub_1"), state });
     world.state().subscribers.insert(who, (known, 1));
     let fourth = ask(&world, 4, QUESTION, &cookie);
     assert_eq!((fourth.status(), &body(&fourth)["url"]), (402, &json!("https://portal.example/cus_1")));

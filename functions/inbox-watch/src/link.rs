@@ -92,7 +92,7 @@ impl Watch<'_> {
         let notebook = journal.load::<Inquiries>().await?;
         let sender = self.ports.audit_key.email_tag(sender);
         let note = |inquiries: &mut Inquiries, now| {
-            if !inquiries.note(Inquiry { message: id.to_owned(), at: now, sender: sender.clone() }) {
+            if !inquiries.add(Inquiry { message: id.to_owned(), at: now, sender: sender.clone() }) {
                 return Noted::nothing(());
             }
             Noted::save(()).recording("inquiry", json!({ "message": message_digest(id), "sender": sender }))

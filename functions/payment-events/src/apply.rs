@@ -39,7 +39,7 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
         let Changed { payment, report, received_at } = changed;
-        if !subscription::note_payment(ports.subscribers, ports.subscriptions, payment, report, *received_at).await? {
+        if !subscription::record_payment(ports.subscribers, ports.subscriptions, payment, report, *received_at).await? {
             tracing::info!("a payment that no checkout of ours made");
         }
         return Ok(());

@@ -13,7 +13,7 @@ pub async fn handle(ports: Ports<'_>, delivery: Delivery) -> Handled {
         }
         Message::SubscriptionChanged { subscriber, report, reported_by, received_at, .. } => {
             let reported = Reported { subscriber, report, reported_by, received_at };
-            subscription::note(ports.subscribers, &reported).await.map(drop)
+            subscription::record_report(ports.subscribers, &reported).await.map(drop)
         }
         _ => {
             tracing::error!("the payments queue has a message that is not a change of a payment");

@@ -295,7 +295,7 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     let mut verification = Verification { undigested: by_digests.undigested, ..Verification::default() };
     let known = known.map(|known| known.value);
     let by_chain = verify_stream(stream, objects, known.as_ref()).err();
-    verification.note(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
+    verification.add_stream(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
     verification
 }
 
@@ -316,7 +316,7 @@ async fn examine_function(
         let stood_still = rounds > 0 && ports.notes.load(name).await?.version == note.version;
         if found.is_none() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Vec::len).sum();
-            verification.note(objects, known.is_some(), None);
+            verification.add_stream(objects, known.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's.
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
             for finding in found.into_iter().chain(findings) {

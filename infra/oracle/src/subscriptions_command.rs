@@ -182,7 +182,7 @@ mod tests {
         let id = |text: &str| ObjectId::parse(text).unwrap();
         let until = Timestamp::from_seconds(100);
         let bill = Bill { until, subscription: id("sub_1"), plan: PaidPlan::Pro, amount: 1000 };
-        subscriber.billing_mut().note(&BillingReport::InvoicePaid { id: id("in_1"), bill, at: until });
+        subscriber.billing_mut().record_report(&BillingReport::InvoicePaid { id: id("in_1"), bill, at: until });
         subscriber
     }
 

@@ -154,7 +154,7 @@ impl Aggregate {
                 Ok(line) if line.smoke => {}
                 Ok(line) => {
                     let counts = self.period.holds(&line.timestamp);
-                    account.note(&line, counts);
+                    account.add_record(&line, counts);
                     if counts {
                         self.records += 1;
                         self.count(&line, &account);
@@ -338,8 +338,8 @@ impl Aggregate {
 }
 
 impl Account {
-    /// Notes the money in a record. `counts` is whether the record is in the report's period.
-    fn note(&mut self, line: &Line<'_>, counts: bool) {
+    /// Adds the money in a record. `counts` is whether the record is in the report's period.
+    fn add_record(&mut self, line: &Line<'_>, counts: bool) {
         self.tier = line.tier.or(self.tier);
         match &*line.event {
             "pipeline" => match line.source.zip(line.status).and_then(|(source, status)| Step::of(source, status)) {

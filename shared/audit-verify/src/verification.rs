@@ -26,7 +26,7 @@ pub struct Verification {
 
 impl Verification {
     /// Adds the result for a stream of this many objects.
-    pub fn note(&mut self, objects: usize, is_known: bool, finding: Option<Finding>) {
+    pub fn add_stream(&mut self, objects: usize, is_known: bool, finding: Option<Finding>) {
         self.streams += 1;
         self.records += objects as u64;
         self.without_sale += u64::from(!is_known);

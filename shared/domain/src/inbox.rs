@@ -149,7 +149,7 @@ pub struct Inquiries {
 
 impl Inquiries {
     /// Adds an inquiry, once; `false` if it is in the list already, or the list is full.
-    pub fn note(&mut self, inquiry: Inquiry) -> bool {
+    pub fn add(&mut self, inquiry: Inquiry) -> bool {
         let is_new = self.open.iter().all(|known| known.message != inquiry.message) && self.open.len() < MAX_INQUIRIES;
         if is_new {
             self.open.push(inquiry);
@@ -286,9 +286,9 @@ mod tests {
         let at = Timestamp::from_seconds(0);
         let inquiry = |id: usize| Inquiry { message: format!("m{id}"), at, sender: "tag".into() };
         let mut inquiries = Inquiries::default();
-        assert!(inquiries.note(inquiry(1)) && !inquiries.note(inquiry(1)));
+        assert!(inquiries.add(inquiry(1)) && !inquiries.add(inquiry(1)));
         assert!(inquiries.settle("m1") && !inquiries.settle("m1"));
-        assert_eq!((0..999).filter(|id| inquiries.note(inquiry(*id))).count(), MAX_INQUIRIES);
+        assert_eq!((0..999).filter(|id| inquiries.add(inquiry(*id))).count(), MAX_INQUIRIES);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt;
 mod history;
 pub mod report;
 
-pub use history::{Dispute, Noted, PaymentHistory, Refund, Returned};
+pub use history::{Dispute, PaymentHistory, Refund, ReportEffect, Returned};
 pub use report::{DisputeStatus, ObjectId, PaymentChange, PaymentReport, RefundStatus};
 
 /// Stripe's id of a payment, `pi_…`.

@@ -117,7 +117,7 @@ pub fn grant(world: &World, address: &str, plan: PaidPlan) {
     let until = Timestamp::from_seconds(NOW + 30 * 86_400);
     let bill = Bill { until, subscription: object("sub_1"), plan, amount: 500 };
     let paid = BillingReport::InvoicePaid { id: object("in_1"), bill, at: Timestamp::from_seconds(NOW) };
-    known.billing_mut().note(&paid);
+    known.billing_mut().record_report(&paid);
     world.state().subscribers.insert(who, (known, 1));
 }
 

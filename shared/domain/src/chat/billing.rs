@@ -66,7 +66,7 @@ impl Payment {
     fn is_gone(&self) -> bool {
         let mut history = PaymentHistory::new();
         for report in &self.reports {
-            let _: crate::money::Noted = history.note(report, self.charged);
+            let _: crate::money::ReportEffect = history.record_report(report, self.charged);
         }
         history.returned(self.charged).whole || history.is_taken()
     }
@@ -102,7 +102,7 @@ struct Reach {
 
 impl Billing {
     /// Stores a report. Returns `None` if it adds nothing to the record.
-    pub fn note(&mut self, report: &BillingReport) -> Option<BillingChange> {
+    pub fn record_report(&mut self, report: &BillingReport) -> Option<BillingChange> {
         match report {
             BillingReport::Subscription { id, state } => {
                 let known = self.subscriptions.get(id);

@@ -80,7 +80,7 @@ impl From<Stored> for PaymentHistory {
             Stored::Words(words) => {
                 let mut history = Self::default();
                 for word in words {
-                    let _: Noted = history.note(&word.into(), None);
+                    let _: ReportEffect = history.record_report(&word.into(), None);
                 }
                 history
             }
@@ -99,7 +99,7 @@ pub struct Returned {
 
 /// The news in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noted {
+pub enum ReportEffect {
     /// Nothing.
     Nothing,
     /// Details without an effect of their own.
@@ -134,7 +134,7 @@ impl PaymentHistory {
     }
 
     /// Stores a report. `charged` is the amount paid.
-    pub fn note(&mut self, report: &PaymentReport, charged: Option<i64>) -> Noted {
+    pub fn record_report(&mut self, report: &PaymentReport, charged: Option<i64>) -> ReportEffect {
         let before = self.clone();
         let word = match report {
             PaymentReport::Charge { returned, whole, at } => {
@@ -146,7 +146,7 @@ impl PaymentHistory {
                 self.growth(&before, charged)
             }
             PaymentReport::Refund { id, amount, status, at } => {
-                let is_news = self.note_refund(Refund { id: id.clone(), amount: *amount, status: *status, at: *at });
+                let is_news = self.record_refund(Refund { id: id.clone(), amount: *amount, status: *status, at: *at });
                 if is_news && status.is_void() {
                     Some(PaymentChange::RefundFailed)
                 } else {
@@ -154,13 +154,13 @@ impl PaymentHistory {
                 }
             }
             PaymentReport::Dispute { id, status, respond_by, at } => {
-                self.note_dispute(Dispute { id: id.clone(), status: *status, respond_by: *respond_by, at: *at })
+                self.record_dispute(Dispute { id: id.clone(), status: *status, respond_by: *respond_by, at: *at })
             }
         };
         match word {
-            Some(word) => Noted::Change(word),
-            None if *self == before => Noted::Nothing,
-            None => Noted::Detail,
+            Some(word) => ReportEffect::Change(word),
+            None if *self == before => ReportEffect::Nothing,
+            None => ReportEffect::Detail,
         }
     }
 
@@ -176,7 +176,7 @@ impl PaymentHistory {
     }
 
     /// Stores a refund; returns whether it, or its status, is new.
-    fn note_refund(&mut self, new: Refund) -> bool {
+    fn record_refund(&mut self, new: Refund) -> bool {
         let Some(known) = self.refunds.iter_mut().find(|known| known.id == new.id) else {
             self.refunds.push(new);
             return true;
@@ -190,7 +190,7 @@ impl PaymentHistory {
         is_news
     }
 
-    fn note_dispute(&mut self, new: Dispute) -> Option<PaymentChange> {
+    fn record_dispute(&mut self, new: Dispute) -> Option<PaymentChange> {
         let is_known = self.disputes.iter().any(|known| known.id == new.id);
         // A dispute that was stored without an id is the first one that has an id.
         let unnamed = self.disputes.iter_mut().find(|known| !is_known && known.is_unnamed());

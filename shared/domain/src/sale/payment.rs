@@ -4,7 +4,7 @@ use super::{Event, Refused, Sale};
 use crate::{
     Timestamp,
     mail::Mail,
-    money::{Authorisation, Money, Noted, PaymentChange, PaymentId, PaymentReport, RefundStep},
+    money::{Authorisation, Money, PaymentChange, PaymentId, PaymentReport, RefundStep, ReportEffect},
     operator::Operator,
     sale::event::Charge,
 };
@@ -140,10 +140,10 @@ impl Sale {
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        let change = match self.payment.note(report, charge.amount_total) {
-            Noted::Nothing => return Err(self.refuse_money("reported in the same way again")),
-            Noted::Detail => return Ok(Event::PaymentDetail),
-            Noted::Change(change) => change,
+        let change = match self.payment.record_report(report, charge.amount_total) {
+            ReportEffect::Nothing => return Err(self.refuse_money("reported in the same way again")),
+            ReportEffect::Detail => return Ok(Event::PaymentDetail),
+            ReportEffect::Change(change) => change,
         };
         let returned = self.payment.returned(charge.amount_total);
         let money = self.money_after(change, returned.whole, now);

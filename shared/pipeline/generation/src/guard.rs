@@ -67,16 +67,16 @@ pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId
     match error {
         ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
         ModelError::NotReady(_) => {
-            update(ports.breakers, model, |breaker| noted(breaker, Breaker::not_asked)).await;
+            update(ports.breakers, model, |breaker| apply(breaker, Breaker::not_asked)).await;
         }
         _ => {
-            update(ports.breakers, model, |breaker| noted(breaker, Breaker::answered)).await;
+            update(ports.breakers, model, |breaker| apply(breaker, Breaker::answered)).await;
         }
     }
 }
 
-fn noted(breaker: &mut Breaker, note: fn(&mut Breaker)) -> bool {
-    note(breaker);
+fn apply(breaker: &mut Breaker, change: fn(&mut Breaker)) -> bool {
+    change(breaker);
     false
 }
 

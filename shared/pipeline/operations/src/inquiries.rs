@@ -112,7 +112,7 @@ mod tests {
         let world = world_with(sale().with("fulfilment", failed).with("email_tag", Some("tag-of-buyer".to_owned())));
         let note = |inquiries: &mut Inquiries, now| {
             for (message, sender) in [("m1", "tag-of-buyer"), ("m2", "tag-of-stranger")] {
-                inquiries.note(Inquiry { message: message.into(), at: now, sender: sender.into() });
+                inquiries.add(Inquiry { message: message.into(), at: now, sender: sender.into() });
             }
             Noted::save(())
         };

@@ -53,7 +53,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     }
     let checkout = ports.payments.session(session).await?;
     let asked = ask(ports.ledger, &checkout, &sale.value.refund_key()).await?;
-    let noted = journal.commit(sale, |sale, now| note(sale, &checkout, &asked, now)).await?;
+    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &asked, now)).await?;
     Ok(noted.settle().await.1)
 }
 
@@ -119,7 +119,7 @@ const fn status(status: RefundStatus) -> Asked {
 }
 
 /// Saves the answer, unless Stripe's own event came first.
-fn note(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timestamp) -> Change<Outcome> {
+fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timestamp) -> Change<Outcome> {
     let answer = match asked {
         Asked::Confirmed => RefundAnswer::Confirmed,
         Asked::Pending => RefundAnswer::Pending,

@@ -1,9 +1,9 @@
 //! Subscriptions to the chat: sells them, records Stripe's reports about them, and compares them with Stripe.
 
-mod note;
+mod report;
 mod sell;
 
-pub use note::{Reported, note, note_payment};
+pub use report::{Reported, record_payment, record_report};
 pub use sell::{Shop, subscribe, to_portal};
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn reported(report: BillingReport) -> Reported {
 /// Delivers a report again until it is stored, as the queue does.
 fn keep(world: &World, report: &BillingReport) {
     for _ in 0..4 {
-        let kept = run(note(journal(world), &reported(report.clone())));
+        let kept = run(record_report(journal(world), &reported(report.clone())));
         if matches!(kept, Some(Ok(_))) {
             return;
         }
@@ -131,8 +131,9 @@ fn money_that_is_gone_ends_the_access_and_tells_operators() {
     let payment = PaymentId::parse("pi_1").unwrap();
     let refund =
         PaymentReport::Refund { id: id("re_1"), amount: Some(500), status: RefundStatus::Succeeded, at: START };
-    let tell =
-        |report: &PaymentReport| run(note_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap();
+    let tell = |report: &PaymentReport| {
+        run(record_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap()
+    };
     assert!(!tell(&refund), "nobody's payment");
     world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
     assert!(tell(&refund) && tell(&refund));
@@ -147,8 +148,9 @@ fn a_refund_that_is_told_before_its_invoice_counts() {
     let payment = PaymentId::parse("pi_1").unwrap();
     world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
     let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
-    let tell =
-        |report: &PaymentReport| run(note_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap();
+    let tell = |report: &PaymentReport| {
+        run(record_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap()
+    };
     assert!(tell(&dispute(DisputeStatus::NeedsResponse)));
     for report in month() {
         keep(&world, &report);
@@ -169,8 +171,8 @@ fn two_subscriptions_and_missed_events_are_told() {
     let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.logged()).collect();
     assert!(alerts.len() == 1 && alerts[0].contains("TWO_SUBSCRIPTIONS"), "{alerts:?}");
     let missed = Reported { reported_by: ReportedBy::Reconciliation, ..reported(paid("in_2", 60)) };
-    assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), Some(BillingChange::Paid));
-    assert_eq!(run(note(journal(&world), &missed)).unwrap().unwrap(), None);
+    assert_eq!(run(record_report(journal(&world), &missed)).unwrap().unwrap(), Some(BillingChange::Paid));
+    assert_eq!(run(record_report(journal(&world), &missed)).unwrap().unwrap(), None);
     assert_eq!(world.state().alerts.len(), 2);
     assert!(world.state().alerts[1].logged().contains("EVENT_MISSED"));
     assert_eq!(access(&world, 45).paid_until, Some(at(60)), "healed");

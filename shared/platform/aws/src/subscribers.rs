@@ -68,7 +68,7 @@ mod tests {
         let id = |text: &str| ObjectId::parse(text).unwrap();
         let until = Timestamp::from_seconds(100);
         let bill = Bill { until, subscription: id("sub_1"), plan: PaidPlan::Chat, amount: 500 };
-        subscriber.billing_mut().note(&BillingReport::InvoicePaid { id: id("in_1"), bill, at: until });
+        subscriber.billing_mut().record_report(&BillingReport::InvoicePaid { id: id("in_1"), bill, at: until });
         let mut item = stored(&subscriber, 3, "token").unwrap();
         assert_eq!(text(&item, "pk").unwrap(), format!("SUBSCRIBER#{}", "c".repeat(64)));
         assert_eq!((text(&item, WORK), &item[DUE]), (Some(LIST), &AttributeValue::N("100000".to_owned())));

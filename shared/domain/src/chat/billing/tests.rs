@@ -50,7 +50,7 @@ fn dispute(status: DisputeStatus, seconds: i64) -> PaymentReport {
 fn told(reports: &[BillingReport]) -> Billing {
     let mut billing = Billing::default();
     for report in reports {
-        billing.note(report);
+        billing.record_report(report);
     }
     billing
 }
@@ -163,7 +163,7 @@ fn every_change_has_its_word_and_what_is_known_has_none() {
         (state("sub_1", SubscriptionStatus::Canceled, Some(4), 4), Some(BillingChange::Ended)),
         (state("sub_1", SubscriptionStatus::Active, None, 5), None),
     ] {
-        assert_eq!(billing.note(&report), word, "{report:?}");
+        assert_eq!(billing.record_report(&report), word, "{report:?}");
     }
     let stored = serde_json::to_string(&billing).unwrap();
     assert_eq!(serde_json::from_str::<Billing>(&stored).unwrap(), billing);
@@ -268,10 +268,10 @@ fn permute(order: &mut Vec<usize>, from: usize, each: &mut impl FnMut(&[usize]))
 fn of_a_refund_that_is_reported_twice_the_earlier_report_is_kept() {
     let succeeded = |seconds| money("in_1", refund(500, RefundStatus::Succeeded, seconds));
     let mut billing = told(&bought());
-    assert_eq!(billing.note(&succeeded(20)), Some(BillingChange::MoneyGone));
-    assert_eq!(billing.note(&succeeded(30)), None, "nothing new");
-    assert_eq!(billing.note(&succeeded(10)), Some(BillingChange::Detail));
-    assert_eq!(billing.note(&succeeded(20)), None);
+    assert_eq!(billing.record_report(&succeeded(20)), Some(BillingChange::MoneyGone));
+    assert_eq!(billing.record_report(&succeeded(30)), None, "nothing new");
+    assert_eq!(billing.record_report(&succeeded(10)), Some(BillingChange::Detail));
+    assert_eq!(billing.record_report(&succeeded(20)), None);
 }
 
 #[test]
@@ -282,11 +282,11 @@ fn a_payment_fails_once_and_not_after_it_was_made() {
         bill: bill("sub_1", PaidPlan::Chat, 60 * DAY),
         at: at(seconds),
     };
-    assert_eq!(billing.note(&failed_at(30 * DAY)), Some(BillingChange::PaymentFailed));
-    assert_eq!(billing.note(&failed_at(31 * DAY)), Some(BillingChange::Detail), "it is known to have failed");
+    assert_eq!(billing.record_report(&failed_at(30 * DAY)), Some(BillingChange::PaymentFailed));
+    assert_eq!(billing.record_report(&failed_at(31 * DAY)), Some(BillingChange::Detail), "it is known to have failed");
     let late =
         BillingReport::InvoiceFailed { id: id("in_1"), bill: bill("sub_1", PaidPlan::Chat, 30 * DAY), at: at(9) };
-    assert_eq!(billing.note(&late), Some(BillingChange::Detail), "it was paid in the end");
+    assert_eq!(billing.record_report(&late), Some(BillingChange::Detail), "it was paid in the end");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn every_reported_subscription_is_there() {
     reports.push(state("sub_2", SubscriptionStatus::Canceled, None, 5));
     let mut subscriber = crate::chat::Subscriber::new(crate::chat::SubscriberId::parse("c".repeat(64)).unwrap());
     for report in &reports {
-        subscriber.billing_mut().note(report);
+        subscriber.billing_mut().record_report(report);
     }
     let names: Vec<&str> = subscriber.billing().subscriptions().keys().map(ObjectId::as_str).collect();
     assert_eq!(names, ["sub_1", "sub_2"]);

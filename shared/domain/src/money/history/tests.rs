@@ -24,7 +24,7 @@ fn dispute(number: u32, status: DisputeStatus, seconds: i64) -> PaymentReport {
 fn history_of<'r>(reports: impl IntoIterator<Item = &'r PaymentReport>) -> PaymentHistory {
     let mut history = PaymentHistory::default();
     for report in reports {
-        history.note(report, Some(500));
+        history.record_report(report, Some(500));
     }
     history
 }
@@ -61,15 +61,15 @@ fn what_went_back_is_the_sum_of_what_arrived_and_did_not_bounce() {
 fn a_dispute_goes_forward_only() {
     let mut history = PaymentHistory::default();
     for (status, noted) in [
-        (DisputeStatus::WarningNeedsResponse, Noted::Change(PaymentChange::InquiryOpened)),
-        (DisputeStatus::WarningNeedsResponse, Noted::Nothing),
-        (DisputeStatus::NeedsResponse, Noted::Change(PaymentChange::DisputeOpened)),
-        (DisputeStatus::WarningClosed, Noted::Nothing),
-        (DisputeStatus::UnderReview, Noted::Change(PaymentChange::DisputeAnswered)),
-        (DisputeStatus::Lost, Noted::Change(PaymentChange::DisputeLost)),
-        (DisputeStatus::NeedsResponse, Noted::Nothing),
+        (DisputeStatus::WarningNeedsResponse, ReportEffect::Change(PaymentChange::InquiryOpened)),
+        (DisputeStatus::WarningNeedsResponse, ReportEffect::Nothing),
+        (DisputeStatus::NeedsResponse, ReportEffect::Change(PaymentChange::DisputeOpened)),
+        (DisputeStatus::WarningClosed, ReportEffect::Nothing),
+        (DisputeStatus::UnderReview, ReportEffect::Change(PaymentChange::DisputeAnswered)),
+        (DisputeStatus::Lost, ReportEffect::Change(PaymentChange::DisputeLost)),
+        (DisputeStatus::NeedsResponse, ReportEffect::Nothing),
     ] {
-        assert_eq!(history.note(&dispute(1, status, 1), Some(500)), noted, "{status:?}");
+        assert_eq!(history.record_report(&dispute(1, status, 1), Some(500)), noted, "{status:?}");
     }
     assert_eq!((history.is_taken(), history.to_answer()), (true, None));
 }
@@ -78,11 +78,11 @@ fn a_dispute_goes_forward_only() {
 fn what_waits_for_an_answer_is_the_dispute_before_the_inquiry_with_its_deadline() {
     let mut history = history_of(&[dispute(1, DisputeStatus::WarningNeedsResponse, 1)]);
     assert_eq!(history.to_answer().unwrap().id.as_str(), "du_1");
-    history.note(&dispute(2, DisputeStatus::NeedsResponse, 2), Some(500));
+    history.record_report(&dispute(2, DisputeStatus::NeedsResponse, 2), Some(500));
     assert_eq!(history.to_answer().unwrap().id.as_str(), "du_2");
     let later =
         PaymentReport::Dispute { id: id("du_2"), status: DisputeStatus::NeedsResponse, respond_by: None, at: at(3) };
-    assert_eq!(history.note(&later, Some(500)), Noted::Change(PaymentChange::DeadlineChanged));
+    assert_eq!(history.record_report(&later, Some(500)), ReportEffect::Change(PaymentChange::DeadlineChanged));
 }
 
 /// Rows and messages of earlier versions name kinds, not objects.
@@ -94,18 +94,23 @@ fn what_was_stored_as_words_is_read_and_taken_over_by_the_first_object() {
     let bounced = stored(r#"["refunded","refund_failed"]"#);
     assert_eq!(bounced.returned(Some(500)), Returned { amount: 0, whole: false });
     for (words, status, noted, taken) in [
-        (r#"["dispute_opened"]"#, DisputeStatus::Won, Noted::Change(PaymentChange::DisputeWon), false),
-        (r#"["dispute_opened"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
+        (r#"["dispute_opened"]"#, DisputeStatus::Won, ReportEffect::Change(PaymentChange::DisputeWon), false),
+        (r#"["dispute_opened"]"#, DisputeStatus::NeedsResponse, ReportEffect::Detail, true),
         // The stored dispute was an inquiry.
-        (r#"["dispute_opened"]"#, DisputeStatus::WarningClosed, Noted::Change(PaymentChange::InquiryClosed), false),
-        (r#"["dispute_opened","dispute_won"]"#, DisputeStatus::NeedsResponse, Noted::Detail, false),
-        (r#"["dispute_lost"]"#, DisputeStatus::NeedsResponse, Noted::Detail, true),
+        (
+            r#"["dispute_opened"]"#,
+            DisputeStatus::WarningClosed,
+            ReportEffect::Change(PaymentChange::InquiryClosed),
+            false,
+        ),
+        (r#"["dispute_opened","dispute_won"]"#, DisputeStatus::NeedsResponse, ReportEffect::Detail, false),
+        (r#"["dispute_lost"]"#, DisputeStatus::NeedsResponse, ReportEffect::Detail, true),
     ] {
         let mut history = stored(words);
         assert_eq!(history.to_answer(), None, "{words}: who knows until when");
-        assert_eq!(history.note(&dispute(1, status, 5), Some(500)), noted, "{words} {status:?}");
+        assert_eq!(history.record_report(&dispute(1, status, 5), Some(500)), noted, "{words} {status:?}");
         assert_eq!((history.is_taken(), history.disputes().len()), (taken, 1), "{words} {status:?}");
-        history.note(&dispute(2, DisputeStatus::NeedsResponse, 6), Some(500));
+        history.record_report(&dispute(2, DisputeStatus::NeedsResponse, 6), Some(500));
         assert!(history.is_taken() && history.disputes().len() == 2, "another dispute is another one");
     }
     let word: PaymentReport = crate::money::report::deserialize(&serde_json::json!("refunded")).unwrap();
@@ -165,28 +170,29 @@ fn a_change_is_reported_when_more_went_back_than_before_and_only_then() {
     let changes = |reports: &[PaymentReport]| {
         let mut history = PaymentHistory::new();
         assert!(history.is_empty());
-        let noted: Vec<Noted> = reports.iter().map(|report| history.note(report, Some(500))).collect();
+        let noted: Vec<ReportEffect> = reports.iter().map(|report| history.record_report(report, Some(500))).collect();
         assert!(!history.is_empty());
         noted
     };
-    let (partly, whole) = (Noted::Change(PaymentChange::PartlyRefunded), Noted::Change(PaymentChange::Refunded));
+    let (partly, whole) =
+        (ReportEffect::Change(PaymentChange::PartlyRefunded), ReportEffect::Change(PaymentChange::Refunded));
     for (reports, expected) in [
-        (vec![charge(100, false, 1), charge(100, false, 1)], vec![partly, Noted::Nothing]),
-        (vec![charge(100, false, 1), charge(100, false, 2)], vec![partly, Noted::Detail]),
+        (vec![charge(100, false, 1), charge(100, false, 1)], vec![partly, ReportEffect::Nothing]),
+        (vec![charge(100, false, 1), charge(100, false, 2)], vec![partly, ReportEffect::Detail]),
         (vec![charge(100, false, 1), charge(300, false, 2)], vec![partly, partly]),
         (vec![charge(100, false, 1), charge(500, true, 2)], vec![partly, whole]),
-        (vec![charge(500, true, 1), charge(500, true, 2)], vec![whole, Noted::Detail]),
+        (vec![charge(500, true, 1), charge(500, true, 2)], vec![whole, ReportEffect::Detail]),
         // A part whose amount is not known.
-        (vec![charge(0, false, 1), charge(0, false, 2)], vec![partly, Noted::Detail]),
-        (vec![refund(1, 100, Succeeded, 1), charge(100, false, 2)], vec![partly, Noted::Detail]),
-        (vec![refund(1, 100, Succeeded, 1), refund(1, 100, Succeeded, 1)], vec![partly, Noted::Nothing]),
+        (vec![charge(0, false, 1), charge(0, false, 2)], vec![partly, ReportEffect::Detail]),
+        (vec![refund(1, 100, Succeeded, 1), charge(100, false, 2)], vec![partly, ReportEffect::Detail]),
+        (vec![refund(1, 100, Succeeded, 1), refund(1, 100, Succeeded, 1)], vec![partly, ReportEffect::Nothing]),
         (
             vec![refund(1, 100, Succeeded, 1), refund(1, 100, Failed, 2)],
-            vec![partly, Noted::Change(PaymentChange::RefundFailed)],
+            vec![partly, ReportEffect::Change(PaymentChange::RefundFailed)],
         ),
         (
             vec![refund(1, 100, Failed, 1), refund(1, 100, Failed, 2)],
-            vec![Noted::Change(PaymentChange::RefundFailed), Noted::Nothing],
+            vec![ReportEffect::Change(PaymentChange::RefundFailed), ReportEffect::Nothing],
         ),
     ] {
         assert_eq!(changes(&reports), expected, "{reports:?}");

@@ -28,7 +28,10 @@ pub struct Reported {
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the report again.
-pub async fn note(journal: SubscriberJournal<'_>, reported: &Reported) -> Result<Option<BillingChange>, StepError> {
+pub async fn record_report(
+    journal: SubscriberJournal<'_>,
+    reported: &Reported,
+) -> Result<Option<BillingChange>, StepError> {
     let subscriber = journal.load(&reported.subscriber).await?;
     let committed = journal.commit(subscriber, |subscriber, now| change(subscriber, reported, now)).await?;
     tracing::info!(subscriber = reported.subscriber.prefix(), change = ?committed.answer(), "subscription reported");
@@ -37,7 +40,7 @@ pub async fn note(journal: SubscriberJournal<'_>, reported: &Reported) -> Result
 }
 
 fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> Change<Option<BillingChange>> {
-    let Some(noted) = subscriber.billing_mut().note(&reported.report) else { return Change::nothing(None) };
+    let Some(noted) = subscriber.billing_mut().record_report(&reported.report) else { return Change::nothing(None) };
     if noted == BillingChange::Detail && !is_dispute(&reported.report) {
         return Change::save(Some(noted));
     }
@@ -104,7 +107,7 @@ fn alerts(subscriber: &Subscriber, reported: &Reported, noted: BillingChange, no
 ///
 /// # Errors
 /// [`StepError`]: the queue must deliver the report again.
-pub async fn note_payment(
+pub async fn record_payment(
     journal: SubscriberJournal<'_>,
     ledger: &dyn SubscriptionLedger,
     payment: &PaymentId,
@@ -122,7 +125,7 @@ pub async fn note_payment(
     // The invoice comes first, because its own event may arrive later than this one.
     for report in [invoice, of_payment] {
         let reported = Reported { subscriber: subscriber.clone(), report, reported_by: ReportedBy::Event, received_at };
-        note(journal, &reported).await?;
+        record_report(journal, &reported).await?;
     }
     Ok(true)
 }
