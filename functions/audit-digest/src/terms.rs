@@ -65,7 +65,7 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// The place of the next digest is taken by a document that this function did not store there.
-    #[error("digest {0} is stored and is not ours to sign")]
+    #[error("the place of digest {0} has a document that this function did not store")]
     Foreign(u64),
 }
 

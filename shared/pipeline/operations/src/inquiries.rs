@@ -15,7 +15,7 @@ use serde_json::json;
 #[derive(Debug, thiserror::Error)]
 pub enum InquiryError {
     /// No waiting inquiry has this name.
-    #[error("no such inquiry waits")]
+    #[error("there is no such open inquiry")]
     None,
     /// The table failed.
     #[error(transparent)]

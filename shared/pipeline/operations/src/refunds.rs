@@ -21,7 +21,7 @@ pub enum IssueError {
     #[error("a refund needs a reason")]
     NoReason,
     /// It was selected from a list, and is not on it any more.
-    #[error("it is not on the list any more: name it to refund it all the same")]
+    #[error("the sale is no longer on the list: name it to refund it anyway")]
     Moved,
     /// The name or the reason cannot be recorded.
     #[error(transparent)]
@@ -137,7 +137,7 @@ pub async fn issue(
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A reason is missing.
-    #[error("what was done by hand needs a reason")]
+    #[error("recording a refund by hand needs a reason")]
     NoReason,
     /// No refund is under way or has failed.
     #[error("no refund of this sale is under way or has failed")]

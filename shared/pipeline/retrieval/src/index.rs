@@ -48,10 +48,10 @@ pub struct Index {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// No text contains a word.
-    #[error("the texts hold no words")]
+    #[error("the texts contain no words")]
     Empty,
     /// The index is larger than `MOST_BYTES`, a limit that keeps it within the functions' memory.
-    #[error("the index takes {0} bytes, and {MOST_BYTES} are the most")]
+    #[error("the index has {0} bytes, more than the limit of {MOST_BYTES}")]
     TooLarge(usize),
 }
 

@@ -19,7 +19,7 @@ pub(crate) const PLAN: &str = "plan";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BillingError {
     /// It does not belong to a subscription of our checkout.
-    #[error("the object is of no subscription of ours")]
+    #[error("the object belongs to no subscription of ours")]
     Foreign,
     /// A field that decides about money is missing or unknown.
     #[error("the {0} cannot be read")]

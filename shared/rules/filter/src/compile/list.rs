@@ -13,7 +13,7 @@ use crate::engine::senses::{
 /// The reason why a block list is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListError {
-    #[error("the block list is not the TOML that is expected")]
+    #[error("the block list is not TOML of the expected form")]
     Toml(#[from] toml::de::Error),
     #[error("the version {0:?} is not a date, a dot and a number")]
     Version(String),
@@ -25,7 +25,7 @@ pub(crate) enum ListError {
     Term { id: String, problem: String },
     #[error("term {id:?}: the substitute {substitute:?} is itself blocked ({hit:?})")]
     BlockedSubstitute { id: String, substitute: String, hit: String },
-    #[error("the list needs {what}, more than the {limit} there is room for")]
+    #[error("the list needs {what}, more than the limit of {limit}")]
     TooLarge { what: String, limit: usize },
 }
 
