@@ -97,7 +97,7 @@ pub struct Returned {
     pub whole: bool,
 }
 
-/// The news in a report.
+/// The effect of a report on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportEffect {
     /// Nothing.
