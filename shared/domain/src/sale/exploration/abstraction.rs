@@ -107,11 +107,11 @@ fn settled(history: &PaymentHistory) -> PaymentHistory {
     let mut settled = PaymentHistory::new();
     for dispute in history.disputes().iter().filter(|dispute| dispute.status.takes_money()) {
         let (id, status) = (dispute.id.clone(), dispute.status);
-        settled.note(&PaymentReport::Dispute { id, status, respond_by: None, at: LONG_AGO }, Some(100));
+        settled.record_report(&PaymentReport::Dispute { id, status, respond_by: None, at: LONG_AGO }, Some(100));
     }
     for refund in history.refunds().iter().filter(|refund| !refund.status.is_void()) {
         let (id, amount, status) = (refund.id.clone(), refund.amount, refund.status);
-        settled.note(&PaymentReport::Refund { id, amount, status, at: LONG_AGO }, Some(100));
+        settled.record_report(&PaymentReport::Refund { id, amount, status, at: LONG_AGO }, Some(100));
     }
     settled
 }

@@ -191,7 +191,7 @@ fn facts_are_those_of_the_record() {
     assert!(plain.payment().is_empty());
     let report = PaymentReport::Charge { returned: 1, whole: false, at: at(1) };
     let mut reported = ready();
-    reported.payment.note(&report, Some(100));
+    reported.payment.record_report(&report, Some(100));
     assert!(!reported.payment().is_empty());
     // A counter of zero is not stored.
     let stored = |sale: &Sale| serde_json::to_value(sale).unwrap();
