@@ -1,6 +1,6 @@
 //! Sales without progress, which are restarted or shown to a human again; and retrievals by customers.
 
-use super::{Event, MAX_RECORDED_RETRIEVALS, Refused, Sale};
+use super::{Event, MAX_RECORDED_RETRIEVALS, Part, Refused, Sale};
 use crate::{
     Timestamp,
     open_work::{OpenWork, Work},
@@ -19,7 +19,7 @@ impl Sale {
     /// [`Refused`] when no automatic work is due.
     pub fn chase(&mut self, now: Timestamp) -> Result<Event, Refused> {
         if self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
-            return Err(self.refuse("sent on its way again"));
+            return Err(self.refuse_work("restarted", now));
         }
         self.chased += 1;
         self.reminded_at = Some(now);
@@ -31,8 +31,11 @@ impl Sale {
     /// # Errors
     /// [`Refused`] when no automatic work is due, or operators were alerted already.
     pub fn chase_refused(&mut self, now: Timestamp) -> Result<Event, Refused> {
-        if self.chased > 0 || self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
-            return Err(self.refuse("sent on its way again"));
+        if self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
+            return Err(self.refuse_work("restarted", now));
+        }
+        if self.chased > 0 {
+            return Err(Refused { part: Part::Work, from: "restarted", to: "restarted" });
         }
         self.chased = 1;
         Ok(Event::Chased(self.chased))
@@ -44,7 +47,7 @@ impl Sale {
     /// [`Refused`] when no work of a human is due.
     pub fn remind(&mut self, now: Timestamp) -> Result<Event, Refused> {
         if self.due_work(now).is_none_or(|open| !Work::FOR_HUMANS.contains(&open.work)) {
-            return Err(self.refuse("a human's to decide"));
+            return Err(self.refuse_work("shown to a human again", now));
         }
         self.chased = 0;
         self.reminded_at = Some(now);
@@ -58,7 +61,7 @@ impl Sale {
     /// [`Refused`] after [`MAX_RECORDED_RETRIEVALS`]: later ones are not recorded.
     pub fn serve(&mut self) -> Result<Event, Refused> {
         if self.retrievals >= MAX_RECORDED_RETRIEVALS {
-            return Err(Refused { from: "read as often as the log records", to: "read once more" });
+            return Err(Refused { part: Part::Retrievals, from: "full", to: "recorded as retrieved" });
         }
         self.retrievals += 1;
         Ok(Event::Served)

@@ -130,7 +130,11 @@ impl Sale {
             }
         }
         if letters.is_empty() {
-            return Err(if self.is_money_kept() { self.refuse("retrying") } else { self.refuse_money("retrying") });
+            let dead = Letter::ALL.into_iter().find(|letter| matches!(self.letter(*letter), Mail::Dead { .. }));
+            return Err(match dead {
+                Some(letter) => self.refuse_sending(letter, "retrying"),
+                None => self.refuse_mail(Letter::Verdict, "retrying"),
+            });
         }
         self.chased = 0;
         Ok(Event::Redriven(operator.clone(), letters))
@@ -174,7 +178,7 @@ impl Sale {
     pub fn settle_mails(&mut self, operator: &Operator, found: Found, now: Timestamp) -> Result<Event, Refused> {
         let letters = self.unknown_mails();
         if letters.is_empty() {
-            return Err(self.refuse("sent"));
+            return Err(self.refuse_mail(Letter::Verdict, "settled"));
         }
         if found == Found::NotSent && !letters.iter().any(|letter| self.may_write(*letter)) {
             return Err(self.refuse_money("sent again"));

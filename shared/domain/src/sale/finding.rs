@@ -60,7 +60,7 @@ impl Sale {
             return Err(self.refuse_money("found again"));
         }
         if self.finding.as_ref().is_some_and(|finding| finding.list == list) {
-            return Err(self.refuse("found again"));
+            return Err(self.refuse_finding("found again"));
         }
         self.finding = Some(Finding { list: list.to_owned(), terms, at: now, settled: None });
         Ok(Event::FoundAgain)
@@ -88,7 +88,7 @@ impl Sale {
 
     fn settle_finding(&mut self, how: Settled) -> Result<(), Refused> {
         if self.open_finding().is_none() {
-            return Err(self.refuse("settled"));
+            return Err(self.refuse_finding("settled"));
         }
         if let Some(finding) = &mut self.finding {
             finding.settled = Some(how);

@@ -1,7 +1,7 @@
 //! The follow-up that a Strategy Session includes: a sale of its own, with the session that paid for it as its parent
 //! (infra/decisions/followup.md).
 
-use super::{Fulfilment, MAX_RECORDED_DECLINES, Refused, Sale};
+use super::{Fulfilment, MAX_RECORDED_DECLINES, Part, Refused, Sale};
 use crate::{Tier, Timestamp};
 
 impl Sale {
@@ -35,7 +35,7 @@ impl Sale {
     /// [`Refused`] after [`MAX_RECORDED_DECLINES`]: later ones are not recorded.
     pub fn decline_followup(&mut self) -> Result<(), Refused> {
         if self.followups_declined >= MAX_RECORDED_DECLINES {
-            return Err(Refused { from: "declined as often as the log records", to: "declined once more" });
+            return Err(Refused { part: Part::Declines, from: "full", to: "recorded as declined" });
         }
         self.followups_declined += 1;
         Ok(())

@@ -2,7 +2,7 @@
 //! The file has more than 300 lines because each transition is a short method, and many of them share the private
 //! checks of the claim.
 
-use super::{Claim, Event, Fulfilment, HeldAt, REGENERATE_AFTER, REORDER_AFTER, Refused, Sale};
+use super::{Claim, Event, Fulfilment, HeldAt, Part, REGENERATE_AFTER, REORDER_AFTER, Refused, Sale};
 use crate::{
     Colour, Tier, Timestamp, Unusable,
     mail::{Letter, Mail},
@@ -359,7 +359,7 @@ impl Sale {
     /// [`Refused`] when the drop is not open, or operators were alerted already.
     pub fn drop_alerted(&mut self) -> Result<Event, Refused> {
         if !self.is_drop_open() || self.drop_recorded || self.drop_alerted {
-            return Err(self.refuse("alerted"));
+            return Err(self.refuse_drop("alerted"));
         }
         self.drop_alerted = true;
         Ok(Event::DropAlerted)
@@ -377,7 +377,7 @@ impl Sale {
         now: Timestamp,
     ) -> Result<Event, Refused> {
         if !self.is_drop_open() || self.drop_recorded {
-            return Err(self.refuse("unusable"));
+            return Err(self.refuse_drop("recorded"));
         }
         let found_now = !matches!(self.fulfilment, Fulfilment::Unusable { .. });
         if found_now {
@@ -444,7 +444,7 @@ impl Sale {
     pub fn reopen(&mut self, now: Timestamp) -> Result<Event, Refused> {
         self.require_ready("ordered")?;
         if self.regenerated_at.is_some_and(|last| last.plus(REGENERATE_AFTER) > now) {
-            return Err(Refused { from: "regenerated less than five minutes ago", to: "ordered" });
+            return Err(Refused { part: Part::Regeneration, from: "less than five minutes old", to: "ordered" });
         }
         self.regenerated_at = Some(now);
         self.waiting_since = now;

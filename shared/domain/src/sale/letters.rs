@@ -1,6 +1,6 @@
 //! The transitions of a mail: claimed, drafted, sent, retried, dead letter. Each transition concerns one letter.
 
-use super::{Claim, Event, Fulfilment, Refused, Sale};
+use super::{Claim, Event, Fulfilment, Part, Refused, Sale};
 use crate::{
     Timestamp,
     mail::{Draft, Failure, Letter, Mail, MailSchedule, Next, Progress},
@@ -144,10 +144,12 @@ impl Sale {
         draft: &Draft,
         rendered: &Rendered,
     ) -> Result<Event, Refused> {
-        let may_send = self.may_send(letter);
-        let refused = Refused { from: "drafted already, or not to be sent any more", to: "drafted" };
+        let not_to_send = (!self.may_send(letter)).then(|| self.refuse_sending(letter, "drafted"));
         let progress = self.require_delivery(letter, by, "drafted")?;
-        if progress.draft.is_some() || !may_send {
+        if progress.draft.is_some() {
+            return Err(Refused { part: Part::Mail(letter), from: "drafted", to: "drafted" });
+        }
+        if let Some(refused) = not_to_send {
             return Err(refused);
         }
         progress.draft = Some(draft.clone());

@@ -5,7 +5,8 @@
 //! and published afterwards: a transition without its records, or a record without its transition, cannot exist.
 //!
 //! A sale changes by its methods only. A transition that is recorded returns the [`Event`] that the audit crate turns into
-//! records; one that the sale's state does not allow returns [`Refused`] or [`NotApproved`], which name that state.
+//! records; one that the sale's state does not allow returns [`Refused`] or [`NotApproved`], which name the state of the
+//! part that does not allow it.
 //!
 //! The table has every transition, its maker, and the states that it connects: of the verdict, of a mail, of the money.
 //! A transition without states changes details of the current state. The test `exploration` visits every state that the
@@ -123,7 +124,7 @@ pub use fulfilment::{Claimant, Finder, Holder, Purchase};
 pub use letters::Rendered;
 pub use not_paid::NotPaid;
 pub use payment::RefundAnswer;
-pub use refused::Refused;
+pub use refused::{Part, Refused};
 
 use crate::{
     Alert, Colour, Measurement, SessionId, Tier, Timestamp,

@@ -1,6 +1,6 @@
 //! The transitions of the money.
 
-use super::{Event, Refused, Sale};
+use super::{Event, Part, Refused, Sale};
 use crate::{
     Timestamp,
     mail::Mail,
@@ -140,10 +140,10 @@ impl Sale {
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        let change = match self.payment.record_report(report, charge.amount_total) {
-            ReportEffect::Nothing => return Err(self.refuse_money("reported in the same way again")),
-            ReportEffect::Detail => return Ok(Event::PaymentDetail),
-            ReportEffect::Change(change) => change,
+        let change = match self.payment.note(report, charge.amount_total) {
+            Noted::Nothing => return Err(Refused { part: Part::Report, from: "known", to: "reported on" }),
+            Noted::Detail => return Ok(Event::PaymentDetail),
+            Noted::Change(change) => change,
         };
         let returned = self.payment.returned(charge.amount_total);
         let money = self.money_after(change, returned.whole, now);
@@ -204,7 +204,7 @@ impl Sale {
     /// [`Refused`] when it is recorded already.
     pub fn amount_noted(&mut self, charge: Charge, price: u32) -> Result<Event, Refused> {
         if self.amount_noted {
-            return Err(self.refuse_money("noted for its amount again"));
+            return Err(Refused { part: Part::AmountNote, from: "recorded", to: "noted for its amount" });
         }
         self.amount_noted = true;
         Ok(Event::AmountNoted { charge, price })

@@ -1,6 +1,6 @@
 //! Customers' replies to mails.
 
-use super::{Event, Fulfilment, Refused, Sale};
+use super::{Event, Fulfilment, Part, Refused, Sale};
 use crate::{
     Timestamp,
     inbox::{MAX_REPLIES, Reply},
@@ -17,7 +17,7 @@ impl Sale {
             return Err(self.refuse("replied to"));
         }
         if self.replies.iter().any(|known| known.message == reply.message) {
-            return Err(Refused { from: "replied to by this message", to: "replied to by it again" });
+            return Err(Refused { part: Part::Reply, from: "stored", to: "replied to by it" });
         }
         let settled = self.replies.iter().position(|reply| reply.settled_at.is_some());
         let kept = self.replies.len() < MAX_REPLIES || settled.is_some();
@@ -41,7 +41,10 @@ impl Sale {
     /// [`Refused`] when none waits.
     pub fn settle_replies(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         match self.mark_replies_settled(now) {
-            0 => Err(Refused { from: "without a reply that waits", to: "settled" }),
+            0 => {
+                let from = if self.replies.is_empty() { "missing" } else { "settled" };
+                Err(Refused { part: Part::Reply, from, to: "settled" })
+            }
             count => Ok(Event::RepliesSettled(operator.clone(), count)),
         }
     }

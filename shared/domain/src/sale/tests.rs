@@ -2,6 +2,7 @@
 
 mod conditions;
 mod decisions;
+mod refusals;
 
 use super::*;
 use crate::{
@@ -137,7 +138,7 @@ fn regeneration_is_limited_to_one_in_five_minutes() {
     let ready = Fulfilment::Ready { at: at(0), archived: true };
     let mut sale = Sale { fulfilment: ready.clone(), ..sale() };
     assert_eq!(sale.reopen(at(10)), Ok(Event::Ordered));
-    assert_eq!(sale.reopen(at(11)), Err(Refused { from: "ordered", to: "ordered" }), "it is not ready now");
+    assert_eq!(sale.reopen(at(11)), Err(sale.refuse("ordered")), "it is not ready now");
     sale.fulfilment = ready;
     assert!(sale.reopen(at(309)).is_err());
     assert!(sale.reopen(at(310)).is_ok());
@@ -161,15 +162,15 @@ fn a_refused_transition_names_both_states_and_changes_nothing() {
     let failed = Sale { fulfilment: Fulfilment::Failed { reason: "x".into(), at: at(1) }, ..sale() };
     let mut sale = failed.clone();
     let refused = sale.ready("a", &bought(), Colour::Green, "h", at(2)).unwrap_err();
-    assert_eq!(refused.to_string(), "a sale that is failed cannot become ready");
+    assert_eq!(refused.to_string(), "a sale cannot become ready while its verdict is failed");
     assert_eq!(
         sale.hold(Holder::Page, at(2)).unwrap_err().to_string(),
-        "a sale that is failed cannot become in review"
+        "a sale cannot become in review while its verdict is failed"
     );
     let mail = sale.mail_sent(Letter::Verdict, "a", at(2)).unwrap_err();
-    assert_eq!(mail.to_string(), "a sale that is not ordered cannot become sent");
+    assert_eq!(mail.to_string(), "a sale cannot become sent while its verdict mail is not ordered");
     let money = sale.refund_answered(RefundAnswer::Confirmed, charge(), at(2)).unwrap_err();
-    assert_eq!(money.to_string(), "a sale that is kept cannot become refunded");
+    assert_eq!(money.to_string(), "a sale cannot become refunded while its money is kept");
     assert_eq!(sale, failed);
 }
 
@@ -274,13 +275,13 @@ fn a_significant_divergence_orders_its_mail_once() {
 #[test]
 fn only_the_verdict_that_was_archived_is_recorded_as_dispatched() {
     let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(5), archived: false }, ..sale() };
-    assert_eq!(sale.clone().dispatched(at(4), true), Err(Refused { from: "ready", to: "dispatched" }));
+    assert_eq!(sale.clone().dispatched(at(4), true), Err(sale.refuse("dispatched")));
     assert_eq!(sale.dispatched(at(5), true), Ok(Event::Dispatched));
     assert_eq!((&sale.fulfilment, &sale.mail), (&Fulfilment::Ready { at: at(5), archived: true }, &Mail::Ordered));
     assert_eq!(sale.dispatched(at(5), false), Ok(Event::Dispatched));
     assert_eq!(sale.fulfilment, Fulfilment::Ready { at: at(5), archived: true }, "the archive keeps it");
     sale.reopen(at(6)).unwrap();
-    assert_eq!(sale.dispatched(at(5), true), Err(Refused { from: "ordered", to: "dispatched" }));
+    assert_eq!(sale.dispatched(at(5), true), Err(sale.refuse("dispatched")));
 }
 
 #[test]
@@ -292,7 +293,7 @@ fn an_unknown_mail_is_sent_again_only_while_its_money_is_kept() {
     kept.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
     assert!(matches!(kept.mail, Mail::Retrying { .. }));
     let mut sale = refunded.clone();
-    let refused = Err(Refused { from: "refunded", to: "sent again" });
+    let refused = Err(Refused { part: Part::Money, from: "refunded", to: "sent again" });
     assert_eq!(sale.settle_mails(&operator, Found::NotSent, at(3)), refused);
     assert_eq!(sale, refunded);
     sale.settle_mails(&operator, Found::Sent, at(3)).unwrap();
@@ -353,7 +354,8 @@ fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering
         assert_eq!(free(&base, Decision::Approve, &held, approved), Ok(Some("b".into())));
     }
     assert_eq!(free(&base, Decision::Replace, &held, verdict), Ok(None));
-    let refused = |fulfilment: &Fulfilment| Err(Refused { from: fulfilment.as_str(), to: "ready" });
+    let refused =
+        |fulfilment: &Fulfilment| Err(Refused { part: Part::Verdict, from: fulfilment.as_str(), to: "ready" });
     assert_eq!(free(&base, Decision::Approve, &Fulfilment::InReview { gate: 3, at: at(2) }, None), refused(&held));
     let delivered = Sale { fulfilment: ready.clone(), ..base };
     assert_eq!(free(&delivered, Decision::Approve, &ready, None), refused(&ready));
@@ -361,14 +363,14 @@ fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering
 
 #[test]
 fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
-    let refused = Err(Refused { from: "not ordered", to: "ordered" });
+    let refused = |from| Err(Refused { part: Part::Mail(Letter::SilentDrop), from, to: "ordered" });
     let mut sale = sale();
-    assert_eq!(sale.notice_ordered(), refused);
+    assert_eq!(sale.notice_ordered(), refused("not ordered"));
     sale.record_drop(crate::Unusable::Tier, None, charge(), at(1)).unwrap();
     let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..sale.clone() };
-    assert_eq!(refunded.notice_ordered(), refused);
+    assert_eq!(refunded.notice_ordered(), refused("not ordered"));
     assert_eq!(sale.notice_ordered(), Ok(Event::NoticeOrdered));
-    assert_eq!(sale.notice_ordered(), Err(Refused { from: "ordered", to: "ordered" }));
+    assert_eq!(sale.notice_ordered(), refused("ordered"));
 }
 
 fn reply(number: usize) -> Reply {
