@@ -45,9 +45,9 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
         return Ok(());
     };
     let sale = journal.load(&session.id, changed.received_at).await?;
-    let noted = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
-    tracing::info!(session = session.id.prefix(), change = ?noted.answer(), "payment reported");
-    noted.settle().await;
+    let committed = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
+    let (_, noted) = committed.settle().await;
+    tracing::info!(session = session.id.prefix(), change = ?noted, "payment reported");
     if let Some(followup) = journal.store.load(&session.id.followup()).await? {
         journal.commit(followup, |sale, now| note_followup(sale, &session, changed, now)).await?.settle().await;
     }

@@ -266,7 +266,7 @@ impl Retrieval<'_> {
         };
         match self.ports.journal.commit(sale, reopen).await {
             Ok(reopened) => {
-                if reopened.unsettled().1 {
+                if reopened.settle().await.1 {
                     self.order().await
                 } else {
                     replies::pending()
@@ -347,7 +347,7 @@ impl Retrieval<'_> {
             }
         };
         match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
-            Ok(noted) => match (noted.unsettled().1, usable) {
+            Ok(noted) => match (noted.settle().await.1, usable) {
                 (true, true) => self.order().await,
                 (true, false) => self.notify().await,
                 (false, _) => replies::pending(),

@@ -76,7 +76,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         Ok(_) => Change::save(()),
         Err(_) => Change::nothing(()),
     };
-    journal.commit(sale, ordered).await?.unsettled();
+    journal.commit(sale, ordered).await?.settle().await;
     Ok(Handled::Done)
 }
 

@@ -117,11 +117,13 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         Claim::Granted => {}
     }
     match produce(ports, settings, order, sale).await {
-        Ok(ended) if matches!(ended.state().fulfilment(), Fulfilment::Ready { .. }) => {
-            finish(ports, ended.unsettled().0).await
-        }
         Ok(ended) => {
-            let (sale, ()) = ended.settle().await;
+            let is_ready = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Ready { .. });
+            let (sale, ()) = ended.settle_unless(|sale, ()| is_ready(sale)).await;
+            if is_ready(&sale.value) {
+                return finish(ports, sale).await;
+            }
+            give_notice(ports, order, &sale.value).await?;
             // Also applies if that time has passed meanwhile.
             let until = sale.value.unavailable_until();
             Ok(until.map_or(Handled::Done, |until| hidden_until(ports, &sale.value, until)))
@@ -326,9 +328,7 @@ async fn unusable<'a>(
     tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
     let (finder, reason) = (Finder::Maker { owner: &order.message_id }, unusable.to_string());
     let drop = |sale: &mut Sale, now| end(sale.unusable(finder, &reason, now), now, order);
-    let ended = ports.journal.commit(sale, drop).await?;
-    give_notice(ports, order, ended.state()).await?;
-    Ok(ended)
+    Ok(ports.journal.commit(sale, drop).await?)
 }
 
 /// Ends a smoke test's sale without a verdict. It is not retried, because its test ends soon.

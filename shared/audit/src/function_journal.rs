@@ -293,8 +293,8 @@ where
     }
 
     /// Also saved while records still wait, because the state includes that operators were alerted.
-    fn is_worth_settling(_notebook: &mut Notebook<T>, had_outbox: bool) -> bool {
-        had_outbox
+    fn is_worth_settling(_notebook: &mut Notebook<T>) -> bool {
+        true
     }
 }
 

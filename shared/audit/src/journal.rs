@@ -1,7 +1,7 @@
 //! Commits changes of a state together with their audit records and alerts, and publishes these.
 //!
-//! This is the only outbox protocol, for sales ([`crate::Journal`]) and for scheduled functions
-//! ([`crate::FunctionJournal`]):
+//! This is the only outbox protocol, for sales and other states with an audit trail ([`crate::StreamJournal`]) and for
+//! scheduled functions ([`crate::FunctionJournal`]):
 //!
 //! 1. A change is decided on a loaded state and saved with its records and alerts (its outbox), on condition that no
 //!    other process saved in between; after a conflict the state is loaded and decided again.
@@ -85,7 +85,7 @@ impl<T, R> Change<T, R> {
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Other processes kept changing the state.
-    #[error("the sale kept changing")]
+    #[error("the record kept changing")]
     Contended,
     /// The store failed.
     #[error(transparent)]
@@ -191,11 +191,14 @@ pub trait Journaled: Copy + Send + Sync {
     /// Called when the log did not accept the records.
     fn log_refuses(&self, state: &mut Self::State, reason: &Unpublished, now: Timestamp) -> Refusal;
 
-    /// Whether the state is worth saving after it was published.
-    fn is_worth_settling(state: &mut Self::State, had_outbox: bool) -> bool;
+    /// Whether a state whose outbox was published is worth saving once more: only if nothing waits any more.
+    fn is_worth_settling(state: &mut Self::State) -> bool {
+        Self::outbox(state).is_empty()
+    }
 }
 
-/// A commit that has to be ended: the saved state, and the decision's answer.
+/// A commit that has to be ended: the saved state, and the decision's answer. Only the methods that end it give access
+/// to them, so a commit that nobody ends is an unused value, which the compiler reports.
 #[must_use = "end a commit with `settle`, or with `unsettled` where a later commit of the same step follows"]
 pub struct Committed<J: Journaled, T> {
     journal: J,
@@ -206,18 +209,8 @@ pub struct Committed<J: Journaled, T> {
 }
 
 impl<J: Journaled, T> Committed<J, T> {
-    /// The saved state.
-    pub const fn state(&self) -> &J::State {
-        &self.state.value
-    }
-
-    /// The decision's answer.
-    pub const fn answer(&self) -> &T {
-        &self.answer
-    }
-
-    /// Ends the step: saves the emptied outbox. After a decision that changed nothing, publishes what an earlier step
-    /// could not. Correctness depends on neither, because the log recognises a record that it has.
+    /// Ends the step: saves the emptied outbox, if there was one. After a decision that changed nothing, publishes what
+    /// an earlier step could not. Correctness depends on neither, because the log recognises a record that it has.
     pub async fn settle(mut self) -> (Versioned<J::State>, T) {
         if self.was_saved {
             settle(&self.journal, &mut self.state, self.had_outbox).await;
@@ -227,9 +220,15 @@ impl<J: Journaled, T> Committed<J, T> {
         (self.state, self.answer)
     }
 
-    /// Leaves the end to a later commit of the same step, or to the next step.
+    /// Leaves the end to a later commit of the same step: that one saves the emptied outbox with its own change. Only
+    /// allowed where such a commit follows whenever this one saved something.
     pub fn unsettled(self) -> (Versioned<J::State>, T) {
         (self.state, self.answer)
+    }
+
+    /// Ends the step, unless `continues` says that a later commit of the same step follows.
+    pub async fn settle_unless(self, continues: impl FnOnce(&J::State, &T) -> bool) -> (Versioned<J::State>, T) {
+        if continues(&self.state.value, &self.answer) { self.unsettled() } else { self.settle().await }
     }
 }
 
@@ -278,7 +277,8 @@ pub(crate) async fn flush<J: Journaled>(journal: &J, state: &mut Versioned<J::St
 
 async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
     // After a conflict, the other process publishes; after a failure, the next step publishes again.
-    if J::is_worth_settling(&mut state.value, had_outbox)
+    if had_outbox
+        && J::is_worth_settling(&mut state.value)
         && let Ok(version) = journal.save(&state.value, state.version, None).await
     {
         state.version = version;

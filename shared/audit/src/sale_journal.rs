@@ -99,9 +99,4 @@ impl Journaled for Journal<'_> {
         let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", sale.session_id(), &detail);
         Refusal { alert: Some(alert), republish: false }
     }
-
-    /// Only after the whole outbox was published.
-    fn is_worth_settling(sale: &mut Sale, _had_outbox: bool) -> bool {
-        Self::outbox(sale).is_empty()
-    }
 }

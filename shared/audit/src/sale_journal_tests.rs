@@ -107,7 +107,7 @@ fn no_line_holds_an_address() {
     };
     let sale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
     let committed = run(journal(&world).commit(sale, tagged)).unwrap().unwrap();
-    assert!(*committed.answer());
+    assert!(committed.unsettled().1);
     let log = world.state().log.clone();
     for line in log.values() {
         assert!(!line.contains('@') && !line.contains("example"), "{line}");

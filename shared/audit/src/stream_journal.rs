@@ -103,8 +103,4 @@ impl<S: Stream> Journaled for StreamJournal<'_, S> {
             Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", state.id().reference(), &detail);
         Refusal { alert: Some(alert), republish: false }
     }
-
-    fn is_worth_settling(state: &mut S, had_outbox: bool) -> bool {
-        had_outbox && Self::outbox(state).is_empty()
-    }
 }

@@ -76,14 +76,27 @@ fn only_an_outbox_that_is_empty_now_is_saved_once_more() {
 }
 
 #[test]
+fn the_end_of_a_commit_may_be_left_to_a_later_one() {
+    let recorded = |_: &mut Account, now| Change::recorded(vec![record(now)], ());
+    for (continues, saved) in [(false, 2), (true, 1)] {
+        let world = World::default();
+        let committed = run(journal(&world).commit(stored(&world), recorded)).unwrap().unwrap();
+        let (account, ()) = run(committed.settle_unless(|_, ()| continues)).unwrap();
+        assert_eq!((account.version, stored(&world).value.trail().is_published()), (saved, !continues));
+        let later = run(journal(&world).commit(account, |_, _| Change::save(()))).unwrap().unwrap();
+        assert_eq!(run(later.settle()).unwrap().0.version, saved + 1, "its outbox was emptied before");
+        assert!(stored(&world).value.trail().is_published());
+    }
+}
+
+#[test]
 fn a_long_outbox_is_published_before_anything_is_decided() {
     for (waiting, published) in [(Account::MOST_WAITING, 0), (Account::MOST_WAITING + 1, Account::MOST_WAITING + 1)] {
         let world = World::default();
         let mut account = stored(&world);
         (0..waiting).for_each(|_| chain::append_to(&mut account.value, &record(Timestamp::from_millis(0))));
         let log = |_: &mut Account, _| Change::nothing(world.state().log.len());
-        let committed = run(journal(&world).commit(account, log)).unwrap().unwrap();
-        assert_eq!(*committed.answer(), published, "{waiting} records wait");
-        drop(committed.unsettled());
+        let (_, logged) = run(journal(&world).commit(account, log)).unwrap().unwrap().unsettled();
+        assert_eq!(logged, published, "{waiting} records wait");
     }
 }

@@ -49,9 +49,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
         Ok(_) => Change::save(true),
         Err(_) => Change::nothing(false),
     };
-    let noted = ports.journal.commit(sale, note).await?;
-    let is_same = *noted.answer();
-    noted.unsettled();
+    let (_, is_same) = ports.journal.commit(sale, note).await?.settle().await;
     if !is_same {
         // The same order makes the verdict again. The mail that was ordered finds no verdict and waits for it.
         return Ok(Handled::Later);

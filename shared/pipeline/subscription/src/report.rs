@@ -34,8 +34,8 @@ pub async fn record_report(
 ) -> Result<Option<BillingChange>, StepError> {
     let subscriber = journal.load(&reported.subscriber).await?;
     let committed = journal.commit(subscriber, |subscriber, now| change(subscriber, reported, now)).await?;
-    tracing::info!(subscriber = reported.subscriber.prefix(), change = ?committed.answer(), "subscription reported");
     let (_, noted) = committed.settle().await;
+    tracing::info!(subscriber = reported.subscriber.prefix(), change = ?noted, "subscription reported");
     Ok(noted)
 }
 

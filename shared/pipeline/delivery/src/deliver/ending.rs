@@ -2,7 +2,7 @@
 
 use super::{Attempt, Delivery, Outcome, Ports};
 use crate::failure;
-use audit::{Change, Committed, Record, sale_events};
+use audit::{Change, Record, sale_events};
 use domain::{
     Alert, Sale, StepError, Timestamp,
     alert::Severity,
@@ -55,22 +55,19 @@ impl Delivery<'_> {
             Change { alerts: alert.into_iter().collect(), ..Change::of(&event, &self.context(now), Some(next)) }
         };
         let counted = self.ports.journal.commit(failed, count).await?;
-        let attempt = match counted.answer() {
+        let (sale, next) = counted.settle_unless(|_, next| matches!(next, Some(Next::AtOnce))).await;
+        let attempt = match next {
             None => Attempt::Later,
-            Some(Next::AtOnce) => return Ok((counted.unsettled().0, None)),
-            Some(Next::At(due)) => Attempt::Again(*due),
+            Some(Next::AtOnce) => return Ok((sale, None)),
+            Some(Next::At(due)) => match sale.value.letter(letter) {
+                Mail::Retrying { progress, .. } => Attempt::Again(self.ports.circuit.next_look(progress, due).await),
+                _ => Attempt::Again(due),
+            },
             Some(Next::Unknown) => Attempt::Ended,
             Some(Next::Dead) => {
-                keep_dead_letter(self.ports, counted.state(), letter).await;
+                keep_dead_letter(self.ports, &sale.value, letter).await;
                 Attempt::Ended
             }
-        };
-        let (sale, _) = counted.settle().await;
-        let attempt = match (attempt, sale.value.letter(letter)) {
-            (Attempt::Again(due), Mail::Retrying { progress, .. }) => {
-                Attempt::Again(self.ports.circuit.next_look(progress, due).await)
-            }
-            (attempt, _) => attempt,
         };
         Ok((sale, Some(attempt)))
     }
@@ -122,8 +119,10 @@ impl Delivery<'_> {
             Ok(_) => Change::save(()),
             Err(_) => Change::nothing(()),
         };
-        if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await {
-            let _ = self.ports.journal.commit(sale, give_up).await.map(Committed::unsettled);
+        if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await
+            && let Ok(released) = self.ports.journal.commit(sale, give_up).await
+        {
+            released.settle().await;
         }
     }
 }
