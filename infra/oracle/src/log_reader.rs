@@ -336,10 +336,13 @@ async fn examine_function(
     }
 }
 
-async fn known_by_trail<S: Audited>(store: &dyn Store<S>, id: &str) -> Result<Option<Versioned<Known>>, StorageError> {
+async fn known_in<S: Audited>(
+    store: &(impl Store<S> + ?Sized),
+    id: &str,
+) -> Result<Option<Versioned<Known>>, StorageError> {
     let Some(id) = S::Id::read(id) else { return Ok(None) };
     let found = store.load(&id).await?;
-    Ok(found.map(|it| Versioned { value: Known::of_trail(it.value.trail()), version: it.version }))
+    Ok(found.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))
 }
 
 /// The table's row of a stream: a sale, a purchase in USDC, a chat account, a subscriber or a Bridge.
@@ -349,19 +352,18 @@ async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, 
     };
     let text = session.as_str();
     if text.starts_with(toll::PREFIX) {
-        return known_by_trail(&*ports.purchases, text).await;
+        return known_in(&*ports.purchases, text).await;
     }
     if let Some(id) = text.strip_prefix(CHAT_PREFIX) {
-        return known_by_trail(&*ports.accounts, id).await;
+        return known_in(&*ports.accounts, id).await;
     }
     if let Some(id) = text.strip_prefix(STREAM_PREFIX) {
-        return known_by_trail(&*ports.subscribers, id).await;
+        return known_in(&*ports.subscribers, id).await;
     }
     if let Some(id) = text.strip_prefix(BRIDGE_PREFIX) {
-        return known_by_trail(&*ports.bridges, id).await;
+        return known_in(&*ports.bridges, id).await;
     }
-    let sale = ports.store.load(&session).await?;
-    Ok(sale.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))
+    known_in(&*ports.store, text).await
 }
 
 #[cfg(test)]

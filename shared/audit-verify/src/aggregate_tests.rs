@@ -262,7 +262,7 @@ fn toll_line(day: i64, status: TollStatus, offer: Offer) -> Vec<u8> {
     let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
     let id = purchase_id(&"a".repeat(64)).unwrap();
     let mut purchase = Purchase::new(id, offer, "f".to_owned(), "h".to_owned(), paid, at(day * DAY));
-    chain::append_to(&mut purchase, &Record::toll(at(day * DAY + 2_000), at(day * DAY), status, "why"));
+    chain::append(&mut purchase, &Record::toll(at(day * DAY + 2_000), at(day * DAY), status, "why"));
     purchase.trail().outbox()[0].line.clone().into_bytes()
 }
 

@@ -3,8 +3,7 @@
 use crate::link::previous_of;
 use audit::digest::sha256;
 use domain::{
-    Sale,
-    audit_trail::AuditTrail,
+    audit_trail::Audited,
     sale::{AuditEntry, AuditHead},
 };
 use serde::Deserialize;
@@ -38,15 +37,10 @@ impl Known {
         Some(Self { head: head?, waiting: outbox })
     }
 
-    /// The data in a sale. A sale that names no stream has no records.
+    /// The data in a sale or another state with an audit trail. A state that names no stream has no records.
     #[must_use]
-    pub fn of(sale: &Sale) -> Self {
-        Self { head: sale.audit().cloned().unwrap_or_else(no_records), waiting: sale.outbox().to_vec() }
-    }
-
-    /// The data in the trail of a chat account, a subscriber or a purchase.
-    #[must_use]
-    pub fn of_trail(trail: &AuditTrail) -> Self {
+    pub fn of(state: &impl Audited) -> Self {
+        let trail = state.trail();
         Self { head: trail.head().cloned().unwrap_or_else(no_records), waiting: trail.outbox().to_vec() }
     }
 

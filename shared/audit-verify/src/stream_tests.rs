@@ -2,7 +2,7 @@
 
 use crate::stream::{Damage, Finding, Known, Object, verify_stream};
 use audit::{Record, Source, Status, chain};
-use domain::{Sale, SessionId, Timestamp, sale::AuditHead};
+use domain::{Sale, SessionId, Timestamp, audit_trail::Audited, sale::AuditHead};
 use proptest::prelude::*;
 use testkit::sale::WithField;
 
@@ -27,8 +27,13 @@ fn sale_of(id: &str, records: i64, smoke: bool) -> Sale {
 /// The sale after everything was published, and the log.
 fn published(id: &str, records: i64) -> (Sale, Vec<Object>) {
     let mut sale = sale(id, records);
-    let log =
-        sale.outbox_mut().0.drain(..).map(|entry| (entry.key, format!("{}\n", entry.line).into_bytes())).collect();
+    let log = sale
+        .trail_mut()
+        .outbox_mut()
+        .0
+        .drain(..)
+        .map(|entry| (entry.key, format!("{}\n", entry.line).into_bytes()))
+        .collect();
     (sale, log)
 }
 
@@ -154,7 +159,7 @@ fn records_that_wait_in_the_sale_may_or_may_not_be_in_the_log() {
     let full = sale("cs_test_1", 5);
     let log: Vec<Object> = full.outbox().iter().map(|e| (e.key.clone(), format!("{}\n", e.line).into())).collect();
     let mut sale = full;
-    sale.outbox_mut().0.drain(..3);
+    sale.trail_mut().outbox_mut().0.drain(..3);
     for count in 3..=5 {
         assert_eq!(check(&sale, &log[..count]), Ok(()), "{count}");
     }

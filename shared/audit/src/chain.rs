@@ -3,7 +3,6 @@
 pub use crate::line::VERSION;
 use crate::{
     digest::sha256,
-    line::{Line, json},
     record::Record,
     stream::{Place, Stream},
 };
@@ -48,32 +47,8 @@ pub(crate) fn link(
     AuditEntry { key: key(&head.opened, stream, seq), line, measurements }
 }
 
-/// Appends a record to the sale's stream. The record goes into the sale's outbox and is saved with the sale.
-pub fn append(sale: &mut Sale, record: &Record) {
-    let stream = format!("session/{}", sale.session_id().as_str());
-    let mut head = sale.audit().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
-    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
-        json(&Line {
-            timestamp: record.timestamp.to_iso(),
-            session_id: sale.session_id().as_str(),
-            tier: sale.tier(),
-            query_hash: sale.query_hash(),
-            verdict_hash: sale.verdict_hash(),
-            email: sale.email_tag(),
-            latency_ms: record.timestamp.millis_since(record.triggered_at),
-            smoke: sale.smoke(),
-            body: &record.body,
-            v: VERSION,
-            stream: &stream,
-            seq,
-            prev,
-        })
-    });
-    sale.append_record(entry, head);
-}
-
 /// Appends a record to the stream of a state with an audit trail: into its outbox, to be saved with the state.
-pub fn append_to<S: Stream>(state: &mut S, record: &Record) {
+pub fn append<S: Stream>(state: &mut S, record: &Record) {
     let id = state.stream();
     let stream = format!("session/{id}");
     let mut head = state.trail().head().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));

@@ -1,31 +1,46 @@
 //! The streams of the chat: those of accounts, subscribers and Bridges.
 
-use crate::{stream::Stream, stream_journal::StreamJournal};
+use crate::{
+    stream::{LoadsById, Stream, StreamStore},
+    stream_journal::StreamJournal,
+};
 use domain::{
     chat::{Account, Bridge, Subscriber},
     ports::{Bridges, ChatAccounts, Subscribers},
 };
 
 /// The journal of chat accounts.
-pub type ChatJournal<'a> = StreamJournal<'a, Account>;
+pub type ChatJournal<'a> = StreamJournal<'a, dyn ChatAccounts + 'a>;
 
 /// The journal of subscribers.
-pub type SubscriberJournal<'a> = StreamJournal<'a, Subscriber>;
+pub type SubscriberJournal<'a> = StreamJournal<'a, dyn Subscribers + 'a>;
 
 /// The journal of Bridges.
-pub type BridgeJournal<'a> = StreamJournal<'a, Bridge>;
+pub type BridgeJournal<'a> = StreamJournal<'a, dyn Bridges + 'a>;
 
-impl Stream for Account {
-    type Store = dyn ChatAccounts;
+impl Stream for Account {}
+
+impl StreamStore for dyn ChatAccounts + '_ {
+    type State = Account;
 }
 
-impl Stream for Subscriber {
-    type Store = dyn Subscribers;
+impl LoadsById for dyn ChatAccounts + '_ {}
+
+impl Stream for Subscriber {}
+
+impl StreamStore for dyn Subscribers + '_ {
+    type State = Subscriber;
 }
 
-impl Stream for Bridge {
-    type Store = dyn Bridges;
+impl LoadsById for dyn Subscribers + '_ {}
+
+impl Stream for Bridge {}
+
+impl StreamStore for dyn Bridges + '_ {
+    type State = Bridge;
 }
+
+impl LoadsById for dyn Bridges + '_ {}
 
 #[cfg(test)]
 mod tests {

@@ -25,7 +25,7 @@ pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
-pub use stream::{Place, Stream};
+pub use stream::{LoadsById, Place, Stream, StreamStore};
 pub use stream_journal::StreamJournal;
 pub use toll_journal::TollJournal;
 

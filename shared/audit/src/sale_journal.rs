@@ -1,30 +1,21 @@
-//! The journal of sales: a sale is saved with its audit records and alerts, and with its cached verdict.
+//! The stream of a sale: a sale is saved with its audit records and alerts, and with its cached verdict.
 
 use crate::{
-    chain,
-    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
+    journal::Change,
+    line::{Line, VERSION, json},
     record::Record,
+    stream::{Place, Stream, StreamStore},
+    stream_journal::StreamJournal,
 };
 use domain::{
-    Alert, CachedVerdict, Sale, SessionId, Timestamp,
-    alert::Severity,
-    ports::{Alerts, AuditLog, Clock, SaleStore, SaveError, StorageError, Versioned},
+    CachedVerdict, Sale, SessionId, Timestamp,
+    ports::{SaleStore, SaveError, StorageError, Versioned},
 };
 
-/// The ports of a sale's commit.
-#[derive(Clone, Copy)]
-pub struct Journal<'a> {
-    /// Sales.
-    pub store: &'a dyn SaleStore,
-    /// The log.
-    pub log: &'a dyn AuditLog,
-    /// Operators.
-    pub alerts: &'a dyn Alerts,
-    /// Time.
-    pub clock: &'a dyn Clock,
-}
+/// The journal of sales.
+pub type Journal<'a> = StreamJournal<'a, dyn SaleStore + 'a>;
 
-impl<'a> Journal<'a> {
+impl StreamJournal<'_, dyn SaleStore + '_> {
     /// Loads a sale, or starts a new one.
     ///
     /// # Errors
@@ -33,70 +24,47 @@ impl<'a> Journal<'a> {
         let fresh = || Versioned { value: Sale::ordered(session.clone(), received_at), version: 0 };
         Ok(self.store.load(session).await?.unwrap_or_else(fresh))
     }
+}
 
-    /// Lets `decide` change the sale and saves it with its records and alerts; then publishes these. `decide` runs
-    /// again on the newer sale after a conflict, so its result must depend only on the sale and the time.
-    ///
-    /// # Errors
-    /// [`CommitError`]: nothing was changed, or it was and the reply was lost. In both cases the caller's message is
-    /// delivered again, and the same decision is made on the state that is stored by then.
-    pub async fn commit<T: Send>(
-        &self,
-        sale: Versioned<Sale>,
-        decide: impl Fn(&mut Sale, Timestamp) -> Change<T> + Send + Sync,
-    ) -> Result<Committed<Journal<'a>, T>, CommitError> {
-        journal::commit(*self, sale, decide).await
+impl Stream for Sale {
+    fn line(&self, record: &Record, place: Place<'_>) -> String {
+        json(&Line {
+            timestamp: record.timestamp.to_iso(),
+            session_id: place.id,
+            tier: self.tier(),
+            query_hash: self.query_hash(),
+            verdict_hash: self.verdict_hash(),
+            email: self.email_tag(),
+            latency_ms: record.timestamp.millis_since(record.triggered_at),
+            smoke: self.smoke(),
+            body: &record.body,
+            v: VERSION,
+            stream: place.stream,
+            seq: place.seq,
+            prev: place.prev,
+        })
     }
 
-    /// Publishes what an earlier step could not; used by steps that find no work.
-    pub async fn flush(&self, mut sale: Versioned<Sale>) -> Versioned<Sale> {
-        journal::flush(self, &mut sale).await;
-        sale
+    fn renewed(&self) -> Option<Self> {
+        Some(Self::ordered(self.session_id().clone(), self.received_at()))
+    }
+
+    fn complete<T>(&mut self, change: &mut Change<T>, now: Timestamp) {
+        if self.smoke() {
+            // A smoke test reports in its own way.
+            change.alerts.clear();
+        }
+        if let Some(verdict) = &mut change.verdict {
+            verdict.smoke = self.smoke();
+        }
+        self.saved(now);
     }
 }
 
-impl Journaled for Journal<'_> {
+impl StreamStore for dyn SaleStore + '_ {
     type State = Sale;
-    type Record = Record;
 
-    fn ports(&self) -> Ports<'_> {
-        Ports { log: self.log, alerts: self.alerts, clock: self.clock }
-    }
-
-    fn outbox(sale: &mut Sale) -> Outbox<'_> {
-        let (entries, alerts) = sale.outbox_mut();
-        Outbox { entries, alerts }
-    }
-
-    fn publishes_first(_sale: &Sale) -> bool {
-        false
-    }
-
-    async fn reload(&self, sale: &Sale) -> Result<Versioned<Sale>, StorageError> {
-        self.load(sale.session_id(), sale.received_at()).await
-    }
-
-    async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        self.store.save(sale, expected, verdict).await
-    }
-
-    fn apply<T>(&self, sale: &mut Sale, change: &mut Change<T>, now: Timestamp) {
-        for record in &change.records {
-            chain::append(sale, record);
-        }
-        // A smoke test reports in its own way.
-        if !sale.smoke() {
-            sale.keep_alerts(change.alerts.drain(..));
-        }
-        if let Some(verdict) = &mut change.verdict {
-            verdict.smoke = sale.smoke();
-        }
-        sale.saved(now);
-    }
-
-    fn log_refuses(&self, sale: &mut Sale, reason: &Unpublished, now: Timestamp) -> Refusal {
-        let detail = reason.detail();
-        let alert = Alert::event("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", sale.session_id(), &detail);
-        Refusal { alert: Some(alert), republish: false }
+    async fn save_with(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
+        SaleStore::save(self, sale, expected, verdict).await
     }
 }

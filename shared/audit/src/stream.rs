@@ -1,10 +1,16 @@
 //! The stream of a state with an audit trail: where a record is in it, and the line of a record.
 
 use crate::{
+    journal::Change,
     line::{ChatLine, VERSION, json},
     record::Record,
 };
-use domain::{audit_trail::Audited, ports::Store};
+use domain::{
+    CachedVerdict, Timestamp,
+    audit_trail::Audited,
+    ports::{SaveError, Store},
+};
+use std::future::Future;
 
 /// A record's place in its stream.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +27,6 @@ pub struct Place<'a> {
 
 /// A state whose records the journal writes.
 pub trait Stream: Audited {
-    /// The port that stores it.
-    type Store: ?Sized + Store<Self>;
-
     /// The JSON line of a record.
     fn line(&self, record: &Record, place: Place<'_>) -> String {
         json(&ChatLine {
@@ -37,4 +40,32 @@ pub trait Stream: Audited {
             prev: place.prev,
         })
     }
+
+    /// The state to decide on if another process has removed this one; `None` if there is none.
+    fn renewed(&self) -> Option<Self> {
+        Self::unstored(self.id())
+    }
+
+    /// Completes a change before it is saved.
+    fn complete<T>(&mut self, _change: &mut Change<T>, _now: Timestamp) {}
 }
+
+/// A port that stores one kind of state whose records the journal writes.
+pub trait StreamStore: Store<<Self as StreamStore>::State> {
+    /// The kind of state.
+    type State: Stream;
+
+    /// Saves the state, on condition that the stored version is the expected one. Returns the new version. Only a sale
+    /// has a cached verdict.
+    fn save_with(
+        &self,
+        state: &Self::State,
+        expected: u64,
+        _verdict: Option<&CachedVerdict>,
+    ) -> impl Future<Output = Result<u64, SaveError>> + Send {
+        async move { self.save(state, expected).await }
+    }
+}
+
+/// A store whose states are loaded by their id alone: without a stored one, the id says how it begins, if it can.
+pub trait LoadsById: StreamStore {}

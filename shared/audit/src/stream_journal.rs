@@ -1,23 +1,25 @@
-//! The journal of states with an audit trail: chat accounts, subscribers, purchases. Each state has a stream of
-//! records of its own and is saved with its records and alerts.
+//! The journal of states with an audit trail: sales, chat accounts, subscribers, Bridges, purchases. Each state has a
+//! stream of records of its own and is saved with its records and alerts.
 
 use crate::{
     chain,
     journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
     record::Record,
-    stream::Stream,
+    stream::{LoadsById, Stream, StreamStore},
 };
 use domain::{
     Alert, CachedVerdict, Timestamp,
     alert::Severity,
-    audit_trail::StateId,
-    ports::{Alerts, AuditLog, Clock, SaveError, StorageError, Store, Versioned},
+    audit_trail::{Audited, StateId},
+    ports::{Alerts, AuditLog, Clock, SaveError, StorageError, Versioned},
 };
 
-/// The ports of a state's commit.
-pub struct StreamJournal<'a, S: Stream> {
+type Id<P> = <<P as StreamStore>::State as Audited>::Id;
+
+/// The ports of a state's commit. `P` is the port that stores the state.
+pub struct StreamJournal<'a, P: ?Sized> {
     /// The store of the state.
-    pub store: &'a S::Store,
+    pub store: &'a P,
     /// The log.
     pub log: &'a dyn AuditLog,
     /// Operators.
@@ -26,78 +28,89 @@ pub struct StreamJournal<'a, S: Stream> {
     pub clock: &'a dyn Clock,
 }
 
-impl<S: Stream> Copy for StreamJournal<'_, S> {}
-impl<S: Stream> Clone for StreamJournal<'_, S> {
+impl<P: ?Sized> Copy for StreamJournal<'_, P> {}
+impl<P: ?Sized> Clone for StreamJournal<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<'a, S: Stream> StreamJournal<'a, S> {
+impl<P: LoadsById + ?Sized> StreamJournal<'_, P> {
     /// Loads the state, or the one that exists before anything is stored.
     ///
     /// # Errors
     /// [`StorageError`], also for a state that is not stored and does not begin empty.
-    pub async fn load(&self, id: &S::Id) -> Result<Versioned<S>, StorageError> {
+    pub async fn load(&self, id: &Id<P>) -> Result<Versioned<P::State>, StorageError> {
+        self.load_or(id, || P::State::unstored(id)).await
+    }
+}
+
+impl<'a, P: StreamStore + ?Sized> StreamJournal<'a, P> {
+    async fn load_or(
+        &self,
+        id: &Id<P>,
+        first: impl FnOnce() -> Option<P::State>,
+    ) -> Result<Versioned<P::State>, StorageError> {
         let found = self.store.load(id).await?;
-        let unstored = || S::unstored(id).map(|value| Versioned { value, version: 0 });
-        found.or_else(unstored).ok_or_else(|| StorageError { operation: "state read", source: "it is gone".into() })
+        let first = || first().map(|value| Versioned { value, version: 0 });
+        found.or_else(first).ok_or_else(|| StorageError { operation: "state read", source: "it is gone".into() })
     }
 
     /// Lets `decide` change the state and saves it with its records and alerts; then publishes these. `decide` runs
     /// again on the newer state after a conflict, so its result must depend on nothing but the state and the time.
     ///
     /// # Errors
-    /// [`CommitError`]: nothing was changed, or the change was saved and the reply got lost. The caller repeats its
-    /// step on the stored state.
+    /// [`CommitError`]: nothing was changed, or the change was saved and the reply got lost. In both cases the caller
+    /// repeats its step on the stored state, for example because its message is delivered again.
     pub async fn commit<T: Send>(
         &self,
-        state: Versioned<S>,
-        decide: impl Fn(&mut S, Timestamp) -> Change<T> + Send + Sync,
-    ) -> Result<Committed<StreamJournal<'a, S>, T>, CommitError> {
+        state: Versioned<P::State>,
+        decide: impl Fn(&mut P::State, Timestamp) -> Change<T> + Send + Sync,
+    ) -> Result<Committed<StreamJournal<'a, P>, T>, CommitError> {
         journal::commit(*self, state, decide).await
     }
 
-    /// Publishes what an earlier step could not.
-    pub async fn flush(&self, mut state: Versioned<S>) -> Versioned<S> {
+    /// Publishes what an earlier step could not; used by steps that find no work.
+    pub async fn flush(&self, mut state: Versioned<P::State>) -> Versioned<P::State> {
         journal::flush(self, &mut state).await;
         state
     }
 }
 
-impl<S: Stream> Journaled for StreamJournal<'_, S> {
-    type State = S;
+impl<P: StreamStore + ?Sized> Journaled for StreamJournal<'_, P> {
+    type State = P::State;
     type Record = Record;
 
     fn ports(&self) -> Ports<'_> {
         Ports { log: self.log, alerts: self.alerts, clock: self.clock }
     }
 
-    fn outbox(state: &mut S) -> Outbox<'_> {
+    fn outbox(state: &mut P::State) -> Outbox<'_> {
         let (entries, alerts) = state.trail_mut().outbox_mut();
         Outbox { entries, alerts }
     }
 
-    fn publishes_first(state: &S) -> bool {
-        state.trail().outbox().len() > S::MOST_WAITING
+    fn publishes_first(state: &P::State) -> bool {
+        state.trail().outbox().len() > P::State::MOST_WAITING
     }
 
-    async fn reload(&self, state: &S) -> Result<Versioned<S>, StorageError> {
-        self.load(state.id()).await
+    async fn reload(&self, state: &P::State) -> Result<Versioned<P::State>, StorageError> {
+        self.load_or(state.id(), || state.renewed()).await
     }
 
-    async fn save(&self, state: &S, expected: u64, _verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        self.store.save(state, expected).await
+    async fn save(&self, state: &P::State, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
+        self.store.save_with(state, expected, verdict).await
     }
 
-    fn apply<T>(&self, state: &mut S, change: &mut Change<T>, _now: Timestamp) {
+    fn apply<T>(&self, state: &mut P::State, change: &mut Change<T>, now: Timestamp) {
         for record in &change.records {
-            chain::append_to(state, record);
+            chain::append(state, record);
         }
+        state.complete(change, now);
         state.trail_mut().keep_alerts(change.alerts.drain(..));
     }
 
-    fn log_refuses(&self, state: &mut S, reason: &Unpublished, now: Timestamp) -> Refusal {
+    fn log_refuses(&self, state: &mut P::State, reason: &Unpublished, now: Timestamp) -> Refusal {
         let detail = reason.detail();
         let alert =
             Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", state.id().reference(), &detail);

@@ -94,7 +94,7 @@ fn a_long_outbox_is_published_before_anything_is_decided() {
     for (waiting, published) in [(Account::MOST_WAITING, 0), (Account::MOST_WAITING + 1, Account::MOST_WAITING + 1)] {
         let world = World::default();
         let mut account = stored(&world);
-        (0..waiting).for_each(|_| chain::append_to(&mut account.value, &record(Timestamp::from_millis(0))));
+        (0..waiting).for_each(|_| chain::append(&mut account.value, &record(Timestamp::from_millis(0))));
         let log = |_: &mut Account, _| Change::nothing(world.state().log.len());
         let (_, logged) = run(journal(&world).commit(account, log)).unwrap().unwrap().unsettled();
         assert_eq!(logged, published, "{waiting} records wait");

@@ -4,17 +4,21 @@ use crate::{
     chain::cut,
     line::{TollLine, VERSION, json},
     record::Record,
-    stream::{Place, Stream},
+    stream::{LoadsById, Place, Stream, StreamStore},
     stream_journal::StreamJournal,
 };
 use domain::{ports::Purchases, toll::Purchase};
 
 /// The journal of purchases.
-pub type TollJournal<'a> = StreamJournal<'a, Purchase>;
+pub type TollJournal<'a> = StreamJournal<'a, dyn Purchases + 'a>;
+
+impl StreamStore for dyn Purchases + '_ {
+    type State = Purchase;
+}
+
+impl LoadsById for dyn Purchases + '_ {}
 
 impl Stream for Purchase {
-    type Store = dyn Purchases;
-
     /// The transaction is named by its first 12 characters (Audit Trail, oracle toll events).
     fn line(&self, record: &Record, place: Place<'_>) -> String {
         json(&TollLine {

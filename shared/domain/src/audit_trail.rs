@@ -33,7 +33,7 @@ impl StateId for SessionId {
     }
 }
 
-/// A stored state with an [`AuditTrail`]: a chat account, a subscriber, a Bridge, a purchase. The state is saved
+/// A stored state with an [`AuditTrail`]: a sale, a chat account, a subscriber, a Bridge, a purchase. The state is saved
 /// together with the records of its changes, which form a stream of their own.
 pub trait Audited: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its id.
@@ -60,7 +60,7 @@ pub trait Audited: Clone + Serialize + DeserializeOwned + Send + Sync + 'static 
 }
 
 /// Stored beside the state's own fields (`#[serde(flatten)]`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditTrail {
     #[serde(default)]
     audit: Option<AuditHead>,
@@ -87,6 +87,18 @@ impl AuditTrail {
     #[must_use]
     pub fn outbox(&self) -> &[AuditEntry] {
         &self.outbox
+    }
+
+    /// The alerts that are not raised yet.
+    #[must_use]
+    pub fn alerts(&self) -> &[Alert] {
+        &self.alerts
+    }
+
+    /// Whether all records are in the log and all alerts were raised.
+    #[must_use]
+    pub const fn is_published(&self) -> bool {
+        self.outbox.is_empty() && self.alerts.is_empty()
     }
 
     /// The records and alerts that are not published yet.

@@ -7,7 +7,7 @@ use audit_verify::{
     signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key},
     stream::Damage,
 };
-use domain::{Sale, Timestamp, sale::AuditEntry};
+use domain::{Sale, Timestamp, audit_trail::Audited, sale::AuditEntry};
 use std::sync::Arc;
 use testkit::{Fault, Plan, World};
 
@@ -36,7 +36,7 @@ fn world() -> Arc<World> {
             let record = Record::pipeline(opened, opened, Source::Webhook, Status::Ok, None);
             chain::append(&mut sale, &record);
         }
-        let outbox = std::mem::take(sale.outbox_mut().0);
+        let outbox = std::mem::take(sale.trail_mut().outbox_mut().0);
         let mut state = world.state();
         state.log.extend(outbox.into_iter().map(|AuditEntry { key, line, .. }| (key, line)));
         state.sales.insert(sale.session_id().clone(), (sale, 1));

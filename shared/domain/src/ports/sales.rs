@@ -1,6 +1,6 @@
 //! The stores of sales: sales, their indexes, cached and archived verdicts, breakers and notes.
 
-use super::{SaveError, StorageError, Versioned};
+use super::{SaveError, StorageError, Store, Versioned};
 use crate::{CachedVerdict, Sale, SessionId, Submission, Timestamp, breaker::Breaker, mail::Letter, open_work::Work};
 use async_trait::async_trait;
 
@@ -36,6 +36,18 @@ pub trait SaleStore: Send + Sync {
     /// # Errors
     /// [`SaveError::Conflict`] when one of these conditions does not hold.
     async fn open_followup(&self, sale: &Sale, text: &Submission, first_version: u64) -> Result<(), SaveError>;
+}
+
+/// Saves a sale without a verdict.
+#[async_trait]
+impl Store<Sale> for dyn SaleStore + '_ {
+    async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError> {
+        SaleStore::load(self, session).await
+    }
+
+    async fn save(&self, sale: &Sale, expected: u64) -> Result<u64, SaveError> {
+        SaleStore::save(self, sale, expected, None).await
+    }
 }
 
 /// A page of an index of sales.

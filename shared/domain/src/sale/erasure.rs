@@ -71,9 +71,7 @@ impl Sale {
             retrievals: 0,
             followups_declined: self.followups_declined,
             replies: Vec::new(),
-            audit: self.audit.clone(),
-            outbox: self.outbox.clone(),
-            alerts: self.alerts.clone(),
+            trail: self.trail.clone(),
         };
         Ok(Event::Erased(operator.clone()))
     }

@@ -181,18 +181,18 @@ impl Sale {
     /// The end of the audit stream; `None` before the first record.
     #[must_use]
     pub const fn audit(&self) -> Option<&AuditHead> {
-        self.audit.as_ref()
+        self.trail.head()
     }
 
     /// Audit records that may not have reached the log yet.
     #[must_use]
     pub fn outbox(&self) -> &[AuditEntry] {
-        &self.outbox
+        self.trail.outbox()
     }
 
     /// Alerts that may not have reached operators yet.
     #[must_use]
     pub fn alerts(&self) -> &[Alert] {
-        &self.alerts
+        self.trail.alerts()
     }
 }

@@ -71,10 +71,10 @@
 //! | amount_noted | reconcile | | | |
 //! | decline_followup | inbox-watch | | | |
 //! | replied | inbox-watch | | | |
-//! | append_record, keep_alerts | every function | | | |
-//! | outbox_mut | every function | | | |
 //! | saved | every function | | | |
 //! | found_again | cache-health | | | |
+//! | trail_mut (publishes) | every function | | | |
+//! | trail_mut (records) | every function | | | |
 //! | approve_declined | operator | failed → ordered | | |
 //! | dismiss_finding | operator | | | |
 //! | erase | operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
@@ -108,11 +108,11 @@ mod fulfilment;
 mod letters;
 mod not_paid;
 pub mod open_work;
-mod outbox;
 mod payment;
 mod refused;
 mod replies;
 
+mod trail;
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 pub use authority_decision::AuthorityDecision;
 pub use decisions::NewVerdict;
@@ -127,7 +127,8 @@ pub use payment::RefundAnswer;
 pub use refused::{Part, Refused};
 
 use crate::{
-    Alert, Colour, Measurement, SessionId, Tier, Timestamp,
+    Colour, Measurement, SessionId, Tier, Timestamp,
+    audit_trail::AuditTrail,
     inbox::Reply,
     money::{Money, PaymentHistory},
     retry::ModelWait,
@@ -331,13 +332,9 @@ pub struct Sale {
     /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
     #[serde(default)]
     replies: Vec<Reply>,
-    /// The audit stream.
-    audit: Option<AuditHead>,
-    /// Audit records that may not have reached the log yet.
-    outbox: Vec<AuditEntry>,
-    /// Alerts that may not have reached operators yet.
-    #[serde(default)]
-    alerts: Vec<Alert>,
+    /// The records and alerts of its changes.
+    #[serde(flatten)]
+    trail: AuditTrail,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -419,9 +416,7 @@ impl Sale {
             retrievals: 0,
             followups_declined: 0,
             replies: Vec::new(),
-            audit: None,
-            outbox: Vec::new(),
-            alerts: Vec::new(),
+            trail: AuditTrail::new(),
         }
     }
 }

@@ -184,7 +184,7 @@ impl Sale {
     fn work(&self) -> Option<(Work, Timestamp)> {
         if self.smoke {
             // The smoke test ends within a minute and has reported its result; only its records are still missing.
-            return (!self.outbox.is_empty()).then_some((Work::InFlight, self.changed_at));
+            return (!self.outbox().is_empty()).then_some((Work::InFlight, self.changed_at));
         }
         if let Fulfilment::Erased { at, removed_at: None, .. } = &self.fulfilment {
             return Some((Work::Erasure, *at));
@@ -197,8 +197,7 @@ impl Sale {
         }
         // Records and alerts that a crashed worker left are published first; but a failing log must not hide work for a
         // human for long.
-        let unpublished = !self.outbox.is_empty() || !self.alerts.is_empty();
-        let to_publish = unpublished.then_some((Work::InFlight, self.changed_at));
+        let to_publish = (!self.trail.is_published()).then_some((Work::InFlight, self.changed_at));
         if self.chased < PUBLISH_FIRST {
             to_publish.or_else(|| self.for_humans())
         } else {

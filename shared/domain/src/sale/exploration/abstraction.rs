@@ -80,8 +80,7 @@ pub(super) fn normal(mut sale: Sale, walk: Walk) -> Sale {
         reply.at = LONG_AGO;
         reply.settled_at = reply.settled_at.map(|_| LONG_AGO);
     });
-    sale.outbox.truncate(1);
-    sale.alerts.truncate(1);
+    sale.trail = trail(&sale.trail);
     // It decides only whether records are published first, and the time between reminders.
     sale.chased = if walk == Walk::Attention { sale.chased.min(2) } else { 0 };
     sale.reminded_at = None;
@@ -92,7 +91,6 @@ pub(super) fn normal(mut sale: Sale, walk: Walk) -> Sale {
     sale.query_hash = None;
     sale.verdict_hash = None;
     sale.email_tag = None;
-    sale.audit = None;
     sale
 }
 
@@ -100,6 +98,15 @@ pub(super) fn normal(mut sale: Sale, walk: Walk) -> Sale {
 fn waiting(progress: &Progress) -> Progress {
     let early = progress.early.map(|due| if due > NOW { SOON } else { NOW });
     Progress { body_hash: None, failed_at: None, early, ..progress.clone() }
+}
+
+/// At most one record and one alert that wait.
+fn trail(trail: &AuditTrail) -> AuditTrail {
+    let mut first = AuditTrail::new();
+    let (records, alerts) = first.outbox_mut();
+    records.extend(trail.outbox().first().cloned());
+    alerts.extend(trail.alerts().first().cloned());
+    first
 }
 
 /// The part of a history that still matters: objects that ended well for us are left out.

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::{
-    Unusable,
+    Alert, Unusable,
+    audit_trail::Audited,
     inbox::Reply,
     mail::{Failure, Found, MailSchedule},
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
@@ -233,24 +234,25 @@ pub(super) fn steps() -> Vec<Step> {
             sale.replied(Reply { message: "m".into(), at: NOW, from_buyer: None, settled_at: None, followup: None })
                 .is_ok()
         }),
-        step("append_record, keep_alerts", Journal, &[Attention], |sale| {
-            if !sale.is_published() {
+        step("trail_mut (records)", Journal, &[Attention], |sale| {
+            if !sale.trail().is_published() {
                 return false;
             }
             let head = AuditHead { opened: String::new(), count: 1, hash: String::new() };
-            sale.append_record(AuditEntry { key: String::new(), line: String::new(), measurements: Vec::new() }, head);
-            sale.keep_alerts([Alert { channel: crate::Channel::Ops, line: String::new() }]);
+            trail.append(AuditEntry { key: String::new(), line: String::new(), measurements: Vec::new() }, head);
+            trail.keep_alerts([Alert { channel: crate::Channel::Ops, line: String::new() }]);
             true
         }),
         step("saved", Journal, &[Attention], |sale| {
             sale.saved(LONG_AGO);
+            let trail = sale.trail_mut();
             true
         }),
-        step("outbox_mut", Journal, &[Attention], |sale| {
-            if sale.is_published() {
+        step("trail_mut (publishes)", Journal, &[Attention], |sale| {
+            if sale.trail().is_published() {
                 return false;
             }
-            let (records, alerts) = sale.outbox_mut();
+            let (records, alerts) = sale.trail_mut().outbox_mut();
             records.clear();
             alerts.clear();
             true

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     SessionId,
+    audit_trail::{AuditTrail, Audited},
     inbox::Reply,
     mail::Progress,
     money::Authorisation,
@@ -24,6 +25,13 @@ fn delivered() -> Sale {
         changed_at: at(20),
         ..sale()
     }
+}
+
+/// A trail with a record that waits.
+fn waiting() -> AuditTrail {
+    let mut trail = AuditTrail::new();
+    trail.outbox_mut().0.push(AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() });
+    trail
 }
 
 fn open(sale: &Sale) -> Option<(Work, i64)> {
@@ -52,17 +60,16 @@ fn what_machines_work_on_is_looked_after_twenty_minutes_later() {
 
 #[test]
 fn a_record_or_an_alert_that_is_still_on_its_way_keeps_any_sale_open() {
-    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
-    assert_eq!(open(&Sale { outbox: vec![entry], ..delivered() }), Some((Work::InFlight, 1220)));
-    let alert = crate::Alert { channel: crate::Channel::Ops, line: "x".into() };
-    let refunded = Sale { money: Money::Refunded { at: at(30) }, alerts: vec![alert], ..delivered() };
+    assert_eq!(open(&Sale { trail: waiting(), ..delivered() }), Some((Work::InFlight, 1220)));
+    let mut trail = AuditTrail::new();
+    trail.keep_alerts([crate::Alert { channel: crate::Channel::Ops, line: "x".into() }]);
+    let refunded = Sale { money: Money::Refunded { at: at(30) }, trail, ..delivered() };
     assert_eq!(open(&refunded), Some((Work::InFlight, 1220)));
 }
 
 #[test]
 fn a_record_that_cannot_be_written_hides_nothing_from_humans() {
-    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
-    let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, outbox: vec![entry], ..sale() };
+    let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, trail: waiting(), ..sale() };
     assert_eq!(open(&held), Some((Work::InFlight, 1200)), "a dead worker's record is written first");
     assert_eq!(open(&Sale { chased: 2, ..held }), Some((Work::Review, 5 + 24 * HOUR)));
 }
@@ -84,10 +91,9 @@ fn what_was_published_meanwhile_postpones_no_refund() {
     let failed = Fulfilment::Failed { reason: "r".into(), at: at(5) };
     let mut sale = Sale { fulfilment: failed, declined: Some(declined), ..sale() };
     assert_eq!(open(&sale), Some((Work::Declined, 5)));
-    let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
-    sale.outbox.push(entry);
+    *sale.trail_mut() = waiting();
     sale.chase(at(3000)).unwrap();
-    sale.outbox.clear();
+    sale.trail_mut().outbox_mut().0.clear();
     assert!(
         sale.due_work(at(3000)).is_some_and(|open| open.work == Work::Declined),
         "the money still goes back at once"

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     Tier,
+    audit_trail::{AuditTrail, Audited},
     money::{Authorisation, PaymentReport, RefundStatus},
     open_work::Work,
 };
@@ -131,14 +132,14 @@ fn a_refund_that_bounces_is_counted_once_and_reminds_anew() {
 fn a_sale_is_published_when_neither_records_nor_alerts_wait() {
     let alert = || crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
     let mut sale = sale();
-    assert!(sale.is_published());
-    sale.keep_alerts([alert()]);
-    assert!(!sale.is_published());
-    sale.outbox_mut().1.clear();
-    assert!(sale.is_published());
+    assert!(sale.trail().is_published());
+    sale.trail_mut().keep_alerts([alert()]);
+    assert!(!sale.trail().is_published());
+    sale.trail_mut().outbox_mut().1.clear();
+    assert!(sale.trail().is_published());
     let entry = AuditEntry { key: "k".into(), line: "{}".into(), measurements: Vec::new() };
-    sale.append_record(entry, AuditHead { opened: "2026-01-01".into(), count: 1, hash: "h".into() });
-    assert!(!sale.is_published());
+    sale.trail_mut().append(entry, AuditHead { opened: "2026-01-01".into(), count: 1, hash: "h".into() });
+    assert!(!sale.trail().is_published());
 }
 
 #[test]
@@ -169,6 +170,8 @@ fn what_holds_a_sale_has_the_number_of_its_gate_and_decisions_have_names() {
 #[test]
 fn facts_are_those_of_the_record() {
     let alert = crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");
+    let mut trail = AuditTrail::new();
+    trail.keep_alerts([alert.clone()]);
     let sale = Sale {
         query_hash: Some("q".into()),
         locale: Some("fr".into()),
@@ -179,7 +182,7 @@ fn facts_are_those_of_the_record() {
         chased: 2,
         retrievals: 5,
         sent_again: true,
-        alerts: vec![alert.clone()],
+        trail,
         ..ready()
     };
     assert_eq!((sale.query_hash(), sale.locale()), (Some("q"), Some("fr")));
