@@ -284,7 +284,8 @@ impl Sale {
             || match &self.fulfilment {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,
                 Fulfilment::Ready { archived, .. } => !archived || self.mail == Mail::NotOrdered,
-                Fulfilment::Unusable { .. } => self.notice == Mail::NotOrdered,
+                // A drop that is not open is not announced: its customer has the verdict, or a human has the reply.
+                Fulfilment::Unusable { .. } => self.is_drop_open(),
                 Fulfilment::InReview { .. } | Fulfilment::Failed { .. } | Fulfilment::Erased { .. } => false,
             }
     }

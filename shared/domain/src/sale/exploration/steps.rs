@@ -59,6 +59,13 @@ pub(super) struct Step {
     pub(super) held: bool,
 }
 
+impl Step {
+    /// Whether a function takes it without outside input: a page request, an operator, or Stripe's event may never come.
+    pub(super) const fn is_by_machine(&self) -> bool {
+        !matches!(self.actor, Actor::Operator | Actor::Page | Actor::Payments | Actor::Inbox)
+    }
+}
+
 const EVERYWHERE: &[Walk] = &[Walk::Delivery, Walk::Drop, Walk::Money, Walk::Attention];
 const DROPS: &[Walk] = &[Walk::Drop, Walk::Attention];
 
@@ -238,6 +245,7 @@ pub(super) fn steps() -> Vec<Step> {
             if !sale.trail().is_published() {
                 return false;
             }
+            let trail = sale.trail_mut();
             let head = AuditHead { opened: String::new(), count: 1, hash: String::new() };
             trail.append(AuditEntry { key: String::new(), line: String::new(), measurements: Vec::new() }, head);
             trail.keep_alerts([Alert { channel: crate::Channel::Ops, line: String::new() }]);
@@ -245,7 +253,6 @@ pub(super) fn steps() -> Vec<Step> {
         }),
         step("saved", Journal, &[Attention], |sale| {
             sale.saved(LONG_AGO);
-            let trail = sale.trail_mut();
             true
         }),
         step("trail_mut (publishes)", Journal, &[Attention], |sale| {

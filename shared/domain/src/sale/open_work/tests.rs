@@ -120,6 +120,18 @@ fn a_drop_is_in_flight_until_its_customer_was_asked() {
     assert_eq!(open(&unusable), Some((Work::InFlight, 1205)));
 }
 
+/// No function announces it: the customer has a verdict already, or an operator has handed in their reply.
+#[test]
+fn an_unusable_sale_that_is_not_announced_is_a_humans_at_once() {
+    let unusable = Sale { fulfilment: Fulfilment::Unusable { at: at(5) }, ..sale() };
+    for sale in
+        [Sale { mail: Mail::Sent { at: at(2) }, ..unusable.clone() }, Sale { resubmitted: true, ..unusable.clone() }]
+    {
+        assert!(!sale.is_drop_open());
+        assert_eq!(open(&sale), Some((Work::Unusable, 5 + 72 * HOUR)));
+    }
+}
+
 /// A mail that will not be sent (its verdict is held, or the customer's reply has come) must neither keep the sale
 /// among the automatic work, nor bring it back to a list for humans.
 #[test]
