@@ -2,9 +2,10 @@
 
 use crate::{
     notices::{Object, objects},
-    terms::{Limits, Ports, RunError, Summary},
+    terms::{Limits, Ports, Summary},
 };
 use audit_verify::signed_digest::Entry;
+use domain::StepError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Messages, each with the objects that it reports.
@@ -72,7 +73,7 @@ pub(crate) async fn collect(
     limits: Limits,
     versions: &mut Versions,
     summary: &mut Summary,
-) -> Result<Batch, RunError> {
+) -> Result<Batch, StepError> {
     let mut batch = Batch::default();
     let mut count = 0;
     while count < limits.entries {

@@ -1,13 +1,14 @@
 //! Compares some of the log with its digests again. This finds a record that was overwritten or deleted after its
 //! digest even if the bucket's message about it was lost, and it notices when the original is restored.
 
-use crate::terms::{AT_ONCE, Memory, Ports, RunError, alert};
+use crate::terms::{AT_ONCE, Memory, Ports, alert};
 use audit::{Notebook, Noted, digest::sha256};
 use audit_verify::{
     recheck::{Compared, names},
     signed_digest::{Document, Entry, document_key},
 };
 use domain::{
+    StepError,
     alert::Severity,
     ports::{StorageError, Versioned},
 };
@@ -19,7 +20,7 @@ pub(crate) async fn recheck(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
     most: usize,
-) -> Result<Versioned<Notebook<Memory>>, RunError> {
+) -> Result<Versioned<Notebook<Memory>>, StepError> {
     let Some(head) = memory.value.memory.head.as_ref().map(|head| head.sequence) else { return Ok(memory) };
     let from = memory.value.memory.recheck.from(head, ports.journal.clock.now());
     let (mut next, mut read, mut compared) = (from.next, 0, Compared::default());

@@ -3,7 +3,7 @@
 use crate::{
     batch::{Versions, collect},
     recheck::recheck,
-    terms::{AT_ONCE, Limits, Memory, Ports, RunError, Summary, alert},
+    terms::{AT_ONCE, Limits, Memory, Ports, Summary, alert, foreign},
 };
 use audit::{
     Notebook, Noted,
@@ -17,6 +17,7 @@ use audit_verify::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
+    StepError,
     alert::Severity,
     ports::{StorageError, Versioned},
 };
@@ -31,8 +32,8 @@ const UNREADABLE: usize = 32;
 /// without sales.
 ///
 /// # Errors
-/// [`RunError`].
-pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, RunError> {
+/// [`StepError`]: the next run completes what was stored.
+pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, StepError> {
     let mut memory = ports.journal.load::<Memory>().await?;
     let mut summary = Summary::default();
     let mut versions = Versions::default();
@@ -80,7 +81,7 @@ async fn end_what_was_begun(
     ports: Ports<'_>,
     mut memory: Versioned<Notebook<Memory>>,
     summary: &mut Summary,
-) -> Result<Versioned<Notebook<Memory>>, RunError> {
+) -> Result<Versioned<Notebook<Memory>>, StepError> {
     while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
         let (document, read) = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
         let copy = copies::copy(&document, &read.lines);
@@ -92,8 +93,8 @@ async fn end_what_was_begun(
 
 /// Checks a stored digest that this run did not make: it must follow the head and agree with the log. An entry without
 /// a hash always agrees, because an object that was missing then may have been restored since.
-async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<(Document, Read), RunError> {
-    let foreign = || RunError::Foreign(next(head));
+async fn checked(ports: Ports<'_>, head: Option<&Head>, stored: &[u8]) -> Result<(Document, Read), StepError> {
+    let foreign = || foreign(next(head));
     let document = Document::parse(stored).map_err(|_| foreign())?;
     let keys = document.keys().into_iter().map(str::to_owned).collect();
     let read = read(ports, keys, 0).await?;
@@ -175,7 +176,7 @@ async fn end(
     memory: Versioned<Notebook<Memory>>,
     Ending { stored, document, copy, missed }: Ending<'_>,
     summary: &mut Summary,
-) -> Result<Versioned<Notebook<Memory>>, RunError> {
+) -> Result<Versioned<Notebook<Memory>>, StepError> {
     let sequence = document.sequence;
     let hash = sha256(stored);
     let signature = match ports.digests.find(&signature_key(sequence)).await? {
@@ -188,7 +189,7 @@ async fn end(
         }
     };
     let signature = Signature::parse(&signature).ok().filter(|signature| signature.document == hash);
-    let signature = signature.ok_or(RunError::Foreign(sequence))?.signature;
+    let signature = signature.ok_or_else(|| foreign(sequence))?.signature;
     if !copy.is_empty() {
         ports.digests.keep(&copies::copy_key(document), &copy).await?;
     }

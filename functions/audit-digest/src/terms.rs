@@ -1,11 +1,11 @@
 //! The ports, limits, results and errors of one run.
 
-use audit::{CommitError, FunctionJournal};
+use audit::FunctionJournal;
 use audit_verify::{recheck::Recheck, signed_digest::Head};
 use domain::{
-    Alert, Timestamp,
+    Alert, ErrorCode, StepError, Timestamp,
     alert::Severity,
-    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter, StorageError},
+    ports::{AuditObjects, DigestSigner, DigestStore, LogNotices, Meter},
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,18 +55,9 @@ pub(crate) struct Summary {
     pub overtaken: bool,
 }
 
-/// Why a run ended early. The next run completes what was stored.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
-    /// A store, the queue or the key service failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The head could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The place of the next digest is taken by a document that this function did not store there.
-    #[error("the place of digest {0} has a document that this function did not store")]
-    Foreign(u64),
+/// The error of a run that finds the place of the next digest taken by a document that this function did not store there.
+pub(crate) fn foreign(sequence: u64) -> StepError {
+    ErrorCode::Malformed.because(format!("digest {sequence} is stored and is not ours to sign"))
 }
 
 /// The function's saved state, kept apart from the log and the digests.

@@ -27,10 +27,7 @@ pub enum NotDone {
     /// The memory was erased while it was read.
     #[error("the memory was erased meanwhile")]
     Erased,
-    /// An erasure that was interrupted could not be finished.
-    #[error(transparent)]
-    NotErased(#[from] forgetting::NotErased),
-    /// The payment provider or a store did not answer; nothing is charged.
+    /// The payment provider or a store did not answer, or an interrupted erasure could not be finished; nothing is charged.
     #[error(transparent)]
     Step(#[from] StepError),
     /// The stored key of subscribers' ids is unusable.

@@ -1,11 +1,11 @@
 //! The audit record of an evaluation before there is a sale: its outcome and the rules that decided, without the
 //! question's text. A question that is not sold leaves no other trace.
 
-use audit::{AuditKeys, CommitError, FunctionJournal, Noted, digest::InvalidAuditKeys};
+use audit::{AuditKeys, FunctionJournal, Noted};
 use authority::Evaluation;
 use domain::{
-    Metric, Query,
-    ports::{Meter, SecretSource, StorageError},
+    ErrorCode, Metric, Query, StepError,
+    ports::{Meter, SecretSource},
 };
 use runtime::telemetry;
 use serde::{Deserialize, Serialize};
@@ -25,17 +25,6 @@ pub struct Records<'a> {
     pub meter: &'a dyn Meter,
 }
 
-/// Why an evaluation is not recorded.
-#[derive(Debug, thiserror::Error)]
-enum Unrecorded {
-    #[error("the audit keys cannot be read")]
-    Keys(#[from] StorageError),
-    #[error(transparent)]
-    UnusableKeys(#[from] InvalidAuditKeys),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
-
 /// The note has no state of its own; it only holds records that wait for the log.
 #[derive(Default, Serialize, Deserialize)]
 struct Nothing {}
@@ -50,9 +39,10 @@ impl Records<'_> {
         }
     }
 
-    async fn try_keep(&self, path: &str, query: &Query, evaluation: &Evaluation) -> Result<(), Unrecorded> {
-        let key = AuditKeys::parse(&self.audit_keys.document().await?)?.current()?;
-        let tag = key.question_tag(query);
+    async fn try_keep(&self, path: &str, query: &Query, evaluation: &Evaluation) -> Result<(), StepError> {
+        let document = self.audit_keys.document().await?;
+        let key = AuditKeys::parse(&document).and_then(|keys| keys.current());
+        let tag = key.map_err(|error| ErrorCode::Malformed.of(error))?.question_tag(query);
         let facts = facts(path, &tag, evaluation);
         let journal = FunctionJournal { function: stream(&tag), ..self.journal };
         let notebook = journal.load::<Nothing>().await?;

@@ -4,6 +4,7 @@ use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, StepError, Timestamp,
     alert::Severity,
+    due::Incomplete,
     mail::Mail,
     message::{Message, OrderedBy, ReportedBy, VERSION},
     ports::{Ledger, Meter, Queue, ReportsSince, SubscriptionLedger, Versioned},
@@ -46,18 +47,13 @@ pub struct Report {
     pub failed: usize,
 }
 
-/// An incomplete comparison: the function's alarm shows it.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} sales could not be compared")]
-pub struct Incomplete(usize);
-
 impl Report {
     /// Whether every sale was compared.
     ///
     /// # Errors
     /// [`Incomplete`].
     pub const fn complete(self) -> Result<(), Incomplete> {
-        if self.failed == 0 { Ok(()) } else { Err(Incomplete(self.failed)) }
+        Incomplete::unless_all(self.failed)
     }
 }
 

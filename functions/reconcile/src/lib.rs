@@ -4,7 +4,7 @@
 mod compare;
 mod handle;
 
-pub use compare::{Incomplete, Ports, Report};
+pub use compare::{Ports, Report};
 pub use handle::{handle, look_back};
 
 use compare::run;

@@ -29,6 +29,8 @@ pub enum ErrorCode {
     NoSale,
     /// A name or a reason cannot be recorded.
     InvalidWords,
+    /// A stored value is not in its form, or is not what this step stored.
+    Malformed,
 }
 
 /// The possible effect of a failed step.
@@ -55,6 +57,7 @@ impl ErrorCode {
             Self::CircuitOpen => "circuit_open",
             Self::NoSale => "no_sale",
             Self::InvalidWords => "invalid_words",
+            Self::Malformed => "malformed",
         }
     }
 
@@ -69,7 +72,7 @@ impl ErrorCode {
             | Self::PaymentUnavailable
             | Self::ModelNotReady
             | Self::CircuitOpen => true,
-            Self::PaymentRefused | Self::NoSale | Self::InvalidWords => false,
+            Self::PaymentRefused | Self::NoSale | Self::InvalidWords | Self::Malformed => false,
         }
     }
 
@@ -83,7 +86,8 @@ impl ErrorCode {
             | Self::ModelNotReady
             | Self::CircuitOpen
             | Self::NoSale
-            | Self::InvalidWords => Effect::None,
+            | Self::InvalidWords
+            | Self::Malformed => Effect::None,
         }
     }
 

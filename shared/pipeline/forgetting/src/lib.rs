@@ -4,13 +4,17 @@ mod look;
 
 pub use look::run;
 
-use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, CommitError, Record};
+use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
 use domain::{
-    Operator,
+    ErrorCode, Operator, StepError,
     chat::{Account, Bridge, Refused, SubscriberId},
-    ports::{MemoryLogs, StorageError, SubjectKeys, Versioned},
+    ports::{MemoryLogs, SubjectKeys, Versioned},
 };
-use memory::{Event, Handle, InvalidHandle, event::SubjectErased, store};
+use memory::{
+    Event, Handle,
+    event::SubjectErased,
+    store::{self, StoreError},
+};
 use serde_json::json;
 
 /// The ports of an erasure.
@@ -23,33 +27,16 @@ pub struct Ports<'a> {
     pub keys: &'a dyn SubjectKeys,
 }
 
-/// The reason why an erasure has not ended. The schedule retries it.
-#[derive(Debug, thiserror::Error)]
-pub enum NotErased {
-    /// The account could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The account could not be read.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The log could not be ended, or the key could not be destroyed.
-    #[error("the memory could not be erased")]
-    Memory(#[from] store::StoreError),
-    /// The account's name is not the name of a memory.
-    #[error(transparent)]
-    Name(#[from] InvalidHandle),
-}
-
 /// Begins an erasure unless one has already begun. This write removes all texts from the account. Returns whether this
 /// call began the erasure. `operator` is recorded if an operator, not the customer, begins it.
 ///
 /// # Errors
-/// [`NotErased`]: whether it began is unknown; repeating the call is safe.
+/// [`StepError`]: whether it began is unknown; repeating the call is safe.
 pub async fn begin(
     journal: ChatJournal<'_>,
     account: Versioned<Account>,
     operator: Option<&Operator>,
-) -> Result<(Versioned<Account>, bool), NotErased> {
+) -> Result<(Versioned<Account>, bool), StepError> {
     let begin = |account: &mut Account, now| {
         if !account.begin_erasure(now) {
             return Change::nothing(false);
@@ -69,19 +56,11 @@ pub async fn begin(
 /// memory. Each step may be repeated.
 ///
 /// # Errors
-/// [`NotErased`]: the completed steps are kept.
-pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotErased> {
+/// [`StepError`]: the completed steps are kept.
+pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, StepError> {
     erase_bridge(ports.bridges, account.value.id()).await?;
     let name = account.value.memory();
-    let campaign = Handle::parse(&name)?;
-    let erasure = SubjectErased {
-        subject: campaign.clone(),
-        requested_by: Handle::parse("subscriber")?,
-        reason: "asked for on the page".to_owned(),
-    };
-    let at = ports.journal.clock.now().as_millis();
-    let event = Event { at, campaign_id: campaign, key: None, payload: erasure.into() };
-    store::shred(ports.logs, ports.keys, &name, &event).await?;
+    shred(ports, &name).await.map_err(|error| ErrorCode::Storage.of(error))?;
     let erased = |account: &mut Account, now| match (account.memory() == name).then(|| account.erased()) {
         Some(Ok(())) => {
             Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "done" }))], ())
@@ -91,9 +70,22 @@ pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Ver
     Ok(ports.journal.commit(account, erased).await?.settle().await.0)
 }
 
+/// Appends the memory's last event and destroys its key.
+async fn shred(ports: Ports<'_>, name: &str) -> Result<(), StoreError> {
+    let campaign = Handle::parse(name)?;
+    let erasure = SubjectErased {
+        subject: campaign.clone(),
+        requested_by: Handle::parse("subscriber")?,
+        reason: "asked for on the page".to_owned(),
+    };
+    let at = ports.journal.clock.now().as_millis();
+    let event = Event { at, campaign_id: campaign, key: None, payload: erasure.into() };
+    store::shred(ports.logs, ports.keys, name, &event).await
+}
+
 /// Removes the thread, the name and the address of the account's Bridge, and ends any access. This happens before the
 /// key is destroyed, so that no thread outlives the key that opens it.
-async fn erase_bridge(bridges: BridgeJournal<'_>, id: &SubscriberId) -> Result<(), NotErased> {
+async fn erase_bridge(bridges: BridgeJournal<'_>, id: &SubscriberId) -> Result<(), StepError> {
     let erase = |bridge: &mut Bridge, now| match bridge.erase() {
         Some(event) => Change::recorded(vec![Record::bridge(now, event)], ()),
         None => Change::nothing(()),

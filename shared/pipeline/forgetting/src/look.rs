@@ -1,9 +1,9 @@
 //! Finishes interrupted erasures on a schedule.
 
-use crate::{NotErased, Ports, finish};
+use crate::{Ports, finish};
 use audit::Change;
 use domain::{
-    Alert, Timestamp,
+    Alert, StepError, Timestamp,
     alert::Severity,
     chat::{Account, Erasure, SubscriberId},
     due::{self, Report},
@@ -30,7 +30,7 @@ pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
 
 /// Finishes one erasure. The list lags behind, so the account's own state decides. The attempt is counted before it is
 /// made, so that attempts in which the process dies also lead to an alert.
-async fn look(ports: Ports<'_>, id: &SubscriberId) -> Result<(), NotErased> {
+async fn look(ports: Ports<'_>, id: &SubscriberId) -> Result<(), StepError> {
     let Some(account) = ports.journal.store.load(id).await? else { return Ok(()) };
     let count = |account: &mut Account, now: Timestamp| {
         let Some(failed) = account.attempt_erasure(now) else { return Change::nothing(false) };

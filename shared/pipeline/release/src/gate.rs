@@ -9,10 +9,9 @@ use anvil_rules::{
     Effect,
     evidence::{Deployment, Evidence, Score},
 };
-use audit::{CommitError, FunctionJournal, Notebook, Noted};
-use authority::BindingError;
+use audit::{FunctionJournal, Notebook, Noted};
 use domain::{
-    Alert, Timestamp,
+    Alert, ErrorCode, StepError, Timestamp,
     alert::Severity,
     deployment::Answer,
     ports::{Notes, StorageError},
@@ -28,23 +27,6 @@ pub const SMOKE_TEST_COUNTS_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// The number of stored verdicts. The audit log has all of them.
 const REMEMBERED: usize = 20;
-
-/// The reason why no verdict is recorded. The deployment must not continue.
-#[derive(Debug, thiserror::Error)]
-pub enum JudgeError {
-    /// The table could not be read.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The verdict could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The verdict could not be bound to the observations.
-    #[error(transparent)]
-    Binding(#[from] BindingError),
-    /// The observations are not JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
 
 /// The part of the smoke test's saved state that the gate needs.
 #[derive(Default, Deserialize)]
@@ -77,13 +59,21 @@ pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, Storag
 /// overridden the verdict.
 ///
 /// # Errors
-/// [`JudgeError`]: no verdict is recorded, and nothing may ship.
-pub async fn judge(journal: FunctionJournal<'_>, release: &str, observed: &Deployment) -> Result<Answer, JudgeError> {
+/// [`StepError`]: no verdict is recorded, and nothing may ship.
+pub async fn judge(journal: FunctionJournal<'_>, release: &str, observed: &Deployment) -> Result<Answer, StepError> {
     let notebook = journal.load::<Memory>().await?;
-    let evidence = serde_json::to_value(bind("the deployment", &serde_json::to_value(observed)?)?)?;
+    let evidence = evidence(observed)?;
     let decide = |memory: &mut Memory, now| decide(memory, release, observed, &evidence, now);
     let (_, answer) = journal.commit(notebook, decide).await?.settle().await;
     Ok(answer)
+}
+
+/// The observations, bound so that the verdict proves them.
+fn evidence(observed: &Deployment) -> Result<Value, StepError> {
+    let malformed = |error| ErrorCode::Malformed.of(error);
+    let observed = serde_json::to_value(observed).map_err(malformed)?;
+    let bound = bind("the deployment", &observed).map_err(|error| ErrorCode::Malformed.of(error))?;
+    serde_json::to_value(bound).map_err(malformed)
 }
 
 fn decide(

@@ -12,6 +12,6 @@ mod overrides;
 
 pub use binding::bind;
 pub use entry::{Entry, ListedReason};
-pub use gate::{JudgeError, SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
+pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
 pub use memory::{FUNCTION, Memory, Override};
 pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Request, grant};

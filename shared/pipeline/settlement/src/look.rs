@@ -1,12 +1,12 @@
 //! The scheduled check of purchases whose outcome is open.
 
 use crate::{
-    Ports, SettlementError,
+    Ports,
     settle::{settle, settled},
 };
 use audit::{Change, Record, TollStatus};
 use domain::{
-    Alert, SessionId, Timestamp,
+    Alert, SessionId, StepError, Timestamp,
     alert::Severity,
     due::{self, Report},
     ports::{StorageError, Transfer, Versioned, Whereabouts},
@@ -35,7 +35,7 @@ pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
 }
 
 /// Handles one purchase. The list lags behind, so the purchase's own state decides.
-async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
+async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
     let Some(purchase) = ports.journal.store.load(id).await? else { return Ok(()) };
     let purchase = ports.journal.flush(purchase).await;
     let now = ports.journal.clock.now();
@@ -74,7 +74,7 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), SettlementError> {
     }
 }
 
-async fn used(ports: Ports<'_>, purchase: Versioned<Purchase>, transaction: &str) -> Result<(), SettlementError> {
+async fn used(ports: Ports<'_>, purchase: Versioned<Purchase>, transaction: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         if purchase.confirm(transaction).is_ok() {
             return Change::save(());
@@ -86,7 +86,7 @@ async fn used(ports: Ports<'_>, purchase: Versioned<Purchase>, transaction: &str
     Ok(())
 }
 
-async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
+async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let received_at = purchase.value.received_at();
     let count = |purchase: &mut Purchase, now: Timestamp| match purchase.settle_again(now) {
         Ok(()) => Change::save(()),
@@ -97,7 +97,7 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
 }
 
 /// Ends a purchase whose payment could not be traced for [`PATIENCE`], and alerts operators: the payment may have reached us.
-async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
+async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();
         if now < triggered_at.plus(PATIENCE) || purchase.lapse(now).is_err() {
@@ -112,7 +112,7 @@ async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> 
 }
 
 /// Ends a purchase that can no longer be settled. An answer that was stored for it was never sent.
-async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), SettlementError> {
+async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         // An unanswered purchase has the record of its failure already. A claim has none: its invocation has ended in it.
         let has_record = matches!(purchase.stage(), Stage::Unanswered);
@@ -128,7 +128,7 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
 }
 
 /// The facilitator reported a transfer that the chain does not have.
-async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
+async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| match purchase.doubt(now) {
         Ok(true) => {
             let detail = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
@@ -143,7 +143,7 @@ async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), Se
 }
 
 /// A transfer that was made before the purchase, and got no answer in time: we have the money and have not earned it.
-async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), SettlementError> {
+async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let Paid::Transferred { transaction, .. } = purchase.value.paid().clone() else { return Ok(()) };
     let found = ports.node.transfer(&transaction, purchase.value.offer().price()).await?;
     if let Transfer::Unconfirmed(_) = found {

@@ -1,9 +1,9 @@
 //! One attempt at a settlement.
 
-use crate::{Ports, SettlementError};
+use crate::Ports;
 use audit::{Change, Record, TollStatus};
 use domain::{
-    Alert, Timestamp,
+    Alert, StepError, Timestamp,
     alert::Severity,
     ports::{FacilitatorError, Versioned, Whereabouts},
     toll::{Problem, Purchase, Stage},
@@ -17,12 +17,12 @@ use serde_json::json;
 /// The chain is asked at once; the schedule asks it again, and a last time after the payment has expired.
 ///
 /// # Errors
-/// [`SettlementError`]: the outcome is not saved; the schedule finds it out.
+/// [`StepError`]: the outcome is not saved; the schedule finds it out.
 pub async fn settle(
     ports: Ports<'_>,
     purchase: Versioned<Purchase>,
     triggered_at: Timestamp,
-) -> Result<Versioned<Purchase>, SettlementError> {
+) -> Result<Versioned<Purchase>, StepError> {
     let (Stage::Settling { .. }, Some(signed)) = (purchase.value.stage(), purchase.value.signed()) else {
         return Ok(purchase);
     };
