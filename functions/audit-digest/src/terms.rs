@@ -55,7 +55,7 @@ pub(crate) struct Summary {
     pub overtaken: bool,
 }
 
-/// The error of a run that finds the place of the next digest taken by a document that this function did not store there.
+/// The error of a run that finds a document in the place of the next digest that this function did not store there.
 pub(crate) fn foreign(sequence: u64) -> StepError {
     ErrorCode::Malformed.because(format!("digest {sequence} is stored and is not ours to sign"))
 }

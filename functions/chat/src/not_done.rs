@@ -27,7 +27,8 @@ pub enum NotDone {
     /// The memory was erased while it was read.
     #[error("the memory was erased meanwhile")]
     Erased,
-    /// The payment provider or a store did not answer, or an interrupted erasure could not be finished; nothing is charged.
+    /// The payment provider or a store did not answer, and nothing is charged; or an interrupted erasure could not be
+    /// finished.
     #[error(transparent)]
     Step(#[from] StepError),
     /// The stored key of subscribers' ids is unusable.

@@ -33,8 +33,8 @@ impl StateId for SessionId {
     }
 }
 
-/// A stored state with an [`AuditTrail`]: a sale, a chat account, a subscriber, a Bridge, a purchase. The state is saved
-/// together with the records of its changes, which form a stream of their own.
+/// A stored state with an [`AuditTrail`]: a sale, a chat account, a subscriber, a Bridge, a purchase. The state is
+/// saved together with the records of its changes, which form a stream of their own.
 pub trait Audited: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its id.
     type Id: StateId;

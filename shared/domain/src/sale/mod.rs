@@ -5,14 +5,14 @@
 //! and published afterwards: a transition without its records, or a record without its transition, cannot exist.
 //!
 //! A sale changes by its methods only. A transition that is recorded returns the [`Event`] that the audit crate turns into
-//! records; one that the sale's state does not allow returns [`Refused`] or [`NotApproved`], which name the state of the
-//! part that does not allow it.
+//! records; one that the sale's state does not allow returns [`Refused`] or [`NotApproved`], which name the state of
+//! the part that does not allow it.
 //!
 //! The table has every transition, its maker, and the states that it connects: of the verdict, of a mail, of the money.
-//! A transition without states changes details of the current state. The test `exploration` visits every state that each
-//! of four large parts of the transitions reaches, and takes 20,000 random walks through all transitions together. It
-//! writes this table from the result, and requires of each state that it is an end, work for a human, or automatic work
-//! that leads to one of these.
+//! A transition without states changes details of the current state. The test `exploration` visits every state that
+//! each of four large parts of the transitions reaches, and takes 20,000 random walks through all transitions
+//! together. It writes this table from the result, and requires of each state that it is an end, work for a human, or
+//! automatic work that leads to one of these.
 //!
 //! | transition | made by | verdict | mail | money |
 //! |---|---|---|---|---|

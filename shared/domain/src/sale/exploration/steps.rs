@@ -60,7 +60,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether a function takes it without outside input: a page request, an operator, or Stripe's event may never come.
+    /// Whether a function takes it without outside input: a page request, an operator, or Stripe's event may never
+    /// come.
     pub(super) const fn is_by_machine(&self) -> bool {
         !matches!(self.actor, Actor::Operator | Actor::Page | Actor::Payments | Actor::Inbox)
     }
