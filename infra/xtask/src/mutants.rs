@@ -9,10 +9,13 @@ mod compile;
 mod constants;
 mod judge;
 mod mutant;
+mod options;
 mod places;
 mod plan;
 mod switches;
 mod tool;
+
+pub(crate) use options::Options;
 
 use crate::{error::Error, local_dir::repository};
 use compile::Workshop;
@@ -22,27 +25,11 @@ use plan::Plan;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     sync::{Mutex, PoisonError},
     thread,
 };
-
-/// Which mutants to run, and how.
-pub(crate) struct Options {
-    /// How many mutants to draw; `None` means all.
-    pub(crate) sample: Option<usize>,
-    /// Only mutants whose name contains this.
-    pub(crate) containing: Option<String>,
-    /// An earlier result of the command: what it settled (all but the missed ones) is not judged again.
-    pub(crate) resume: Option<PathBuf>,
-    /// How many simulated worlds judge a mutant that the other tests missed.
-    pub(crate) seeds: u64,
-    /// Only these judges, by name; none means all.
-    pub(crate) judges: Vec<String>,
-    /// Lists the mutants and does not test them.
-    pub(crate) list: bool,
-}
 
 pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
     let root = repository()?;

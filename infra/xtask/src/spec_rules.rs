@@ -2,10 +2,11 @@
 //! must be listed, every place that the list names must exist, and every deviation must name its decision.
 
 mod citation;
+mod list;
 
 use crate::error::Error;
 use citation::{Citation, citations, first_rules, nameless_citations};
-use serde::Deserialize;
+use list::{List, Rule};
 use std::{
     collections::BTreeSet,
     fs,
@@ -21,35 +22,6 @@ const CITING: [&str; 8] =
 /// Files that are not searched: the list itself, and the block list, whose bytes are its version: an edited comment
 /// would have every delivered verdict checked again.
 const LEFT_OUT: [&str; 2] = [LIST, "shared/rules/filter/data/blocklist.toml"];
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct List {
-    specification: Vec<Specification>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Specification {
-    name: String,
-    rules: Vec<Rule>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rule {
-    rule: String,
-    says: String,
-    kept: Vec<String>,
-    /// How the code deviates from the rule's letter.
-    otherwise: Option<String>,
-    /// The decision about the deviation, a file of `infra`.
-    why: Option<String>,
-    /// Tests that keep it, where not all of its places' tests do; `oracle anvil assess spec` looks for them.
-    #[serde(default)]
-    #[allow(dead_code, reason = "read by the command line")]
-    tests: Vec<String>,
-}
 
 /// All violations, one line each.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, Error> {

@@ -15,6 +15,7 @@ mod peers;
 mod prompts;
 mod results;
 mod running;
+mod state;
 mod steps;
 mod targets;
 mod vendor_types;
@@ -26,77 +27,8 @@ use crate::{
     up,
 };
 use failures::Failure;
-use machine::Skipped;
-use std::{
-    path::PathBuf,
-    process::ExitCode,
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant},
-};
-
-/// The tests, counted from the output of `cargo test`.
-#[derive(Default, Clone, Copy, PartialEq, Debug)]
-struct Count {
-    passed: u64,
-    failed: u64,
-}
-
-impl std::iter::Sum for Count {
-    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
-        counts
-            .fold(Self::default(), |sum, one| Self { passed: sum.passed + one.passed, failed: sum.failed + one.failed })
-    }
-}
-
-/// The state that the steps share.
-struct Suite {
-    /// This program's path. It is determined first, because a step that builds everything replaces the file.
-    program: PathBuf,
-    root: PathBuf,
-    supervisor: Supervisor,
-    /// The private stacks that the deployed tests run against: one for the browser, one for generated calls, and two that
-    /// the tests of the deployed system share.
-    stacks: [LocalDir; 4],
-    /// What this machine cannot run.
-    skipped: Mutex<Vec<Skipped>>,
-    /// What each failed test says. Repeated at the end: the output has thousands of lines, and the last ones are read first.
-    failures: Mutex<Vec<Failure>>,
-}
-
-/// One step: its name on the command line, and its function.
-struct Step {
-    name: &'static str,
-    about: &'static str,
-    /// Whether it runs while the next step waits most of the time.
-    beside_next: bool,
-    run: fn(&Suite) -> Result<Count, Error>,
-}
-
-impl Suite {
-    fn skipped(&self) -> MutexGuard<'_, Vec<Skipped>> {
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failures(&self) -> MutexGuard<'_, Vec<Failure>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stops the stacks that are still running.
-    fn stop(stacks: &[LocalDir]) -> Result<(), Error> {
-        stacks.iter().try_for_each(|stack| up::stop(stack).map(drop))
-    }
-
-    fn run(&self, step: &Step) -> (&'static str, Duration, Result<Count, Error>) {
-        eprintln!("\n=== {}: {}", step.name, step.about);
-        let begin = Instant::now();
-        let outcome = (step.run)(self);
-        if let Err(error) = &outcome {
-            eprintln!("error: {}: {error}", step.name);
-        }
-        (step.name, begin.elapsed(), outcome)
-    }
-}
+use state::{Count, Skipped, Step, Suite};
+use std::{process::ExitCode, sync::Mutex, thread, time::Duration};
 
 /// Runs the chosen steps (all if none is named), prints a summary, and ends with the line `N passed, N failed`.
 pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, Error> {

@@ -1,41 +1,36 @@
-//! `up` and `down`: start a whole stack in order, supervise it, and stop it so that nothing is left.
-//! The file has more than 300 lines because starting, updating and stopping a stack share its files and steps, and each
-//! step is a short function.
+//! `up`: starts a whole stack in order and supervises it, or updates a running one.
+
+mod services;
+mod stopping;
+
+pub(crate) use services::{EMULATOR, await_port, free_port, start_emulator};
+pub(crate) use stopping::{down, stop, stop_on_signal};
 
 use crate::{
     deployment::{self, Addresses},
     error::Error,
-    front_door,
     functions::{self, Built},
-    http::Caller,
     local_dir::{LocalDir, REGION, STACK, StackFile},
-    processes::{self, MARK, Recorded, Running, Supervisor, wait_until},
+    processes::{MARK, Running, Supervisor},
     python,
     toll::Toll,
     vendors::Vendors,
 };
-use serde_json::json;
+use services::{address, configure_sandbox, listen, open_door, step};
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs,
     io::{Read, Seek, SeekFrom},
-    net::{Ipv4Addr, TcpListener, TcpStream},
     path::Path,
     process::{Command, ExitCode},
-    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
-use tokio::signal::unix::{SignalKind, signal};
+use stopping::{clear, forget, forget_on_signal};
 
 const SITE_PORT: u16 = 8080;
 const SANDBOX_PORT: u16 = 8090;
-const EMULATOR_PORT: u16 = 4566;
-/// The emulator's program, and its name among the started processes.
-pub(crate) const EMULATOR: &str = "ministack";
-/// How long a service may take from its start to its first answer.
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How `up` starts a stack.
 pub(crate) struct Options {
@@ -60,50 +55,6 @@ pub(crate) fn up(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     }
     forget(dir);
     if options.detach { detached(dir, options) } else { foreground(dir, options, begin) }
-}
-
-/// Stops the stack of this directory, and reports it.
-pub(crate) fn down(dir: &LocalDir) -> Result<ExitCode, Error> {
-    eprintln!("{}", if stop(dir)? { "stopped" } else { "nothing was running" });
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Stops the stack of this directory; returns false if nothing was running.
-pub(crate) fn stop(dir: &LocalDir) -> Result<bool, Error> {
-    let running = dir.read::<Running>("processes.json")?;
-    match &running {
-        Some(running) => {
-            running.supervisor.terminate();
-            wait_until(Duration::from_secs(30), || !running.supervisor.is_alive());
-            clear(dir, running);
-            dir.empty_tmp()?;
-            Ok(true)
-        }
-        None => {
-            let leftovers = processes::leftovers(dir);
-            for process in &leftovers {
-                process.terminate();
-            }
-            Ok(!leftovers.is_empty())
-        }
-    }
-}
-
-/// Removes the remains of a stack: first its processes, then the files that mark it as running.
-fn clear(dir: &LocalDir, running: &Running) {
-    for process in running.children.iter().chain([&running.supervisor]) {
-        process.stop_group();
-    }
-    let leftovers = processes::leftovers(dir);
-    leftovers.iter().for_each(Recorded::terminate);
-    wait_until(Duration::from_secs(5), || leftovers.iter().all(|process| !process.is_alive()));
-    forget(dir);
-}
-
-fn forget(dir: &LocalDir) {
-    for name in ["stack.json", "deployment.json", "processes.json"] {
-        dir.remove(name);
-    }
 }
 
 /// Starts a second `up` that stays in the background, and shows its progress until the site answers.
@@ -166,60 +117,6 @@ fn watch(dir: &LocalDir, supervisor: &Supervisor) -> Result<(), Error> {
         }
         thread::sleep(Duration::from_millis(200));
     }
-}
-
-/// Ctrl-C is the usual way to end a foreground stack, so the exit code is success.
-fn forget_on_signal(supervisor: &Supervisor, dir: &LocalDir) -> Result<(), Error> {
-    let dir = dir.clone();
-    stop_on_signal(supervisor, move || {
-        forget(&dir);
-        0
-    })
-}
-
-/// Installs a handler: SIGINT and SIGTERM stop everything that was started, call `last`, and end this process with the
-/// exit code that `last` returns.
-pub(crate) fn stop_on_signal(
-    supervisor: &Supervisor,
-    last: impl FnOnce() -> i32 + Send + 'static,
-) -> Result<(), Error> {
-    let supervisor = supervisor.clone();
-    let (ready, is_ready) = mpsc::channel();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let outcome = runtime.and_then(|runtime| {
-            runtime.block_on(async {
-                let mut interrupt = signal(SignalKind::interrupt())?;
-                let mut terminate = signal(SignalKind::terminate())?;
-                let _ = ready.send(Ok(()));
-                tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-                Ok(())
-            })
-        });
-        match outcome {
-            Ok(()) => {
-                eprintln!("\nstopping");
-                supervisor.stop_all();
-                std::process::exit(last());
-            }
-            Err(error) => {
-                let _ = ready.send(Err(error));
-            }
-        }
-    });
-    is_ready
-        .recv()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the signal thread ended")))
-        .map_err(Error::io("watching for Ctrl-C"))
-}
-
-/// Prints the name of a step, runs it, and prints its duration.
-fn step<T>(what: &str, action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    eprintln!("• {what}");
-    let begin = Instant::now();
-    let done = action()?;
-    eprintln!("  {:.1} s", begin.elapsed().as_secs_f64());
-    Ok(done)
 }
 
 /// Prepares the Python environment and the binaries in parallel: the first waits for the network, the second for the
@@ -353,111 +250,4 @@ fn announce(stack: &StackFile, begin: Instant) {
         stack.sandbox,
         stack.aws_endpoint
     );
-}
-
-/// Starts the emulator and returns its address.
-pub(crate) fn start_emulator(
-    dir: &LocalDir,
-    supervisor: &Supervisor,
-    environment: &python::Environment,
-) -> Result<String, Error> {
-    dir.empty_tmp()?;
-    let port = free_port(EMULATOR_PORT)?;
-    step(&format!("starting the emulator at {}", address(port)), || {
-        supervisor.start(EMULATOR, &mut emulator(dir, environment, port))?;
-        await_port(dir, supervisor, EMULATOR, port)
-    })?;
-    Ok(address(port))
-}
-
-/// The emulator's process. Functions inherit its environment, so it starts with an empty one: a function gets no key of
-/// the developer's shell, only what the template gives it.
-fn emulator(dir: &LocalDir, environment: &python::Environment, port: u16) -> Command {
-    let mut command = Command::new(environment.program(EMULATOR));
-    command.current_dir(dir.path()).env_clear();
-    for name in
-        ["PATH", "HOME", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"]
-    {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    command
-        .env(MARK, dir.path())
-        .env("TMPDIR", dir.file("tmp"))
-        .env("BIND_HOST", "127.0.0.1")
-        .env("MINISTACK_HOST", "127.0.0.1")
-        .env("GATEWAY_PORT", port.to_string())
-        // Requests must be signed, and each function has exactly the permissions of its role in template.yaml.
-        .env("AUTH", "true")
-        // The functions' credentials and address for calls to the emulator.
-        .env("AWS_ENDPOINT_URL", address(port))
-        .env("AWS_DEFAULT_REGION", REGION)
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test");
-    command
-}
-
-fn configure_sandbox(sandbox: &str, site: &str, vendors: &Vendors) -> Result<(), Error> {
-    let url = format!("{sandbox}/control/configure");
-    let body = json!({
-        "site": site,
-        "webhook_url": format!("{site}/api/webhook"),
-        "webhook_secret": vendors.webhook_secret,
-    });
-    let (status, reply) = Caller::new()?.post(&url, &body)?;
-    if status.is_success() {
-        return Ok(());
-    }
-    Err(Error::Call { call: format!("POST {url}"), why: format!("{status} {reply}") })
-}
-
-fn open_door(listener: TcpListener, stage: String) -> Result<(), Error> {
-    listener.set_nonblocking(true).map_err(Error::io("opening the front door"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(Error::io("opening the front door"))?;
-    let listener = {
-        let _inside = runtime.enter();
-        tokio::net::TcpListener::from_std(listener).map_err(Error::io("opening the front door"))?
-    };
-    thread::spawn(move || runtime.block_on(async { axum::serve(listener, front_door::router(stage)).await }));
-    Ok(())
-}
-
-fn address(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
-}
-
-/// Listens on the preferred port, or on any free port if it is taken.
-fn listen(preferred: u16) -> Result<TcpListener, Error> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, preferred))
-        .or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .map_err(Error::io("no free port"))
-}
-
-pub(crate) fn free_port(preferred: u16) -> Result<u16, Error> {
-    Ok(listen(preferred)?.local_addr().map_err(Error::io("no free port"))?.port())
-}
-
-/// Waits until a service accepts connections.
-pub(crate) fn await_port(
-    dir: &LocalDir,
-    supervisor: &Supervisor,
-    service: &'static str,
-    port: u16,
-) -> Result<(), Error> {
-    let mut ended = None;
-    let up = wait_until(START_LIMIT, || {
-        ended = supervisor.ended();
-        ended.is_some() || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
-    });
-    let why = match ended {
-        Some((_, status)) => format!("it ended ({status})"),
-        None if up => return Ok(()),
-        None => format!("nothing listens on port {port} after {} s", START_LIMIT.as_secs()),
-    };
-    Err(Error::NotStarted { service, why, log: dir.log(service) })
 }

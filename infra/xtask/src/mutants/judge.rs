@@ -1,10 +1,11 @@
 //! The judges of a mutant, cheapest first: the short tests of its crate, those of crates that use it, those of the
-//! pipeline, simulated worlds, the long tests of its crate and of the pipeline. Each judge must pass on the unchanged code; that run also sets its time limit.
+//! pipeline, simulated worlds, the long tests of its crate and of the pipeline. Each judge must pass on the unchanged
+//! code; that run also sets its time limit.
 
 use super::{
-    Options,
     compile::{Program, Workshop, put, read},
     mutant::Mutant,
+    options::Options,
     plan::Plan,
     switches::VARIABLE,
 };
@@ -221,8 +222,8 @@ fn own_tests<'p>(packages: impl IntoIterator<Item = &'p String>) -> Vec<String> 
         .collect()
 }
 
-/// Runs programs one after the other with a mutant, until one fails. Each has a process group of its own, which is killed
-/// at the time limit. `log` receives what the last one wrote.
+/// Runs programs one after the other with a mutant, until one fails. Each has a process group of its own, which is
+/// killed at the time limit. `log` receives what the last one wrote.
 fn run(
     programs: &[Program],
     arguments: &[String],

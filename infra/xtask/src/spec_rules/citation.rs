@@ -1,6 +1,6 @@
 //! Finds the citations of a text: the name of a specification and its rules, `(SPEC, RULE)`.
 
-use super::{List, Rule, Specification};
+use super::list::{List, Rule, Specification};
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 /// The words before the number of a rule, singular and plural.

@@ -1,4 +1,4 @@
-use super::*;
+use super::{list::Specification, *};
 
 fn list() -> List {
     let rule = |rule: &str, kept: &[&str]| Rule {

@@ -1,9 +1,6 @@
 //! The content filter on ordinary English: counts false hits in texts that were not written for this test.
 
-use super::{
-    Count, Suite,
-    machine::{self, Skipped},
-};
+use super::{Count, Skipped, Suite, machine};
 use crate::{bench::corpus, error::Error, functions::cargo};
 use serde_json::Value;
 use std::{fs, path::PathBuf};

@@ -1,7 +1,7 @@
 //! The golden files of the memory on aarch64, the processor of the deployed functions (Memory Contract, GAP-004:
 //! "stable across machines"): the tests are built for it and run by an emulator.
 
-use super::{Count, Suite, machine, machine::Skipped, running::run_tests};
+use super::{Count, Skipped, Suite, machine, running::run_tests};
 use crate::{error::Error, functions::cargo};
 use std::{
     path::{Path, PathBuf},
@@ -14,8 +14,8 @@ const TARGET: &str = "aarch64-unknown-linux-musl";
 /// The crates whose bytes are pinned, with the programs that hold the pins: the profile's vectors, and the gates.
 const PINNED: [&[&str]; 2] = [&["--package", "lens", "--lib"], &["--package", "memory", "--test", "gates"]];
 
-/// Runs the tests, and installs what they need where that is possible. A machine on which it is not is no failure, in CI
-/// neither (infra/decisions/memory.md): the step is skipped by name.
+/// Runs the tests, and installs what they need where that is possible. A machine on which it is not is no failure, in
+/// CI neither (infra/decisions/memory.md): the step is skipped by name.
 pub(super) fn goldens(suite: &Suite) -> Result<Count, Error> {
     if cfg!(target_arch = "aarch64") {
         // The step `tests` has just run them on this processor.

@@ -1,7 +1,7 @@
 //! What this machine has, and which tests are skipped if something is missing: by name, with the reason, and never in
 //! CI.
 
-use super::{Count, Suite, build::run, results};
+use super::{Count, Skipped, Suite, build::run, results};
 use crate::error::Error;
 use std::{
     fs,
@@ -9,16 +9,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-
-/// A test that could not run here.
-pub(super) struct Skipped {
-    /// What.
-    pub(super) what: &'static str,
-    /// The reason.
-    pub(super) reason: String,
-    /// What would enable it.
-    pub(super) enable: &'static str,
-}
 
 /// Whether this is a run of continuous integration, where nothing may be skipped.
 #[allow(clippy::disallowed_methods)]

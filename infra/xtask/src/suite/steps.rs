@@ -1,15 +1,14 @@
 //! The steps of the suite.
 
 use super::{
-    Count, Step, Suite,
+    Count, Skipped, Step, Suite,
     attest::attest,
     build::{build, run},
     contract::contract,
     events::events,
     false_hits::false_hits,
     goldens::goldens,
-    machine::{self, Skipped},
-    npm,
+    machine, npm,
     peers::peers,
     prompts::prompts,
     running::{at_lowest_priority, run_tests},
@@ -146,7 +145,8 @@ fn tests(suite: &Suite) -> Result<Count, Error> {
     Ok([ran, examples].into_iter().sum())
 }
 
-/// At the lowest priority: the deployed tests beside it have time limits, and leave the processors idle most of the time.
+/// At the lowest priority: the deployed tests beside it have time limits, and leave the processors idle most of the
+/// time.
 fn sim(suite: &Suite) -> Result<Count, Error> {
     let programs = test_programs(&targets(suite)?, |program| SIMULATED.contains(&program));
     run_tests(suite, Some("sim"), &mut at_lowest_priority(programs_of(&[], &programs)))
