@@ -10,6 +10,7 @@ mod handle;
 mod judge;
 mod look;
 mod memory;
+mod ports;
 mod probe;
 mod run;
 mod sample;
@@ -18,8 +19,8 @@ mod settings;
 mod unrecorded;
 
 pub use handle::handle;
+pub use ports::Ports;
 pub use probe::{Service, Site};
-pub use run::Ports;
 pub use settings::Settings;
 pub use unrecorded::Unrecorded;
 

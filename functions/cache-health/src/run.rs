@@ -4,12 +4,9 @@
 //! every minute, and each run takes the looks that are due before the next run: two with an interval of 30 s, one with
 //! 60 s, usually none with an hour.
 
-use crate::{Memory, Service, Settings, cleanup, full_scan, judge, look, second_look};
-use audit::{CommitError, FunctionJournal, Journal, Notebook};
-use domain::{
-    cache_health::HealthRecord,
-    ports::{CacheEntries, Clock, Meter, Pause, Randomness, VerdictArchive, Versioned},
-};
+use crate::{Memory, Ports, Settings, cleanup, full_scan, judge, look, second_look};
+use audit::{CommitError, Notebook};
+use domain::{cache_health::HealthRecord, ports::Versioned};
 use std::time::Duration;
 
 /// The time from the start of one run to the next, less the time that a look may take.
@@ -17,21 +14,6 @@ const RUN: Duration = Duration::from_secs(55);
 
 /// A look may come this much early (Cache Health, verification criterion 1: ± 5 s): schedules are not exact.
 const EARLY: Duration = Duration::from_secs(5);
-
-/// The ports that the function uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: FunctionJournal<'a>,
-    pub sales: Journal<'a>,
-    pub service: &'a dyn Service,
-    pub cache: &'a dyn CacheEntries,
-    pub archive: &'a dyn VerdictArchive,
-    pub randomness: &'a dyn Randomness,
-    pub clock: &'a dyn Clock,
-    pub pause: &'a dyn Pause,
-    pub meter: &'a dyn Meter,
-}
 
 /// When a run takes a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
