@@ -3,13 +3,7 @@
 use crate::{Ports, Settings};
 use aws::{S3Archive, S3DeadLetters, S3Quarantine, SecretDocument, SqsQueue};
 use backend::{Backend, BackendError, JournalStores, QueueName, SecretName, SendingMailbox};
-use domain::mail::MailSchedule;
-use runtime::{ConfigurationError, Environment, System};
-use std::time::Duration;
-
-/// The lease of one invocation on a mail: longer than the function's time-out (90 s), so that no second worker takes
-/// over from a running one, and shorter than the queue's visibility time-out (540 s).
-const LEASE: Duration = Duration::from_secs(120);
+use runtime::System;
 
 /// The clients that one process delivers mail with.
 pub struct Clients {
@@ -31,7 +25,6 @@ impl Clients {
     /// [`BackendError`] names the variable that is missing or malformed.
     pub fn new(backend: &Backend) -> Result<Self, BackendError> {
         let stores = backend.journal()?;
-        let schedule = schedule(backend.environment())?;
         Ok(Self {
             archive: backend.archive()?,
             quarantine: backend.quarantine()?,
@@ -40,7 +33,7 @@ impl Clients {
             mailbox: backend.sending(backend.mailbox_storing_tokens(stores.alerts.clone())?)?,
             audit_keys: backend.secret(SecretName::Audit)?,
             retries: backend.queue(QueueName::MailRetries)?,
-            settings: Settings { site: backend.site()?, lease: LEASE, schedule },
+            settings: Settings::from_environment(backend.environment(), backend.site()?)?,
             stores,
         })
     }
@@ -67,11 +60,4 @@ impl Clients {
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
-}
-
-/// Reads `EMAIL_RETRY_DELAYS`; the spec's schedule when it is not set.
-fn schedule(environment: &Environment) -> Result<MailSchedule, ConfigurationError> {
-    let Some(delays) = environment.optional("EMAIL_RETRY_DELAYS") else { return Ok(MailSchedule::standard()) };
-    MailSchedule::parse(&delays)
-        .map_err(|error| ConfigurationError::Malformed { name: "EMAIL_RETRY_DELAYS", expected: error.to_string() })
 }

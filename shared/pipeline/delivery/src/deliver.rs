@@ -4,6 +4,7 @@ mod draft;
 mod ending;
 
 use crate::{
+    Settings,
     circuit::Circuit,
     render::{
         Rendered, render, render_declined, render_divergence, render_refund, render_silent_drop, render_without_echo,
@@ -13,7 +14,7 @@ use audit::{AuditKey, Change, Context, Journal};
 use domain::{
     Alert, CachedVerdict, EmailAddress, ErrorCode, Sale, SessionId, StepError, Timestamp,
     alert::Severity,
-    mail::{Failure, Letter, Mail, MailSchedule},
+    mail::{Failure, Letter, Mail},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
     sale::{self, Claim, VERDICT_LOST},
     smoke,
@@ -21,7 +22,6 @@ use domain::{
 use ending::keep_dead_letter;
 use gates::Gate;
 use serde_json::json;
-use std::time::Duration;
 
 /// The ports that a delivery uses.
 #[derive(Clone, Copy)]
@@ -35,29 +35,6 @@ pub(crate) struct Ports<'a> {
     pub mailbox: &'a dyn Mailbox,
     pub audit_key: &'a AuditKey,
     pub circuit: Circuit<'a>,
-}
-
-/// The settings of a delivery.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The public address, for the link to the result page.
-    pub site: String,
-    /// The lease on a mail; longer than the function's time-out, shorter than the queue's visibility time-out.
-    pub lease: Duration,
-    /// The retry schedule of a verdict mail or silent-drop mail.
-    pub schedule: MailSchedule,
-}
-
-impl Settings {
-    fn schedule(&self, letter: Letter, smoke: bool) -> MailSchedule {
-        if smoke {
-            return MailSchedule::at_once();
-        }
-        match letter {
-            Letter::Verdict | Letter::SilentDrop | Letter::Refund => self.schedule.clone(),
-            Letter::Divergence => MailSchedule::once_more(),
-        }
-    }
 }
 
 /// One order, as the queue delivered it.

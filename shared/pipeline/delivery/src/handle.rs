@@ -2,8 +2,9 @@
 //! keeps, hides or deletes the message.
 
 use crate::{
+    Settings,
     circuit::Circuit,
-    deliver::{self, Attempt, MailOrder, Settings, deliver},
+    deliver::{self, Attempt, MailOrder, deliver},
 };
 use audit::{AuditKeys, Journal};
 use domain::{

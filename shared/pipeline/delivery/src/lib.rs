@@ -10,7 +10,8 @@ mod deliver;
 mod failure;
 mod handle;
 pub mod render;
+mod settings;
 
 pub use clients::Clients;
-pub use deliver::Settings;
 pub use handle::{Ports, retry, send};
+pub use settings::Settings;
