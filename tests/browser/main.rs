@@ -14,6 +14,7 @@ mod driver;
 mod follow_up;
 mod front_page;
 mod gate;
+mod hostile_texts;
 mod outcomes;
 mod purchases;
 mod result_page;

@@ -1,10 +1,88 @@
-//! The result page of sales that did not go the usual way: retried, erased, declined after payment.
+//! The result page of sales that did not go the usual way: retried, failed, refunded, erased, declined after payment.
 
 use crate::bridge::oracle;
 use crate::browser::{Browser, VERDICT};
 use crate::result_page::buyer;
-use crate::stack::{eventually, unique};
+use crate::stack::{eventually, payment_link_session, unique};
 use serde_json::json;
+
+const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
+const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
+
+/// Checks the exact sentence that the page shows instead of a verdict.
+async fn shows_instead(browser: &Browser, id: &str, sentence: &str, name: &str) {
+    browser.see_within("#problem", VERDICT).await;
+    assert_eq!(browser.text("#problem-sentence").await, sentence);
+    assert_eq!(browser.text("#problem-id").await, id[id.len() - 8..]);
+    assert!(browser.exact_text("#live").await.contains(sentence));
+    assert_eq!(browser.problems().await, json!([]));
+    browser.look(name).await;
+}
+
+#[tokio::test]
+async fn a_failed_analysis_says_so() {
+    let browser = Browser::open().await;
+    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let id = browser.stack.sell_by_payment_link("quick", &format!("Will it? ({})", unique()), &buyer()).await;
+    browser.visit_result(&id).await;
+    shows_instead(&browser, &id, FAILED, "error-500").await;
+    browser.close().await;
+}
+
+/// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
+#[tokio::test]
+async fn a_refund_is_told_with_its_date() {
+    let browser = Browser::open().await;
+    let question = format!("Will it? ({})", unique());
+    let delivered = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
+    browser.visit_result(&delivered).await;
+    browser.see_within("#result", VERDICT).await;
+    assert!(!browser.sees("#refund").await);
+    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
+    let failed = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
+    browser.visit_result(&failed).await;
+    browser.see_within("#problem", VERDICT).await;
+    assert!(!browser.sees("#problem-refund").await);
+    for (id, section, sentence, name) in
+        [(&delivered, "#result", "#refund", "refunded"), (&failed, "#problem", "#problem-refund", "failed-refunded")]
+    {
+        let payment = id.replacen("cs_test_link", "pi_link", 1);
+        browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
+        eventually("the refund to be known", VERDICT, async || {
+            browser.stack.verdict(id).await.1["refunded_at"].is_string().then_some(())
+        })
+        .await;
+        browser.visit_result(id).await;
+        browser.see_within(section, VERDICT).await;
+        let told = browser.text(sentence).await;
+        assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
+        assert_eq!(browser.problems().await, json!([]));
+        browser.look(name).await;
+    }
+    assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");
+    browser.close().await;
+}
+
+/// The session is unknown so far, and the payment service, which could identify it, does not answer.
+#[tokio::test]
+async fn an_unavailable_analysis_can_be_asked_for_again() {
+    let browser = Browser::open().await;
+    let mut session = payment_link_session("quick", "Shall I?", &buyer());
+    session["payment_status"] = json!("unpaid");
+    session["status"] = json!("open");
+    let id = browser.stack.plant(&session).await;
+    let down = json!([{ "status": 500, "headers": { "Stripe-Should-Retry": "false" } }]);
+    browser.stack.faults("stripe", down).await;
+    browser.visit_result(&id).await;
+    shows_instead(&browser, &id, UNAVAILABLE, "error-503").await;
+    browser.click("#again").await;
+    eventually("the page to ask again", VERDICT, async || {
+        let title = browser.exact_text("#problem-title").await;
+        (title == "The payment is not complete").then_some(())
+    })
+    .await;
+    browser.close().await;
+}
 
 /// A throttled model, whose delay outlasts the first look at the page, and a failing next one: the page says that the
 /// verdict is retried, and then shows it.

@@ -1,4 +1,4 @@
-//! Every state of the result page, and texts that try to inject markup or code.
+//! Every state of the result page.
 
 use crate::browser::{Browser, VERDICT};
 use crate::stack::{eventually, payment_link_session, unique};
@@ -206,84 +206,6 @@ async fn an_unknown_session_gets_the_apis_sentence() {
     browser.close().await;
 }
 
-const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
-const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
-
-/// Checks the exact sentence that the page shows instead of a verdict.
-async fn shows_instead(browser: &Browser, id: &str, sentence: &str, name: &str) {
-    browser.see_within("#problem", VERDICT).await;
-    assert_eq!(browser.text("#problem-sentence").await, sentence);
-    assert_eq!(browser.text("#problem-id").await, id[id.len() - 8..]);
-    assert!(browser.exact_text("#live").await.contains(sentence));
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look(name).await;
-}
-
-#[tokio::test]
-async fn a_failed_analysis_says_so() {
-    let browser = Browser::open().await;
-    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let id = browser.stack.sell_by_payment_link("quick", &format!("Will it? ({})", unique()), &buyer()).await;
-    browser.visit_result(&id).await;
-    shows_instead(&browser, &id, FAILED, "error-500").await;
-    browser.close().await;
-}
-
-/// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
-#[tokio::test]
-async fn a_refund_is_told_with_its_date() {
-    let browser = Browser::open().await;
-    let question = format!("Will it? ({})", unique());
-    let delivered = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
-    browser.visit_result(&delivered).await;
-    browser.see_within("#result", VERDICT).await;
-    assert!(!browser.sees("#refund").await);
-    browser.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let failed = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;
-    browser.visit_result(&failed).await;
-    browser.see_within("#problem", VERDICT).await;
-    assert!(!browser.sees("#problem-refund").await);
-    for (id, section, sentence, name) in
-        [(&delivered, "#result", "#refund", "refunded"), (&failed, "#problem", "#problem-refund", "failed-refunded")]
-    {
-        let payment = id.replacen("cs_test_link", "pi_link", 1);
-        browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
-        eventually("the refund to be known", VERDICT, async || {
-            browser.stack.verdict(id).await.1["refunded_at"].is_string().then_some(())
-        })
-        .await;
-        browser.visit_result(id).await;
-        browser.see_within(section, VERDICT).await;
-        let told = browser.text(sentence).await;
-        assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
-        assert_eq!(browser.problems().await, json!([]));
-        browser.look(name).await;
-    }
-    assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");
-    browser.close().await;
-}
-
-/// The session is unknown so far, and the payment service, which could identify it, does not answer.
-#[tokio::test]
-async fn an_unavailable_analysis_can_be_asked_for_again() {
-    let browser = Browser::open().await;
-    let mut session = payment_link_session("quick", "Shall I?", &buyer());
-    session["payment_status"] = json!("unpaid");
-    session["status"] = json!("open");
-    let id = browser.stack.plant(&session).await;
-    let down = json!([{ "status": 500, "headers": { "Stripe-Should-Retry": "false" } }]);
-    browser.stack.faults("stripe", down).await;
-    browser.visit_result(&id).await;
-    shows_instead(&browser, &id, UNAVAILABLE, "error-503").await;
-    browser.click("#again").await;
-    eventually("the page to ask again", VERDICT, async || {
-        let title = browser.exact_text("#problem-title").await;
-        (title == "The payment is not complete").then_some(())
-    })
-    .await;
-    browser.close().await;
-}
-
 /// A page that cannot reach the site shows that and continues by itself.
 #[tokio::test]
 async fn a_lost_connection_is_survived() {
@@ -299,62 +221,6 @@ async fn a_lost_connection_is_survived() {
     browser.run("window.isBack = true; return null").await;
     browser.see("#review").await;
     browser.close().await;
-}
-
-#[tokio::test]
-async fn texts_stay_texts() {
-    // Different English sentences, because a verdict in no language, or with one text twice, counts as hollow.
-    let hostile = |sentence: &str| {
-        format!(
-            "{sentence} <script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
-             </blockquote><a href=\"javascript:window.owned=3\">click</a>"
-        )
-    };
-    let [summary, analysis, test] = [
-        "This plan is sound, and the shop can open.",
-        "The costs are covered by noon.",
-        "Sell ten cakes at full price.",
-    ]
-    .map(hostile);
-    let browser = Browser::open().await;
-    let email = buyer();
-    let question = format!("{summary} ({})", unique());
-    let mut reply = verdict("AMBER", &summary);
-    reply["breakdown"]["Stability"]["analysis"] = json!(analysis);
-    reply["strategy"]["tests"][0] = json!(test);
-    browser.stack.next_verdict(reply).await;
-    let id = browser.stack.sell_by_payment_link("strategy", &question, &email).await;
-    browser.visit_result(&id).await;
-    browser.see_within("#result", VERDICT).await;
-    assert_eq!(browser.exact_text("#query").await, question);
-    for (place, text) in [("#summary", summary), ("#dimensions .prose", analysis), ("#tests li", test)] {
-        assert_eq!(browser.exact_text(place).await, text, "{place}");
-    }
-    assert_eq!(browser.run("return document.querySelectorAll('#result img, #result script').length").await, 0);
-    assert_eq!(browser.run("return typeof window.owned").await, "undefined");
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("hostile-texts").await;
-    browser.stack.mail_to(&email).await;
-    browser.close().await;
-}
-
-/// Tests the policy itself, not only the absence of mistakes: a script that was injected does not run.
-#[tokio::test]
-async fn the_policy_stops_injected_code() {
-    let browser = Browser::open().await;
-    for path in ["/", "/oracle/result?session_id=cs_test_policy"] {
-        browser.visit(path).await;
-        let attempt = "const done = []; \
-            document.addEventListener('securitypolicyviolation', (e) => done.push(e.effectiveDirective)); \
-            const script = document.createElement('script'); \
-            try { script.text = 'window.owned = 1'; } catch { done.push('trusted-types'); } \
-            script.appendChild(document.createTextNode('window.owned = 1')); document.body.append(script); \
-            const style = document.createElement('style'); style.textContent = 'body{display:none}'; \
-            document.head.append(style); \
-            return typeof window.owned + ' ' + getComputedStyle(document.body).display";
-        assert_eq!(browser.run(attempt).await, "undefined flex", "{path}");
-    }
-    // The console contains the violations that the test caused, so this test does not require an empty console.
 }
 
 #[tokio::test]
@@ -377,27 +243,5 @@ async fn a_notice_is_shown_word_by_word() {
         assert_eq!(browser.problems().await, json!([]), "{scheme}");
         browser.look(&format!("notice-{scheme}")).await;
     }
-    browser.close().await;
-}
-
-/// A customer's own words may contain a term that pages must not show; the verdict is delivered nevertheless.
-#[tokio::test]
-async fn a_submission_that_must_not_be_repeated_is_named_by_its_reference() {
-    let browser = Browser::open().await;
-    let email = buyer();
-    let question = format!("Is the CSDM worth reading about? ({})", unique());
-    browser.stack.next_verdict(json!({ "verdict": "AMBER", "summary": "Only with a good summary at hand." })).await;
-    let id = browser.stack.sell_by_payment_link("quick", &question, &email).await;
-    browser.visit_result(&id).await;
-    browser.see_within("#result", VERDICT).await;
-    assert_eq!(browser.text("#summary").await, "Only with a good summary at hand.");
-    let reference = &id[id.len() - 8..];
-    assert!(browser.text("#withheld").await.contains(reference));
-    assert!(!browser.sees("#query").await);
-    let document = browser.run("return document.documentElement.outerHTML").await.to_string();
-    assert!(!document.contains("CSDM"), "the page repeats the submission");
-    browser.look("withheld").await;
-    let mail = browser.stack.mail_to(&email).await["body"].to_string();
-    assert!(mail.contains(reference) && !mail.contains("CSDM"), "{mail}");
     browser.close().await;
 }

@@ -1,19 +1,17 @@
 //! The whole pipeline in one process: the deployed handlers on the testkit's ports, with a queue that redelivers
 //! unfinished messages.
 
+mod samples;
+
+pub(crate) use samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy};
+
 use audit::Journal;
-use domain::{
-    CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, message::Message, money::PaymentId,
-    ports::ModelReply,
-};
+use domain::{CheckoutSession, SessionId, Timestamp, message::Message, ports::ModelReply};
 use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
 use simulation::deployment::{Deployment, SIGNING_SECRET};
 use std::{future::Future, time::Duration};
 use testkit::{Plan, World};
-
-pub(crate) const ADDRESS: &str = "someone@example.com";
-pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 
 /// Longer than every lease and every visibility timeout.
 const REDELIVERY: Duration = Duration::from_secs(1081);
@@ -37,45 +35,6 @@ struct Waiting {
     /// When the message becomes visible.
     visible_at: Timestamp,
     message: Message,
-}
-
-/// A paid session as Stripe would return it.
-pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSession {
-    CheckoutSession {
-        id: SessionId::parse(id).unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
-        metadata: [("tier", tier), ("q0", QUESTION), ("qn", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-        idea: None,
-        email: email.map(|address| EmailAddress::parse(address).unwrap()),
-        amount_total: Some(500),
-        currency: Some("cad".to_owned()),
-        payment: Some(PaymentId::parse(format!("pi_{id}")).unwrap()),
-        created: Some(Timestamp::from_seconds(1_800_000_000)),
-        locale: None,
-    }
-}
-
-pub(crate) fn quick(colour: &str, summary: &str) -> String {
-    json!({ "verdict": colour, "summary": summary }).to_string()
-}
-
-pub(crate) fn strategy() -> String {
-    let dimension = |text: &str| json!({ "verdict": "GREEN", "analysis": text });
-    json!({
-        "verdict": "GREEN", "summary": "Demand is real and the format fits the audience.",
-        "breakdown": {
-            "Stability": dimension("The ground is firm."), "Turbulence": dimension("Competition is mild."),
-            "Change Rate": dimension("Things move slowly."), "Completion": dimension("The plan is whole."),
-            "Curvature": dimension("Effort pays off."),
-        },
-        "strategy": {
-            "next_step": "Sign the lease.", "alternative": "Sell online only.",
-            "tests": ["Ask ten customers.", "Run a stall for a week.", "Price it twice."],
-        },
-    })
-    .to_string()
 }
 
 impl Simulator {
@@ -296,9 +255,4 @@ impl Simulator {
     pub(crate) fn count(&self, source: &str, status: &str) -> usize {
         self.audit_lines().iter().filter(|line| line["source"] == source && line["status"] == status).count()
     }
-}
-
-/// The JSON of a reply.
-pub(crate) fn body(reply: &Reply) -> Value {
-    serde_json::from_str(reply.body()).unwrap()
 }

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The interval between two checks of a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The time limit for everything that no customer waits for.
+pub const SOON: Duration = Duration::from_secs(90);
+
 /// The workspace's `target` directory.
 #[must_use]
 pub fn target_directory() -> PathBuf {

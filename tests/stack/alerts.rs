@@ -1,9 +1,9 @@
 //! Alerts, read from the topics that operators subscribe to.
 
-use crate::world::{CANARY, SOON, World, email, question};
+use crate::world::{CANARY, World, email, question};
 use domain::{alert::Severity, ports::Alerts};
 use serde_json::{Value, json};
-use tests::{eventually, payment_link_session, unique};
+use tests::{SOON, eventually, payment_link_session, unique};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The queues of one test, subscribed to the two topics.

@@ -2,11 +2,11 @@
 
 use crate::{
     operators::{decide, listed, oracle},
-    world::{SOON, Sale, World},
+    world::{Sale, World},
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 const FUNCTION: &str = "CacheHealthFunctionName";
 

@@ -1,9 +1,9 @@
 //! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that can be read and erased.
 
-use crate::world::{Reply, SOON, World, email};
+use crate::world::{Reply, World, email};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::{eventually, unique};
+use tests::{SOON, eventually, unique};
 
 /// A signed-in browser.
 pub(crate) struct Browser<'w> {

@@ -3,11 +3,11 @@
 
 use crate::{
     operators::{oracle, program},
-    world::{SOON, World},
+    world::World,
 };
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf, process::Output};
-use tests::{eventually, unique};
+use tests::{SOON, eventually, unique};
 
 pub(crate) fn json_of(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);

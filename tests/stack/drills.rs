@@ -1,13 +1,14 @@
 //! The drills of infra/runbook.md: what an engineer who is new on call meets, from the first sign to the end. Each test
 //! runs one drill with the commands that the runbook names.
+//! The file has more than 300 lines because it has every drill of the runbook, so that the two can be compared.
 
 use crate::{
     operators::{decide, listed, oracle, program},
-    world::{SOON, Sale, World, email, question},
+    world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io::Write as _, process::Stdio};
-use tests::{eventually, poll};
+use tests::{SOON, eventually, poll};
 
 /// The last 8 characters, with which alerts and pages name a sale.
 fn reference(sale: &Sale) -> &str {

@@ -3,12 +3,12 @@
 use crate::{
     inbox::Watched,
     operators::{decide, listed, oracle},
-    world::{Reply, SOON, Sale, World, email, question},
+    world::{Reply, Sale, World, email, question},
 };
 use domain::texts;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::{eventually, unique};
+use tests::{SOON, eventually, unique};
 
 /// A question that no other sale has.
 fn followup() -> String {

@@ -1,91 +1,18 @@
 //! The inbox: a new message raises an alert, is acknowledged once, and is linked to its sale (Inbox Watch, V1 to V10).
 
+mod watched;
+
+pub(crate) use watched::Watched;
+
 use crate::{
     operators::{decide, listed, oracle},
-    world::{CANARY, SOON, World, email, question},
+    world::{CANARY, email, question},
 };
 use serde_json::{Value, json};
-use tests::{eventually, payment_link_session};
+use tests::{SOON, eventually, payment_link_session};
 
-const NOTE: &str = "inbox-watch";
-const FUNCTION: &str = "InboxWatchFunctionName";
 const BODY: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within 24 hours. \
     Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
-
-/// The stack for one test alone, with a queue on the ops topic.
-pub(crate) struct Watched {
-    pub(crate) world: World,
-    ops: String,
-}
-
-impl Watched {
-    /// Before the first run: the function has no stored state.
-    async fn fresh() -> Self {
-        let world = World::alone().await;
-        let ops = world.aws.subscribe("OpsTopicArn").await;
-        let watched = Self { world, ops };
-        watched.remember(json!({})).await;
-        watched
-    }
-
-    /// After a first run on an empty inbox, whose alert is no longer in the queue.
-    pub(crate) async fn seeded() -> Self {
-        let mut watched = Self::fresh().await;
-        watched.look().await;
-        watched.ops = watched.world.aws.subscribe("OpsTopicArn").await;
-        watched
-    }
-
-    pub(crate) async fn look(&self) {
-        self.world.aws.invoke(FUNCTION, &json!({})).await;
-    }
-
-    /// Puts a message into the inbox and returns it.
-    pub(crate) async fn put(&self, message: Value) -> Value {
-        self.world.stack.control("inbox", message).await
-    }
-
-    async fn memory(&self) -> Value {
-        self.world.aws.note(NOTE).await.map(|note| note["memory"].clone()).unwrap_or_default()
-    }
-
-    /// Replaces the function's stored state, except its position in the log.
-    async fn remember(&self, memory: Value) {
-        let mut note = self.world.aws.note(NOTE).await.unwrap_or_else(|| json!({ "head": null }));
-        note["memory"] = memory;
-        self.world.aws.replace_note(NOTE, &note).await;
-    }
-
-    async fn lines(&self, start: &str) -> Vec<String> {
-        let mut lines = self.world.aws.alerts(&self.ops).await;
-        lines.retain(|line| line.starts_with(start));
-        lines
-    }
-
-    async fn broadcasts(&self) -> Vec<String> {
-        self.lines("Incoming: ").await
-    }
-
-    async fn mails(&self) -> Vec<Value> {
-        self.world.mails("").await
-    }
-
-    /// The function's records of this kind in the log, the latest last.
-    async fn events(&self, event: &str) -> Vec<Value> {
-        let mut events = Vec::new();
-        for key in self.world.aws.keys("AuditBucket", "/function/inbox-watch/").await {
-            let line = self.world.aws.text("AuditBucket", &key).await;
-            assert!(!line.contains('@'), "the log holds an address: {line}");
-            events.push(serde_json::from_str::<Value>(&line).expect("a line of JSON"));
-        }
-        events.retain(|record| record["event"] == event);
-        events
-    }
-
-    pub(crate) async fn last_outcome(&self) -> Value {
-        self.events("auto_response").await.pop().map(|event| event["details"]["outcome"].clone()).unwrap_or_default()
-    }
-}
 
 fn sender() -> String {
     email()

@@ -6,10 +6,10 @@
 //! then.
 
 use crate::redelivery::{mail_order, order};
-use crate::world::{SOON, Sale, World, email, question};
+use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
 use std::{fs, process::Command};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 /// Kills all processes of a function of this stack; returns their number.
 fn kill(world: &World, function: &str) -> usize {

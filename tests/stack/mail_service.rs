@@ -3,10 +3,10 @@
 use crate::{
     inbox::Watched,
     operators::listed,
-    world::{SOON, Sale, World},
+    world::{Sale, World},
 };
 use serde_json::{Value, json};
-use tests::{eventually, unique};
+use tests::{SOON, eventually, unique};
 
 const SENDERS: [&str; 2] = ["EmailSenderFunctionName", "EmailRetryFunctionName"];
 

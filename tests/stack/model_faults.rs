@@ -2,6 +2,7 @@
 
 use crate::world::{Sale, World};
 use serde_json::{Value, json};
+use tests::SOON;
 
 const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 
@@ -130,7 +131,7 @@ async fn the_page_says_that_the_verdict_is_tried_again() {
     let world = World::alone().await;
     let fail = json!({ "status": 503 });
     let sale = buy_with(&world, "quick", json!([fail, fail, fail, { "delay_ms": 3000 }])).await;
-    let pending = tests::eventually("a page that tells of the delay", crate::world::SOON, async || {
+    let pending = tests::eventually("a page that tells of the delay", SOON, async || {
         let reply = world.verdict(&sale.session).await;
         (reply.status == 202 && reply.json()["message"].is_string()).then(|| reply.json())
     })

@@ -3,10 +3,10 @@
 
 use crate::{
     operators::{decide, listed},
-    world::{SOON, Sale, World, email, question},
+    world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
-use tests::{eventually, payment_link_session};
+use tests::{SOON, eventually, payment_link_session};
 
 async fn payment(world: &World, sale: &Sale) -> String {
     let session = world.stripe_session(&sale.session).await;

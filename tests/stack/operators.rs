@@ -1,9 +1,9 @@
 //! The operators' commands on a deployed stack: a decision removes each entry from its list, once.
 
-use crate::world::{SOON, Sale, World, email, question};
+use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
-use tests::{eventually, payment_link_session};
+use tests::{SOON, eventually, payment_link_session};
 
 /// The command line, built beside the test program, without credentials of its own.
 pub(crate) fn program() -> Command {

@@ -1,8 +1,8 @@
 //! Queues deliver at least once: a repeated message changes nothing, and an unreadable message blocks no others.
 
-use crate::world::{SOON, Sale, World, email, question};
+use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 /// An order as the webhook sends it to the queue.
 pub(crate) fn order(session: &str) -> Value {

@@ -1,11 +1,8 @@
 //! The verdict on a deployment, requested by hand: the emulator has no CodeDeploy and evaluates no alarms.
 
-use crate::{
-    operators::oracle,
-    world::{SOON, World},
-};
+use crate::{operators::oracle, world::World};
 use serde_json::{Value, json};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 fn printed(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = oracle(world, arguments);

@@ -1,12 +1,8 @@
 //! The smoke test on the deployed stack, run by the command line and by its function.
 
-use crate::{
-    cache_health::look,
-    operators::oracle,
-    world::{SOON, World},
-};
+use crate::{cache_health::look, operators::oracle, world::World};
 use serde_json::{Value, json};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 /// The result of `oracle smoke --json` and its exit code.
 fn smoke(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {

@@ -5,11 +5,11 @@
 
 use crate::{
     chat::{Browser, call},
-    world::{SOON, World, email},
+    world::{World, email},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::eventually;
+use tests::{SOON, eventually};
 
 const DAY: i64 = 24 * 3600;
 

@@ -1,8 +1,8 @@
 //! Failures of the mailbox and of Stripe.
 
-use crate::world::{SOON, Sale, World, email, question};
+use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
-use tests::{eventually, payment_link_session};
+use tests::{SOON, eventually, payment_link_session};
 
 async fn has_one_mail(world: &World, sale: &Sale) {
     world.delivered(sale).await;

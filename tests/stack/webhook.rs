@@ -1,11 +1,11 @@
 //! POST /api/webhook: which events are refused, which are acknowledged, and which become a sale.
 
-use crate::world::{Reply, SOON, Sale, World, email, question};
+use crate::world::{Reply, Sale, World, email, question};
 use domain::{Secret, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tests::{eventually, payment_link_session, unique};
+use tests::{SOON, eventually, payment_link_session, unique};
 
 fn event(kind: &str, session: &Value) -> Value {
     json!({ "id": format!("evt_{}", unique()), "object": "event", "type": kind, "data": { "object": session } })
@@ -217,7 +217,7 @@ async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
         let answer = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
         assert_eq!(answer["status"], 200, "{answer}");
     }
-    let mails = eventually("the mail that asks for the question", crate::world::SOON, async || {
+    let mails = eventually("the mail that asks for the question", SOON, async || {
         Some(world.mails(&email).await).filter(|mails| !mails.is_empty())
     })
     .await;
@@ -225,7 +225,7 @@ async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     assert_eq!(mails[0]["subject"], "We received your payment — please reply with your question");
     let body = mails[0]["body"].as_str().unwrap_or_default();
     assert!(body.contains("This is our error, not yours.") && body.contains("Strategy Session ($25)"), "{body}");
-    let sent = eventually("the record of the mail", crate::world::SOON, async || {
+    let sent = eventually("the record of the mail", SOON, async || {
         Some(world.count(&session, "email_service", "EMAIL_SENT").await).filter(|count| *count > 0)
     })
     .await;

@@ -1,4 +1,7 @@
-//! A test's access to the stack, and the actions of a customer and of the vendors there.
+//! A test's access to the stack, and the actions of a customer there.
+
+mod records;
+mod vendors;
 
 use crate::aws::Aws;
 use futures_util::future::select_all;
@@ -12,14 +15,11 @@ use std::{
     },
     time::Duration,
 };
-use tests::{Stack, eventually, unique};
+use tests::{SOON, Stack, eventually, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A message that finds another worker's lease waits for its end, so a queue is empty only after all leases have ended.
 const LEASES: Duration = Duration::from_secs(240);
-
-/// The time limit for everything that no customer waits for.
-pub(crate) const SOON: Duration = Duration::from_secs(90);
 
 /// A word in every question of these tests and in no other text: a place that contains it has leaked a question.
 pub(crate) const CANARY: &str = "lighthouse";
@@ -221,35 +221,6 @@ impl World {
         }
     }
 
-    /// Fails unless every planned fault was used.
-    pub(crate) async fn faults_are_used_up(&self) {
-        let (_, pending) = self.stack.get(&format!("{}/control/faults", self.stack.sandbox)).await;
-        for (target, faults) in pending.as_object().expect("faults by target") {
-            assert_eq!(faults, &json!([]), "faults for {target} that no call met");
-        }
-    }
-
-    /// The vendor calls that contain `part` in their path or body, in order.
-    pub(crate) async fn calls(&self, target: &str, part: &str) -> Vec<Value> {
-        let (_, calls) = self.stack.get(&format!("{}/control/calls?target={target}", self.stack.sandbox)).await;
-        let holds =
-            |call: &Value| call["path"].to_string().contains(part) || call["request_body"].to_string().contains(part);
-        calls.as_array().expect("calls").iter().filter(|call| holds(call)).cloned().collect()
-    }
-
-    /// A session as Stripe returns it.
-    pub(crate) async fn stripe_session(&self, session: &str) -> Value {
-        self.stripe(&format!("v1/checkout/sessions/{session}")).await
-    }
-
-    /// An object as Stripe returns it.
-    pub(crate) async fn stripe(&self, path: &str) -> Value {
-        let url = format!("{}/stripe/{path}", self.stack.sandbox);
-        let request = self.http.get(url).header("authorization", "Bearer sk_test_sandbox");
-        let reply = request.send().await.expect("the sandbox answers").text().await.expect("a body");
-        serde_json::from_str(&reply).expect("an object of Stripe")
-    }
-
     /// Makes a sale look as if nothing had happened to it for days, because a test cannot let time pass.
     pub(crate) async fn as_if_long_ago(&self, session: &str) {
         self.aws
@@ -262,61 +233,5 @@ impl World {
                 item.insert("due".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned()));
             })
             .await;
-    }
-
-    /// The number of model calls for a sale.
-    pub(crate) async fn model_calls(&self, sale: &Sale) -> usize {
-        self.calls("gemini", sale.mark()).await.len()
-    }
-
-    /// All mails that were accepted for an address.
-    pub(crate) async fn mails(&self, email: &str) -> Vec<Value> {
-        let (_, mails) = self.stack.get(&format!("{}/control/mails", self.stack.sandbox)).await;
-        mails.as_array().expect("mails").iter().filter(|mail| mail["to"].to_string().contains(email)).cloned().collect()
-    }
-
-    /// The keys of the session's records. A record is in the sale's head before it is in the log, so this waits until the
-    /// log has all of them.
-    pub(crate) async fn record_keys(&self, session: &str) -> Vec<String> {
-        eventually(&format!("the records of {session} to be in the log"), SOON, async || {
-            let sale = self.aws.document(session, "SALE").await.unwrap_or_default();
-            let keys = self.aws.keys("AuditBucket", &format!("/{session}/")).await;
-            (keys.len() as u64 >= sale["audit"]["count"].as_u64().unwrap_or_default()).then_some(keys)
-        })
-        .await
-    }
-
-    /// The session's lines in the audit log, in the order of their keys.
-    pub(crate) async fn lines(&self, session: &str) -> Vec<String> {
-        let mut lines = Vec::new();
-        for key in self.record_keys(session).await {
-            lines.push(self.aws.text("AuditBucket", &key).await);
-        }
-        lines
-    }
-
-    /// A function's records of one event kind in the log, in the order of their numbers.
-    pub(crate) async fn function_records(&self, function: &str, event: &str) -> Vec<Value> {
-        let mut found = Vec::new();
-        for key in self.aws.keys("AuditBucket", &format!("/function/{function}/")).await {
-            let line = self.aws.text("AuditBucket", &key).await;
-            let record: Value = serde_json::from_str(&line).expect("a line of JSON");
-            if record["event"] == event {
-                found.push(record["details"].clone());
-            }
-        }
-        found
-    }
-
-    /// The session's audit records.
-    pub(crate) async fn records(&self, session: &str) -> Vec<Value> {
-        let lines = self.lines(session).await;
-        lines.iter().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
-    }
-
-    /// The number of records of the session with this source and status.
-    pub(crate) async fn count(&self, session: &str, source: &str, status: &str) -> usize {
-        let records = self.records(session).await;
-        records.iter().filter(|record| record["source"] == source && record["status"] == status).count()
     }
 }

@@ -159,27 +159,27 @@ fn every_metric_of_ours_raises_its_alarm_for_the_right_reason() {
 }
 
 /// A critical alarm also reports its end to the operators whom it alerted.
-fn critical_alarms_tell_their_end(template: &Template) -> Vec<String> {
+fn critical_alarms_report_their_end(template: &Template) -> Vec<String> {
     let reaches = |actions: &Value| list(actions).into_iter().any(|action| target(action) == Some("CriticalTopic"));
     let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter();
     let silent = alarms.filter(|(_, alarm)| {
         reaches(&alarm["Properties"]["AlarmActions"]) && !reaches(&alarm["Properties"]["OKActions"])
     });
-    silent.map(|(id, _)| format!("{id}: wakes somebody and never says that it is over")).collect()
+    silent.map(|(id, _)| format!("{id}: critical, and does not report its end")).collect()
 }
 
 #[test]
-fn the_end_of_a_critical_alarm_is_told() {
-    let rule = critical_alarms_tell_their_end;
+fn a_critical_alarm_reports_its_end() {
+    let rule = critical_alarms_report_their_end;
     assert_rule(
         rule,
         set(&property("ApiServerErrorsAlarm", "OKActions"), json!([{ "Ref": "OpsTopic" }])),
-        "never says that it is over",
+        "does not report its end",
     );
 }
 
 /// An alarm on something that customers wait for, or that they cannot do, is critical.
-fn customers_wait_for_nobody_who_sleeps(template: &Template) -> Vec<String> {
+fn alarms_about_waiting_customers_are_critical(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, metric) in [("OrdersQueueAgeAlarm", "ApproximateAgeOfOldestMessage"), ("ApiServerErrorsAlarm", "5XXError")]
     {
@@ -187,24 +187,24 @@ fn customers_wait_for_nobody_who_sleeps(template: &Template) -> Vec<String> {
         let critical = list(&alarm["AlarmActions"]).iter().any(|action| target(action) == Some("CriticalTopic"));
         let watches = watched_metrics(alarm).into_iter().any(|watched| watched["MetricName"] == metric);
         if !watches || alarm["ComparisonOperator"] != AT_LEAST || !critical {
-            found.push(format!("{id}: customers wait, and nobody is woken"));
+            found.push(format!("{id}: no critical alarm, although customers wait"));
         }
     }
     found
 }
 
 #[test]
-fn orders_that_wait_and_a_site_that_fails_wake_somebody() {
-    let rule = customers_wait_for_nobody_who_sleeps;
+fn waiting_orders_and_a_failing_site_raise_critical_alarms() {
+    let rule = alarms_about_waiting_customers_are_critical;
     assert_rule(
         rule,
         set(&property("ApiServerErrorsAlarm", "Metrics/1/MetricStat/Metric/MetricName"), json!("4XXError")),
-        "ApiServerErrorsAlarm: customers wait",
+        "ApiServerErrorsAlarm: no critical alarm",
     );
     assert_rule(
         rule,
         rename("/Resources/OrdersQueueAgeAlarm", "OrdersQueueOldAlarm"),
-        "OrdersQueueAgeAlarm: customers wait",
+        "OrdersQueueAgeAlarm: no critical alarm",
     );
 }
 
@@ -271,7 +271,7 @@ fn stores_and_topics_are_watched(template: &Template) -> Vec<String> {
 }
 
 #[test]
-fn throttled_tables_failing_topics_and_a_failing_site_are_told() {
+fn throttled_tables_failing_topics_and_a_failing_site_have_alarms() {
     let rule = stores_and_topics_are_watched;
     assert_rule(rule, set(&property("TableWriteThrottlesAlarm", "Metrics"), json!([])), "Table: no alarm on WriteThr");
     let metric =

@@ -15,7 +15,7 @@ const MANAGED_BY_AWS: &str = "ApiGatewayLogRole";
 /// Read actions that CloudWatch allows only on all resources.
 const WITHOUT_RESOURCES: [&str; 2] = ["cloudwatch:DescribeAlarms", "cloudwatch:GetMetricStatistics"];
 
-fn statements(role: &Value) -> Vec<&Value> {
+pub(crate) fn statements(role: &Value) -> Vec<&Value> {
     list(&role["Properties"]["Policies"])
         .into_iter()
         .flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]))
@@ -270,95 +270,4 @@ fn functions_write_no_secret_but_the_refresh_token() {
         json!({ "Effect": "Allow", "Action": ["secretsmanager:PutSecretValue"], "Resource": secret("GraphTokenSecret") }),
     );
     assert_rule(rule, chat, "ChatRole: writes GraphTokenSecret");
-}
-
-/// A function reaches only the partitions that its role names: sales, alerts, and its own note. All others are refused,
-/// so a new kind of item is accessible to no function until a role names it.
-fn partitions_are_named(template: &Template) -> Vec<String> {
-    let mut found = Vec::new();
-    for (_, function) in template.functions() {
-        let id = target(&function["Properties"]["Role"]).unwrap_or_default();
-        for statement in statements(template.resource(id)) {
-            let on_table = list(&statement["Resource"]).into_iter().any(|it| it["Fn::GetAtt"][0] == "Table");
-            let acts = list(&statement["Action"]).into_iter().any(|action| action.to_string().contains("dynamodb:"));
-            if !on_table || !acts {
-                continue;
-            }
-            let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
-            let is_kind = |key: &&Value| {
-                let key = key.as_str().unwrap_or_default();
-                key == "CACHE"
-                    || [
-                        "SESSION#*",
-                        "TOLL#*",
-                        "ALERT#*",
-                        "BREAKER#*",
-                        "SUBSCRIBER#*",
-                        "MEMORY#*",
-                        "MEMORYKEY#*",
-                        "GUESS#*",
-                        "MAIL#*",
-                    ]
-                    .contains(&key)
-                    || key.starts_with("CHAT") && key.ends_with("#*")
-                    || key.starts_with("NOTE#") && !key.contains('*')
-            };
-            if keys.is_empty() || !keys.iter().all(is_kind) {
-                found.push(format!("{id}: does not name the partitions it reaches"));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn every_function_names_the_partitions_it_reaches() {
-    let rule = partitions_are_named;
-    let but = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit-digest"] } });
-    let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "CACHE", "BREAKER#*", "ALERT#*"] } });
-    assert_rule(rule, replace("/Resources/VerdictRole", own, but), "VerdictRole: does not name");
-    assert_rule(rule, replace("/Resources/VerdictRole", json!("BREAKER#*"), json!("*")), "VerdictRole: does not name");
-    assert_rule(
-        rule,
-        replace("/Resources/InboxWatchRole", json!("NOTE#inbox-watch"), json!("NOTE#*")),
-        "InboxWatchRole",
-    );
-}
-
-/// The cache's counters change (UpdateItem) in one transaction with an entry of a session (PutItem). AWS does not document
-/// how DynamoDB evaluates the keys of a transaction for each of its actions, so the condition of either action allows both.
-fn counters_move_with_entries(template: &Template) -> Vec<String> {
-    let mut found = Vec::new();
-    for (id, role) in template.of_type("AWS::IAM::Role") {
-        for statement in statements(role) {
-            let updates = list(&statement["Action"]).into_iter().any(|action| action == "dynamodb:UpdateItem");
-            let keys = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["CACHE", "SESSION#*"] } });
-            let counter = |name: &str| json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [name] } });
-            let known = [keys.clone(), counter("CHATLIMIT#*"), counter("GUESS#*")];
-            if updates && !known.contains(&statement["Condition"]) {
-                found.push(format!("{id}: a transaction on an entry and the counters may be refused"));
-            }
-            let names = |values: &Value, name: &str| list(values).into_iter().any(|value| value == name);
-            let counts = |other: &&Value| names(&other["Action"], "dynamodb:UpdateItem") && other["Condition"] == keys;
-            let entries = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
-            let is_half = names(entries, "SESSION#*") && !names(entries, "CACHE");
-            let puts = names(&statement["Action"], "dynamodb:PutItem");
-            if puts && is_half && statements(role).iter().any(counts) {
-                found.push(format!("{id}: a transaction on the counters and an entry may be refused"));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn a_transaction_on_an_entry_and_the_counters_is_allowed() {
-    let rule = counters_move_with_entries;
-    assert_rule(
-        rule,
-        replace("/Resources/VerdictRole", json!(["CACHE", "SESSION#*"]), json!(["CACHE"])),
-        "VerdictRole",
-    );
-    let (both, half) = (json!(["SESSION#*", "CACHE", "ALERT#*"]), json!(["SESSION#*", "ALERT#*"]));
-    assert_rule(rule, replace("/Resources/ResultRole", both, half), "ResultRole: a transaction on the counters");
 }

@@ -1,0 +1,84 @@
+//! Texts that try to inject markup or code, and a customer's words that pages must not show.
+
+use crate::browser::{Browser, VERDICT};
+use crate::result_page::{buyer, verdict};
+use crate::stack::unique;
+use serde_json::json;
+
+#[tokio::test]
+async fn texts_stay_texts() {
+    // Different English sentences, because a verdict in no language, or with one text twice, counts as hollow.
+    let hostile = |sentence: &str| {
+        format!(
+            "{sentence} <script>window.owned = 1</script><img src=x onerror=\"window.owned = 2\">&lt;b&gt; \
+             </blockquote><a href=\"javascript:window.owned=3\">click</a>"
+        )
+    };
+    let [summary, analysis, test] = [
+        "This plan is sound, and the shop can open.",
+        "The costs are covered by noon.",
+        "Sell ten cakes at full price.",
+    ]
+    .map(hostile);
+    let browser = Browser::open().await;
+    let email = buyer();
+    let question = format!("{summary} ({})", unique());
+    let mut reply = verdict("AMBER", &summary);
+    reply["breakdown"]["Stability"]["analysis"] = json!(analysis);
+    reply["strategy"]["tests"][0] = json!(test);
+    browser.stack.next_verdict(reply).await;
+    let id = browser.stack.sell_by_payment_link("strategy", &question, &email).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#result", VERDICT).await;
+    assert_eq!(browser.exact_text("#query").await, question);
+    for (place, text) in [("#summary", summary), ("#dimensions .prose", analysis), ("#tests li", test)] {
+        assert_eq!(browser.exact_text(place).await, text, "{place}");
+    }
+    assert_eq!(browser.run("return document.querySelectorAll('#result img, #result script').length").await, 0);
+    assert_eq!(browser.run("return typeof window.owned").await, "undefined");
+    assert_eq!(browser.problems().await, json!([]));
+    browser.look("hostile-texts").await;
+    browser.stack.mail_to(&email).await;
+    browser.close().await;
+}
+
+/// Tests the policy itself, not only the absence of mistakes: a script that was injected does not run.
+#[tokio::test]
+async fn the_policy_stops_injected_code() {
+    let browser = Browser::open().await;
+    for path in ["/", "/oracle/result?session_id=cs_test_policy"] {
+        browser.visit(path).await;
+        let attempt = "const done = []; \
+            document.addEventListener('securitypolicyviolation', (e) => done.push(e.effectiveDirective)); \
+            const script = document.createElement('script'); \
+            try { script.text = 'window.owned = 1'; } catch { done.push('trusted-types'); } \
+            script.appendChild(document.createTextNode('window.owned = 1')); document.body.append(script); \
+            const style = document.createElement('style'); style.textContent = 'body{display:none}'; \
+            document.head.append(style); \
+            return typeof window.owned + ' ' + getComputedStyle(document.body).display";
+        assert_eq!(browser.run(attempt).await, "undefined flex", "{path}");
+    }
+    // The console contains the violations that the test caused, so this test does not require an empty console.
+}
+
+/// A customer's own words may contain a term that pages must not show; the verdict is delivered nevertheless.
+#[tokio::test]
+async fn a_submission_that_must_not_be_repeated_is_named_by_its_reference() {
+    let browser = Browser::open().await;
+    let email = buyer();
+    let question = format!("Is the CSDM worth reading about? ({})", unique());
+    browser.stack.next_verdict(json!({ "verdict": "AMBER", "summary": "Only with a good summary at hand." })).await;
+    let id = browser.stack.sell_by_payment_link("quick", &question, &email).await;
+    browser.visit_result(&id).await;
+    browser.see_within("#result", VERDICT).await;
+    assert_eq!(browser.text("#summary").await, "Only with a good summary at hand.");
+    let reference = &id[id.len() - 8..];
+    assert!(browser.text("#withheld").await.contains(reference));
+    assert!(!browser.sees("#query").await);
+    let document = browser.run("return document.documentElement.outerHTML").await.to_string();
+    assert!(!document.contains("CSDM"), "the page repeats the submission");
+    browser.look("withheld").await;
+    let mail = browser.stack.mail_to(&email).await["body"].to_string();
+    assert!(mail.contains(reference) && !mail.contains("CSDM"), "{mail}");
+    browser.close().await;
+}

@@ -1,0 +1,76 @@
+//! Every fault at every effect of a follow-up.
+
+use super::*;
+use testkit::{Fault, Plan};
+
+const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
+#[test]
+fn whatever_breaks_a_posted_followup_is_delivered_once() {
+    let whole = |sim: &mut Simulator| {
+        posts(sim, FOLLOWUP);
+        sim.drain();
+    };
+    let mut clean = delivered();
+    clean.world.plan(Plan::none());
+    whole(&mut clean);
+    let boundaries = clean.world.passed();
+    assert!(boundaries > 30, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let mut sim = delivered();
+            sim.world.plan(Plan::at(boundary, fault));
+            whole(&mut sim);
+            sim.world.plan(Plan::none());
+            // A customer who got no answer asks again.
+            assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+            sim.recover();
+            assert_delivered(&sim, &what);
+        }
+    }
+}
+
+/// The same by mail: inbox-watch runs again every two minutes.
+#[test]
+fn whatever_breaks_a_replied_followup_is_delivered_once() {
+    let whole = |sim: &mut Simulator| {
+        replies(sim, "m1", ADDRESS, FOLLOWUP);
+        sim.watch_inbox("a");
+        sim.drain();
+    };
+    let mut clean = delivered();
+    clean.world.plan(Plan::none());
+    whole(&mut clean);
+    let boundaries = clean.world.passed();
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let mut sim = delivered();
+            sim.world.plan(Plan::at(boundary, fault));
+            whole(&mut sim);
+            sim.world.plan(Plan::none());
+            for number in 0..8 {
+                sim.world.advance(Duration::from_secs(120));
+                sim.watch_inbox(&format!("later {number}"));
+            }
+            sim.recover();
+            assert_delivered(&sim, &what);
+        }
+    }
+}
+
+fn assert_delivered(sim: &Simulator, what: &str) {
+    let mails = mails(sim);
+    let own: Vec<_> = mails.iter().filter(|(of, ..)| *of == sim.session.followup()).collect();
+    let sale = child(sim);
+    assert!(own.len() <= 1, "{what}: {} mails", own.len());
+    let at_a_human =
+        matches!(sale.open_work().map(|open| open.work), Some(Work::UnknownMail | Work::DeadLetter | Work::Failed));
+    assert!(own.len() == 1 || at_a_human, "{what}: {:?} {:?}", sale.fulfilment(), sale.mail());
+    if matches!(sale.fulfilment(), Fulfilment::Ready { .. }) {
+        assert_eq!(shown(sim)["followup"]["query"], FOLLOWUP, "{what}");
+    }
+    assert_eq!(sim.world.state().sales.len(), 2, "{what}");
+}

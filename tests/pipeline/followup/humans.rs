@@ -1,0 +1,102 @@
+//! Follow-ups whose end a human or the payment decides.
+
+use super::*;
+
+#[test]
+fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
+    let mut sim = delivered();
+    sim.world.state().model = None;
+    posts(&sim, FOLLOWUP).unwrap();
+    sim.model_says(&json!({ "verdict": "GREEN" }).to_string());
+    sim.drain();
+    assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Failed));
+    let page = shown(&sim);
+    assert_eq!((&page["followup_status"], page.get("followup")), (&json!("failed"), None));
+    assert!(page["verdict"].is_object(), "the first verdict stays");
+    let alerted = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
+    assert!(alerted("[ORACLE-VERDICT] CRITICAL"), "operators know");
+
+    let by = operations::Operator::parse("dana", Some("the model is back")).unwrap();
+    let ports = operations::reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
+    sim.model_says(&strategy());
+    let followup = sim.session.followup();
+    let again = operations::reattempt::reattempt(ports, &by, &followup, None);
+    testkit::run(again).unwrap().unwrap();
+    sim.drain();
+    assert_eq!(shown(&sim)["followup"]["query"], FOLLOWUP);
+    assert_eq!(mails(&sim).len(), 2);
+}
+
+#[test]
+fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
+    let mut sim = delivered();
+    sim.world.state().model = None;
+    sim.model_says(&strategy().replace("The ground is firm.", "The CSDM says that it is firm."));
+    posts(&sim, FOLLOWUP).unwrap();
+    sim.drain();
+    assert_eq!(shown(&sim)["followup_status"], "in_review");
+    sim.world.advance(Duration::from_secs(25 * 3600));
+    sim.deadlines().unwrap();
+    sim.drain();
+    assert!(matches!(child(&sim).fulfilment(), Fulfilment::InReview { .. }) && *child(&sim).money() == Money::Kept);
+    assert!(sim.world.state().refunds.is_empty());
+    let reminded = |line: &str| line.contains("held by the content filter: approve");
+    assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
+    // A follow-up whose verdict an operator corrected keeps its link to the first verdict.
+    let by = operations::Operator::parse("dana", Some("cleaned")).unwrap();
+    let world = &sim.world;
+    let ports = operations::quarantine::Ports {
+        journal: sim.journal(),
+        quarantine: world,
+        payments: world,
+        submissions: world,
+        orders: world,
+        retries: world,
+        notices: world,
+    };
+    let cleaned = serde_json::from_str(&strategy()).unwrap();
+    let followup = sim.session.followup();
+    let replaced = operations::quarantine::replace(ports, &by, &followup, &cleaned);
+    testkit::run(replaced).unwrap().unwrap();
+    sim.drain();
+    let (_, _, text) = mails(&sim).pop().unwrap();
+    assert!(text.contains(FOLLOWUP) && text.contains(QUESTION), "{text}");
+}
+
+/// The rules have become stricter since the question was asked.
+#[test]
+fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
+    let mut sim = delivered();
+    posts(&sim, FOLLOWUP).unwrap();
+    let query = domain::Query::parse("Can I give my son two of my warfarin tablets?").unwrap();
+    sim.world.state().submissions.get_mut(&sim.session.followup()).unwrap().query = query;
+    sim.drain();
+    assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Declined));
+    let page = shown(&sim);
+    assert_eq!(page["followup_status"], "declined");
+    let declined = &page["followup_declined"];
+    assert_eq!(declined["error"], domain::texts::DECLINED);
+    assert!(!declined["resources"].as_array().unwrap().is_empty() && page["verdict"].is_object());
+    for _ in 0..2 {
+        sim.world.advance(Duration::from_secs(25 * 3600));
+        sim.deadlines().unwrap();
+        sim.drain();
+    }
+    assert!(sim.world.state().refunds.is_empty() && *child(&sim).money() == Money::Kept);
+    let reminded = |line: &str| line.contains("| declined | ") && line.contains("-followup | ");
+    assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
+}
+
+#[test]
+fn what_becomes_of_the_payment_becomes_of_the_followup() {
+    let mut sim = delivered();
+    posts(&sim, FOLLOWUP).unwrap();
+    let held = std::mem::take(&mut sim.world.state().queue);
+    sim.payment_changes(PaymentChange::Refunded);
+    sim.drain();
+    sim.world.state().queue = held;
+    sim.drain();
+    assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
+    assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None), "nothing is made for money that went back");
+    assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
+}
