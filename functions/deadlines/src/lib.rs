@@ -3,15 +3,19 @@
 //!
 //! It restarts sales that a worker dropped, reminds operators of sales that wait for them, and refunds verdicts that
 //! the content filter has held for a day, if that policy is switched on. It never refunds a silent drop (Silent Drop,
-//! invariant 6). It finishes erasures of the chat's
-//! memories, and mails members of the Bridge about changes of their access.
+//! invariant 6). It finishes erasures of the chat's memories, and mails members of the Bridge about changes of their
+//! access.
 
 mod chase;
 mod handle;
 mod look;
+mod policy;
+mod ports;
+mod remind;
 mod settings;
 
 pub use handle::handle;
-pub use look::{Ports, Settings};
+pub use ports::Ports;
+pub use settings::Settings;
 
 use look::run;

@@ -1,62 +1,20 @@
 //! One run: handles all due work, kind by kind, each sale separately.
-//! The file has more than 300 lines because each kind of due work has a short handler, and the handlers call each other
-//! and share the reminder.
 
-use crate::chase;
-use audit::{Change, Context, Journal};
+use crate::{
+    Ports, Settings, chase,
+    policy::{self, Decided, is_served},
+    remind::{remind, reminder},
+};
+use audit::{Change, Context};
 use domain::{
-    Alert, CheckoutSession, Sale, SessionId, SessionStage, StepError, Timestamp,
-    alert::Severity,
+    Sale, SessionId, SessionStage, StepError,
     due::{self, Report},
     mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
-    money::Authorisation,
-    open_work::{OpenWork, Work},
-    ports::{
-        AlertSummaries, Ledger, Meter, OpenSales, PaymentError, Payments, Queue, SaleData, SaleMails, StorageError,
-        Versioned,
-    },
+    open_work::Work,
+    ports::{PaymentError, Queue, StorageError, Versioned},
     sale::Event,
-    words::InvalidWords,
 };
-use refund::Decision;
-use std::time::Duration;
-
-/// The ports that the function uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: Journal<'a>,
-    pub open: &'a dyn OpenSales,
-    pub payments: &'a dyn Payments,
-    pub ledger: &'a dyn Ledger,
-    pub orders: &'a dyn Queue,
-    pub notices: &'a dyn Queue,
-    pub mails: &'a dyn Queue,
-    pub retries: &'a dyn Queue,
-    pub data: &'a dyn SaleData,
-    pub sale_mails: &'a dyn SaleMails,
-    pub meter: &'a dyn Meter,
-    pub summaries: &'a dyn AlertSummaries,
-    /// Purchases in USDC, if the deployment sells any.
-    pub settlements: Option<settlement::Ports<'a>>,
-    /// Memories of the chat whose erasure was interrupted.
-    pub memories: Option<forgetting::Ports<'a>>,
-    /// Letters to members of the Bridge.
-    pub letters: Option<bridge::Letters<'a>>,
-}
-
-/// The settings of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Whether a verdict that the content filter has held for 24 h without a decision is refunded (content filter,
-    /// GAP-J).
-    pub refund_held: bool,
-    /// The most sales of one kind that a run handles.
-    pub most: usize,
-    /// The most time for one kind: if Stripe hangs, refunds that wait for it must not delay lost orders.
-    pub share: Duration,
-}
 
 /// Handles all due work. A sale that fails does not hold up any other.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
@@ -67,12 +25,8 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     if let Some(settlements) = ports.settlements {
         add(&mut report, settlement::run(settlements).await, "purchases in USDC");
     }
-    if let Some(memories) = ports.memories {
-        add(&mut report, forgetting::run(memories).await, "erasures of memories");
-    }
-    if let Some(letters) = ports.letters {
-        add(&mut report, bridge::mail_letters(letters).await, "letters about Bridges");
-    }
+    add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
+    add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
     report
 }
 
@@ -140,18 +94,22 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
     }
 }
 
-/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
-/// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
-fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
-}
-
 /// Removes the data of an erased sale once more. A failure of the erasure does not hold up the sale's refund.
 async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
     let erasing = erasure::Ports { journal: ports.journal, data: ports.data, mails: ports.sale_mails };
     let erased = erasure::carry_out(erasing, session).await;
     refund::carry_out(refund_ports(ports), session).await?;
     erased.map(drop)
+}
+
+/// Refunds a sale that the content filter has held for too long, or whose question was declined, if the policy still
+/// applies.
+async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+    let session = sale.value.session_id().clone();
+    match policy::decide(ports, sale).await? {
+        Decided::Refund => give_back(ports, &session).await,
+        Decided::Reminded | Decided::Nothing => Ok(()),
+    }
 }
 
 /// Carries out a refund, and orders the letter about it. If that message is lost, a later run sends it again.
@@ -225,100 +183,6 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
     };
     ports.journal.commit(sale, lapse).await?.settle().await;
     Ok(())
-}
-
-/// Alerts operators again to a sale that waits for a human.
-async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
-    ports.journal.commit(sale, reminder).await?.settle().await;
-    Ok(())
-}
-
-fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
-    let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
-    let what = match open.work {
-        Work::RefundFailed => "a refund came back: issue it again, or give the money back by hand and record it",
-        Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
-        Work::Review => "held by the content filter: approve, replace or refund it",
-        Work::Declined => "the authority gate lets nobody answer it: approve it (oracle authority queue), or refund it",
-        Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
-        // Silent Drop, output 3: after 72 h a human decides, and only a human.
-        Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
-        Work::NotPaid => "nobody has paid for it: give it away (oracle reattempt), or erase it",
-        Work::Failed => "there is no verdict: try again or refund it",
-        Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
-        Work::DeadLetter => "its mail was given up: send it on its way again",
-        Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
-        Work::Finding => {
-            "the block list holds back what was delivered: oracle findings show, then dismiss, replace or refund"
-        }
-        Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
-    };
-    match sale.remind(now) {
-        Ok(_) => Change::save(()).alerting(escalation(sale, open, what, now)),
-        Err(_) => Change::nothing(()),
-    }
-}
-
-fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp) -> Alert {
-    let hours = now.since(open.since).as_secs() / 3600;
-    let detail = format!("waits for a human for {hours} h: {what}");
-    Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), sale.session_id(), &detail)
-}
-
-/// The policy that the log names as the authorisation.
-fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
-    match work {
-        Work::Declined => Authorisation::by_policy("authority-gate", "the question must not be answered"),
-        _ => Authorisation::by_policy("quarantine-24h", "held by the content filter for 24 hours without a decision"),
-    }
-}
-
-/// Refunds a sale that the content filter has held for too long (content filter, failure mode 3 and
-/// GAP-J), or a sale that the authority gate declined and no human approved.
-async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
-    let session = sale.value.session_id().clone();
-    let checkout = ports.payments.session(&session).await?;
-    let Some(work) = sale.value.open_work().map(|open| open.work) else { return Ok(()) };
-    let policy = policy(work)?;
-    let decide = |sale: &mut Sale, now| by_policy(sale, work, &checkout, &policy, now);
-    let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
-    if decided == Decided::Refund {
-        give_back(ports, &session).await?;
-    }
-    Ok(())
-}
-
-/// The decision by policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Decided {
-    /// No change, because a human has acted in the meantime.
-    Nothing,
-    /// The money cannot go back: an operator is alerted, as for any other sale that waits.
-    Reminded,
-    /// The money goes back.
-    Refund,
-}
-
-/// Decides by policy on the sale's current state.
-fn by_policy(
-    sale: &mut Sale,
-    work: Work,
-    checkout: &CheckoutSession,
-    policy: &Authorisation,
-    now: Timestamp,
-) -> Change<Decided> {
-    let Some(open) =
-        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !is_served(sale)))
-    else {
-        return Change::nothing(Decided::Nothing);
-    };
-    let decided = refund::decide(sale, checkout, policy, now);
-    if decided.answer == Decision::Authorised {
-        let alert = escalation(sale, open, "nobody decided, so the money goes back by policy", now);
-        return Change::recorded(decided.records, Decided::Refund).alerting(alert);
-    }
-    let Change { alerts, .. } = reminder(sale, now);
-    Change { alerts, ..Change::save(Decided::Reminded) }
 }
 
 #[cfg(test)]

@@ -33,8 +33,8 @@ fn main() -> Result<(), Error> {
         };
         let ports = Ports {
             settlements,
-            memories: Some(memories),
-            letters: Some(letters),
+            memories,
+            letters,
             journal: stores.journal(),
             open: &stores.sales,
             payments: &stripe,

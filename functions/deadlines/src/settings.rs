@@ -1,8 +1,19 @@
 //! The settings of a run, read from the environment at start.
 
-use crate::Settings;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
+
+/// The settings of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether a verdict that the content filter has held for 24 h without a decision is refunded (content filter,
+    /// GAP-J).
+    pub refund_held: bool,
+    /// The most sales of one kind that a run handles.
+    pub most: usize,
+    /// The most time for one kind: if Stripe hangs, refunds that wait for it must not delay lost orders.
+    pub share: Duration,
+}
 
 /// The most sales of one kind that one run handles; the rest waits for the next run.
 const MOST: usize = 200;

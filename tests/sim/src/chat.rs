@@ -1,17 +1,21 @@
-//! The chat and its subscriptions in worlds that are drawn from seeds: people with several tabs who ask, ask again, read,
-//! erase and pay, while effects fail, lose their replies or end the process, and while Stripe's events come late, twice, in
-//! another order or not at all.
+//! The chat and its subscriptions in worlds that are drawn from seeds: people with several tabs who ask, ask again,
+//! read, erase and pay, while effects fail, lose their replies or end the process, and while Stripe's events come late,
+//! twice, in another order or not at all.
 //!
 //! In some worlds they also use the Bridge: members accept, post and read, and operators grant, revoke and reply.
 //!
-//! The handlers are those of the chat, payment-events, reconcile and deadlines functions and of the operators' commands. The [`Promise`]s are checked on
-//! every reply that leaves, on every prompt that the model gets, and on the stores once the faults are over.
+//! The handlers are those of the chat, payment-events, reconcile and deadlines functions and of the operators'
+//! commands. The [`Promise`]s are checked on every reply that leaves, on every prompt that the model gets, and on the
+//! stores once the faults are over.
 
+mod asked;
 mod chaos;
 mod checker;
 mod defects;
 mod functions;
+mod model;
 mod people;
+mod ports;
 mod promises;
 mod simulator;
 mod stripe;
@@ -60,13 +64,13 @@ impl ChatTally {
     }
 }
 
-/// Simulates the chat's world of a seed, where one port may have a defect. With `traced`, the report has a line for every
-/// step.
+/// Simulates the chat's world of a seed, where one port may have a defect. With `traced`, the report has a line for
+/// every step.
 #[must_use]
 pub fn simulate_chat(seed: u64, traced: bool, defect: Option<ChatDefect>) -> ChatReport {
     let mut random = Random::new(seed, 11);
     let chaos = chaos::Chaos::draw(&mut random);
-    let world = functions::world(&mut random);
+    let world = model::world(&mut random);
     let functions = functions::Functions::new(world, defect);
     let people = people::draw(&mut random);
     let beside = Random::new(seed, 15);

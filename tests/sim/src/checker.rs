@@ -1,37 +1,32 @@
 //! Checks the rules at every step: after each effect, on what it changed.
 
 mod follow_ups;
-mod outages;
+mod messages;
+mod pages;
+mod records;
 mod saved;
 
 use crate::{
+    answer::{HELD_TERM, REPLACED_TERM},
     breaker_policy,
-    cast::{Customer, HELD_TERM, REPLACED_TERM},
-    faults::SECOND,
+    cast::Customer,
     rules::{Rule, Violation},
 };
 use domain::{
     CachedVerdict, Sale, SessionId, Timestamp,
     breaker::Breaker,
-    inbox::INQUIRIES,
     mail::{Letter, Mail},
-    message::{Message, OrderedBy},
-    money::Money,
     retry::RetryTable,
-    sale::Fulfilment,
-    texts,
 };
-use runtime::http::Reply;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use testkit::{Fault, world::Crossing, world::State};
 
 pub(crate) type Checked = Result<(), Violation>;
 
-/// What is known of an invocation.
+/// The checker's knowledge of an invocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Invocation {
-    /// Who makes claims in it: the queue message, if there is one.
+    /// The owner of its claims: the queue message, if there is one.
     pub(crate) owner: Option<String>,
     /// How often it asked the model.
     pub(crate) asked: u32,
@@ -43,14 +38,14 @@ pub(crate) struct Invocation {
     pub(crate) refused_by_breaker: bool,
     /// Whether it could not read the sale with its verdict.
     pub(crate) has_no_table: bool,
-    /// Whether anything else than the table failed in it.
+    /// Whether any port but the table failed in it.
     pub(crate) has_other_faults: bool,
 }
 
 /// The first of the models that the simulated deployment asks.
 const FIRST_MODEL: &str = "model-a";
 
-/// What was seen of a sale so far.
+/// The checker's knowledge of a sale.
 #[derive(Default)]
 struct Seen {
     sale: Option<Sale>,
@@ -76,7 +71,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes what may be the cause of an end before a human.
+    /// Notes a fault that justifies putting the sale on a human's list.
     fn note(&mut self, name: &str, fault: Fault) {
         self.model_refused |= fault == Fault::Refuse(400) && name == "model.ask";
         self.mail_refused |= matches!(fault, Fault::Refuse(400 | 401 | 403)) && name.starts_with("mailbox.");
@@ -86,28 +81,16 @@ impl Seen {
 /// The rules' memory of a world.
 pub(crate) struct Checker {
     seen: BTreeMap<SessionId, Seen>,
-    /// Whether every invocation's clock is right, so that leases mean what they say.
+    /// Whether every invocation's clock is right: only then do leases exclude each other.
     clocks_are_right: bool,
     /// When a sale whose model call failed is tried again.
     retries: RetryTable,
     alerts_read: usize,
 }
 
-/// Whether a text is free of what customers must not read.
+/// Whether a text has no term that customers must not read.
 pub(crate) fn is_clean(text: &str) -> bool {
     !text.contains(HELD_TERM) && !text.contains(REPLACED_TERM)
-}
-
-/// Which letter a mail is.
-fn kind(subject: &str) -> Option<Letter> {
-    let kinds = [
-        (texts::VERDICT_MAIL_SUBJECT, Letter::Verdict),
-        (texts::SILENT_DROP_SUBJECT, Letter::SilentDrop),
-        (texts::DIVERGENCE_SUBJECT, Letter::Divergence),
-        (texts::REFUND_SUBJECT, Letter::Refund),
-        (texts::DECLINED_SUBJECT, Letter::Refund),
-    ];
-    kinds.into_iter().find(|(known, _)| *known == subject).map(|(_, letter)| letter)
 }
 
 /// Whether this owner has the claim on one of the mails.
@@ -163,7 +146,7 @@ impl Checker {
         }
     }
 
-    /// An effect of an invocation that is about every sale: whatever it changed.
+    /// Checks every sale after an effect of an invocation that may concern all of them.
     pub(crate) fn crossed_by_all(&mut self, state: &State, customers: &[Customer], crossing: Crossing) -> Checked {
         if !matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter)) {
             return Ok(());
@@ -174,7 +157,7 @@ impl Checker {
         self.alerted(state)
     }
 
-    /// What an effect of an invocation changed about one sale, although the invocation is not that sale's.
+    /// Checks one sale after an effect of an invocation for another sale.
     pub(crate) fn changed(&mut self, state: &State, customer: &Customer, crossing: Crossing) -> Checked {
         if !matches!(crossing.fault, None | Some(Fault::LoseReply | Fault::CrashAfter)) {
             return Ok(());
@@ -243,239 +226,5 @@ impl Checker {
         let erased_since = self.seen.get(session).and_then(|seen| seen.erased_since);
         let late = erased_since.is_some_and(|since| since < invocation.began);
         Rule::Forgotten.require(!late, || format!("{what} after the sale was erased"))
-    }
-
-    /// A draft went out.
-    fn sent(&self, state: &State, customer: &Customer, session: &SessionId, invocation: &Invocation) -> Checked {
-        let Some((draft, letter)) = state.sent.iter().rev().find(|(_, letter)| letter.session == *session) else {
-            return Ok(());
-        };
-        let Some(kind) = kind(&letter.subject) else { return Err(Rule::OneMail.broken("a mail that is no letter")) };
-        let same = state.sent.iter().filter(|(_, it)| it.session == *session && it.subject == letter.subject);
-        Rule::OneMail.require(same.count() <= 1, || format!("a second {} mail went out", kind.as_str()))?;
-        let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late =
-            kind != Letter::Refund && self.clocks_are_right && gone_since.is_some_and(|since| since < invocation.began);
-        Rule::Money.require(!late, || "a mail went out after the money had gone back".to_owned())?;
-        self.not_forgotten(session, invocation, "a mail went out")?;
-        Rule::PaidOnly.require(customer.paid_at.is_some(), || "a mail for an unpaid session".to_owned())?;
-        Rule::NothingBlocked.require(is_clean(&letter.body) && is_clean(&letter.subject), || {
-            "a mail with a blocked term went out".to_owned()
-        })?;
-        Rule::Private.require(letter.to == customer.address(), || "a mail went to another address".to_owned())?;
-        let Some((sale, _)) = state.sales.get(session) else {
-            return Err(Rule::States.broken("a mail without a sale"));
-        };
-        if sale.is_erased() {
-            // Its worker had begun before: the sale forgets drafts as everything else.
-            return Ok(());
-        }
-        let recorded = match sale.letter(kind) {
-            Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } => {
-                progress.draft.as_ref() == Some(draft)
-            }
-            Mail::NotOrdered | Mail::Ordered => false,
-            _ => true,
-        };
-        Rule::OneMail.require(recorded, || "an unrecorded draft went out".to_owned())?;
-        match kind {
-            Letter::Verdict => {}
-            Letter::Refund => {
-                let is_right = sale.declined().is_some() == (letter.subject == texts::DECLINED_SUBJECT);
-                Rule::Authority.require(is_right, || "a refund letter for another reason".to_owned())?;
-                let back = customer.payment_id().is_some_and(|payment| {
-                    state.refunds_of(&payment).next().is_some() || state.given_back.contains(&payment)
-                });
-                return Rule::Money.require(back, || "a refund letter went out without a refund".to_owned());
-            }
-            Letter::Divergence => {
-                return Rule::States.require(sale.regenerated_at().is_some(), || {
-                    "a divergence letter went out without a regeneration".to_owned()
-                });
-            }
-            Letter::SilentDrop => {
-                let unusable = matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || customer.operated;
-                return Rule::States
-                    .require(unusable, || "a customer is asked for a question whose sale is not unusable".to_owned());
-            }
-        }
-        let shown = self.seen.get(session).and_then(|seen| seen.first.as_ref());
-        let current = state.cache.get(session).or_else(|| state.archive.get(session)).or(shown);
-        let summary = |cached: &CachedVerdict| letter.body.contains(&cached.verdict.summary);
-        let same = customer.mishap.is_some() || current.is_some_and(summary) || shown.is_some_and(summary);
-        Rule::CacheBeforeMail.require(same, || "a mail shows another verdict than its page".to_owned())
-    }
-
-    fn archived(&mut self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
-        let seen = self.seen.entry(session.clone()).or_default();
-        let now = state.archive.get(session);
-        if let Some(before) = &seen.archived {
-            let same = now == Some(before) || customer.mishap.is_some();
-            return Rule::FirstVerdict.require(same, || "the archived verdict was replaced".to_owned());
-        }
-        seen.archived = now.cloned();
-        seen.archived_since = Some(state.now);
-        Ok(())
-    }
-
-    /// The newest record of a stream follows from the one before it.
-    fn published(&mut self, state: &State, session: &SessionId) -> Checked {
-        let seen = self.seen.entry(session.clone()).or_default();
-        let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit()) else {
-            return Err(Rule::Recorded.broken("a record of a sale that was not saved"));
-        };
-        let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
-        while let Some(line) = state.log.get(&key(seen.published + 1)) {
-            if seen.published == 0 {
-                seen.tip = audit::digest::sha256(b"");
-            }
-            let follows = line.contains(&format!("\"prev\":\"{}\"", seen.tip));
-            Rule::Chain.require(follows, || format!("record {} does not follow", seen.published + 1))?;
-            Rule::Private.require(!line.contains('@') && !line.contains("shop number"), || {
-                "customer text in the log".to_owned()
-            })?;
-            seen.tip = audit::digest::sha256(line.as_bytes());
-            seen.published += 1;
-        }
-        let (published, count) = (seen.published, head.count);
-        Rule::Recorded.require(published <= count, || format!("{published} records published, {count} saved"))
-    }
-
-    fn alerted(&mut self, state: &State) -> Checked {
-        let new = state.alerts.get(self.alerts_read..).unwrap_or_default();
-        self.alerts_read = state.alerts.len();
-        let private = |line: &str| !line.contains('@') && !line.contains("shop number");
-        Rule::Private.require(new.iter().all(|alert| private(&alert.line)), || "customer text in an alert".to_owned())
-    }
-
-    /// A message went into a queue.
-    pub(crate) fn queued(state: &State, customer: &Customer, queue: &str, message: &Message) -> Checked {
-        let right = match message {
-            Message::Order { .. } => "orders",
-            Message::Mail { .. } => "email",
-            Message::MailRetry { .. } => "email-retry",
-            Message::Notice { .. } => "notices",
-            Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => "payments",
-        };
-        Rule::Queues.require(queue == right, || format!("a message for {right} went into {queue}"))?;
-        let own = match message {
-            Message::PaymentChanged { payment, .. } => Some(payment) == customer.payment_id().as_ref(),
-            _ => message.session_id() == customer.session.as_ref(),
-        };
-        Rule::Queues.require(own, || "a message about another sale".to_owned())?;
-        // What is on record as ordered is asked about until Stripe says what it is.
-        let asks = matches!(message, Message::Order { ordered_by: OrderedBy::Deadlines, .. });
-        let paid = customer.paid_at.is_some() || asks;
-        Rule::PaidOnly.require(paid, || format!("{queue}: a message for an unpaid session"))?;
-        let sale = message.session_id().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
-        let fulfilment = sale.map(|sale| sale.fulfilment());
-        let can_be_read = matches!(
-            fulfilment,
-            Some(Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. })
-        );
-        let regenerates = sale.is_some_and(|sale| sale.regenerated_at().is_some());
-        let tells_of_refund = sale.is_some_and(|sale| sale.is_to_send(Letter::Refund));
-        // An operator may erase the sale between another one's decision and its message.
-        let is_erased = sale.is_some_and(Sale::is_erased);
-        let early = right.starts_with("email") && !can_be_read && !regenerates && !tells_of_refund && !is_erased;
-        Rule::CacheBeforeMail.require(!early, || "a mail is ordered before there is a verdict".to_owned())
-    }
-
-    /// A page was answered.
-    pub(crate) fn page(&self, state: &State, customer: &Customer, invocation: &Invocation, reply: &Reply) -> Checked {
-        let asked_at = invocation.began;
-        self.served_from_archive(customer, invocation, reply)?;
-        let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
-        Rule::NothingBlocked.require(is_clean(reply.body()), || "a page shows a blocked term".to_owned())?;
-        if let Some(Fulfilment::Erased { at, .. }) = sale.map(Sale::fulfilment) {
-            let known = at.as_millis() < asked_at;
-            let says_so = matches!(reply.status(), 410 | 503);
-            Rule::Forgotten.require(says_so || !known, || format!("an erased page answers {}", reply.status()))?;
-        }
-        let paid = customer.paid_at.is_some();
-        match reply.status() {
-            200 => {
-                Rule::PaidOnly.require(paid, || "an unpaid session is shown a verdict".to_owned())?;
-                let held = (!customer.answer.is_sold() || customer.unusable) && !customer.operated;
-                Rule::Page.require(!held, || "a page shows what should not exist".to_owned())?;
-                let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
-                let withheld = body["query_withheld"] == true;
-                let own = withheld || body["query"] == customer.question.as_str();
-                Rule::Page.require(own, || "a page shows another sale's question".to_owned())?;
-                Rule::Page.require(body["tier"] == customer.tier.key(), || "another tier".to_owned())
-            }
-            402 => {
-                // What Stripe said a moment before the payment is remembered for five seconds of the process's clock.
-                let was_paid = customer.paid_at.is_some_and(|at| at + 5 * SECOND < asked_at);
-                Rule::Page
-                    .require(!was_paid || !self.clocks_are_right, || "a page calls a paid session unpaid".to_owned())
-            }
-            500 => {
-                let ended = sale.is_some_and(|sale| {
-                    matches!(
-                        sale.fulfilment(),
-                        Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } | Fulfilment::Erased { .. }
-                    ) || *sale.money() != Money::Kept
-                });
-                Rule::Page.require(ended, || "a page reports a failure of a sale that has not failed".to_owned())
-            }
-            422 => {
-                let declined = sale.is_some_and(|sale| sale.declined().is_some());
-                Rule::Authority.require(declined && !customer.is_sold, || "a page declines what is sold".to_owned())
-            }
-            // An operator's decision may have come while the page was being answered.
-            202 | 404 | 503 => Ok(()),
-            410 => {
-                let erased = sale.is_some_and(Sale::is_erased);
-                Rule::Forgotten.require(erased, || "a page says that it was erased".to_owned())
-            }
-            other => Err(Rule::Page.broken(format!("a page answers {other}"))),
-        }
-    }
-
-    /// The whole log of a world that has come to rest.
-    pub(crate) fn at_rest(&self, state: &State) -> Checked {
-        let mut keys = BTreeSet::new();
-        for (session, (sale, _)) in &state.sales {
-            let left = if sale.is_erased() { state.traces(session, "") } else { Vec::new() };
-            Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
-            let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
-            let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.reference());
-            // An alert that is saved with its sale is raised by the next worker.
-            let alerts = state.alerts.iter().chain(&state.logged_alerts).chain(sale.alerts());
-            let alerts = alerts.filter(|alert| reminds(&alert.line)).count();
-            Rule::HumanAlerted.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
-            for letter in Letter::ALL {
-                let Mail::Dead { .. } = sale.letter(letter) else { continue };
-                let prefix = format!("{}/{}-", session.as_str(), letter.as_str());
-                let kept = state.dead_letters.keys().any(|key| key.starts_with(&prefix));
-                let is_alerted =
-                    state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
-                let broken = || format!("the dead {} letter of {} was not kept", letter.as_str(), session.as_str());
-                Rule::Reviewable.require(kept || is_alerted, broken)?;
-            }
-            let Some(head) = &sale.audit() else { continue };
-            let mut previous = audit::digest::sha256(b"");
-            let waiting: BTreeMap<&str, &str> =
-                sale.outbox().iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
-            for number in 1..=head.count {
-                let key = audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
-                let line = state.log.get(&key).map(String::as_str).or_else(|| waiting.get(key.as_str()).copied());
-                let Some(line) = line else {
-                    return Err(Rule::Recorded.broken(format!("record {number} of {} is lost", head.count)));
-                };
-                Rule::Chain.require(line.contains(&format!("\"prev\":\"{previous}\"")), || {
-                    format!("the chain is broken at {number}")
-                })?;
-                previous = audit::digest::sha256(line.as_bytes());
-                keys.insert(key);
-            }
-            Rule::Chain.require(previous == head.hash, || "the head is not the last record".to_owned())?;
-        }
-        // Evaluations before payment, and messages in the inbox, belong to no sale: these functions have streams of their own.
-        let streams: Vec<_> = checkout::STREAMS.into_iter().chain([inbox_watch::FUNCTION, INQUIRIES]).collect();
-        let of_function = |key: &str| streams.iter().any(|name| key.contains(&format!("/function/{name}/")));
-        let strays = state.log.keys().filter(|key| !keys.contains(*key) && !of_function(key)).count();
-        Rule::Recorded.require(strays == 0, || format!("{strays} records without their change"))
     }
 }

@@ -1,5 +1,5 @@
-//! Defects of what surrounds the functions. A checker that reports nothing proves nothing unless it reports these:
-//! in a world with one of them a promise must break that holds in the same world without it.
+//! Defects of the functions' surroundings, which test the checker: for each of them there must be a world in which a
+//! promise is broken with the defect and holds without it.
 //!
 //! Each defect is a port or a queue that does not keep its contract ([`crate::ports`], [`crate::queues`]), so the
 //! functions run as they are deployed. Defects of their code are what `cargo xtask mutants` is for.
@@ -61,7 +61,7 @@ pub enum Defect {
     CompletedSessionsUnlisted,
     /// Stripe's lists of refunds and disputes are empty.
     ReportsUnlisted,
-    /// The mailbox sends a draft again that was sent.
+    /// The mailbox sends a draft again that it has sent already.
     SentDraftSentAgain,
     /// The mailbox reports a draft as sent and does not send it.
     MailLost,
@@ -69,7 +69,7 @@ pub enum Defect {
     MailErrorSwallowed,
     /// The claim on the draft of a mail that a service sends is lost.
     MailClaimLost,
-    /// The mailbox names every draft as sent that is gone.
+    /// The mailbox reports every draft that no longer exists as sent.
     GoneDraftReadsSent,
     /// This queue reports a message as sent although sending failed.
     QueueErrorSwallowed(&'static str),
@@ -166,7 +166,7 @@ pub struct Found {
 pub fn hunt(defect: Defect, most: u64) -> Option<Found> {
     (1..=most).find_map(|seed| {
         let violation = simulate_with(seed, false, Some(defect)).violation?;
-        // A world that is broken anyway shows nothing.
+        // A world in which a promise is broken without the defect shows nothing.
         simulate_with(seed, false, None).violation.is_none().then_some(Found { seed, violation })
     })
 }

@@ -28,7 +28,7 @@ pub enum End {
     Declined,
     /// The model call failed, the sale is tried again on its table, and operators know.
     VerdictWaits,
-    /// A queue refuses its message for hours, operators know, and it goes on by itself afterwards.
+    /// A queue refuses its message for hours; operators were alerted, and the sale continues by itself afterwards.
     QueueRefuses,
     /// Tier or question did not arrive; operators know and the customer was asked.
     Unusable,
@@ -38,7 +38,7 @@ pub enum End {
     MailWaits,
     /// The money went back.
     Refunded,
-    /// It was decided that the money goes back, and Stripe has not confirmed.
+    /// A refund is authorised, and Stripe has not confirmed it.
     RefundUnderWay,
     /// The refund came back; a human issues it again.
     RefundFailed,
@@ -65,11 +65,12 @@ pub(crate) enum Whereabouts {
     Nowhere,
 }
 
-/// How the sale of a customer ended, or why it has not. `is_refused`: a queue took no message for long, until lately.
+/// How the sale of a customer ended, or why it has not. `is_refused`: a queue refused messages for long, until
+/// recently.
 ///
 /// # Errors
-/// [`Rule::EndsInTime`] where it is still on its way, [`Rule::Orphaned`] where no message will bring it on,
-/// [`Rule::HumanAlerted`] where it ended without an alert.
+/// [`Rule::EndsInTime`] if it is still in work, [`Rule::Orphaned`] if it has no message that continues it,
+/// [`Rule::HumanAlerted`] if it ended without an alert.
 pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refused: bool) -> Result<End, Violation> {
     let (Some(session), true) = (customer.session.as_ref(), customer.paid_at.is_some()) else {
         return Ok(if customer.follow_up.is_some() { End::NotOrdered } else { End::NotPaid });
@@ -87,7 +88,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
     let case = Case { state, customer, sale, at };
     match case.end() {
         // It waits in a dead-letter queue, behind an alarm.
-        // So may the news that a refund bounced.
+        // So may the report that a refund failed.
         Err(open)
             if at == Whereabouts::GivenUp && [Rule::EndsInTime, Rule::Orphaned, Rule::Money].contains(&open.rule) =>
         {
@@ -100,7 +101,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
     }
 }
 
-/// A sale whose end is looked for.
+/// A sale whose end is determined.
 struct Case<'a> {
     state: &'a State,
     customer: &'a Customer,
@@ -124,7 +125,7 @@ impl Case<'_> {
         line.contains(session.reference()) && line.contains(session.followup().reference()) == session.is_followup()
     }
 
-    /// On this list of a human's, with an alert.
+    /// Whether the sale is on this list for humans, with an alert.
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
         self.told(what)?;
         let work = self.sale.open_work().map(|open| open.work);
@@ -164,7 +165,8 @@ impl Case<'_> {
             Fulfilment::Failed { .. } => self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Failed, End::Failed),
             Fulfilment::Unusable { .. } => self.unusable(),
             Fulfilment::Ready { .. } => self.ready(),
-            // Lost altogether after it was mailed: it is made again when the page is looked at again.
+            // Both copies were lost after the mail was sent: the next request for the page has the verdict generated
+            // again.
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. }
                 if self.sale.regenerated_at().is_some() && matches!(self.sale.mail(), Mail::Sent { .. }) =>
             {
@@ -204,7 +206,7 @@ impl Case<'_> {
         });
         Rule::Money.require(back, || "refunded, says the sale, and Stripe says no".to_owned())?;
         match self.sale.letter(Letter::Refund) {
-            // By a human who writes, or by the bank; or the customer knows.
+            // A human writes to the customer, the bank does, or the customer knows already.
             Mail::NotOrdered | Mail::Sent { .. } | Mail::NoAddress => Ok(End::Refunded),
             Mail::Dead { .. } => self.before_a_human("DEAD LETTER", Work::DeadLetter, End::Refunded),
             Mail::Unknown { .. } => self.before_a_human("[ORACLE-EMAIL] CRITICAL", Work::UnknownMail, End::Refunded),

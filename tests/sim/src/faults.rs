@@ -1,4 +1,4 @@
-//! How long the effects of a world take and what goes wrong with them, drawn from the seed.
+//! The duration and the faults of a world's effects, drawn from the seed.
 
 use crate::random::Random;
 use std::time::Duration;
@@ -18,10 +18,10 @@ pub(crate) struct Outage {
     pub(crate) how: Fault,
 }
 
-/// What goes wrong in one world. Moments are in milliseconds since its beginning.
+/// The faults of one world. Times are in milliseconds since its beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
-    /// Nothing goes wrong after this.
+    /// The end of the first period of faults.
     pub(crate) faults_until: i64,
     /// How often each fault strikes, in thousandths.
     rates: [(Fault, u64); 4],
@@ -29,15 +29,15 @@ pub(crate) struct Faults {
     refusals: u64,
     hangs: u64,
     pub(crate) outage: Option<Outage>,
-    /// A second period of faults, a day later, when what waits for a human falls due: from when until when.
+    /// The beginning and the end of a second period of faults, a day later, when work for humans becomes due.
     second: Option<(i64, i64)>,
-    /// How often an invocation runs on a clock that is far off, in thousandths.
+    /// How often the clock of an invocation is wrong, in thousandths.
     pub(crate) wrong_clocks: u64,
-    /// How far off, at most.
+    /// The largest error of a wrong clock.
     pub(crate) clock_error: i64,
     /// How often a queue delivers a message once more.
     pub(crate) duplicates: u64,
-    /// By how much a message may be late.
+    /// The longest delay of a message.
     pub(crate) delay: i64,
     pub(crate) sent_items_lag: i64,
 }
@@ -92,7 +92,7 @@ impl Faults {
         }
     }
 
-    /// Nothing goes wrong, except perhaps clocks.
+    /// No faults, except wrong clocks if wanted.
     pub(crate) const fn none(wrong_clocks: bool) -> Self {
         Self {
             faults_until: 0,
@@ -109,18 +109,17 @@ impl Faults {
         }
     }
 
-    /// One outage, and nothing else goes wrong.
+    /// One outage and no other fault.
     pub(crate) const fn only(outage: Outage) -> Self {
         Self { outage: Some(outage), ..Self::none(false) }
     }
 
-    /// When the first period of faults and the outage are over.
+    /// The end of the first period of faults and of the outage.
     pub(crate) fn over(&self) -> i64 {
         self.outage.map_or(0, |outage| outage.until).max(self.faults_until)
     }
 
-    /// When the long period of faults is over that this time falls into: no code ends one. The second period is always
-    /// long.
+    /// The end of the long period of faults that contains this time, if there is one. The second period is always long.
     pub(crate) fn long_until(&self, at: i64) -> Option<i64> {
         let second = self.second.filter(|(from, until)| (*from..*until).contains(&at)).map(|(_, until)| until);
         second.or_else(|| (self.is_long() && at < self.over()).then(|| self.over()))
@@ -131,7 +130,7 @@ impl Faults {
         self.over() > HOUR
     }
 
-    /// How one effect goes.
+    /// Draws the duration and the fault of one effect.
     pub(crate) fn passage(&self, random: &mut Random, name: &'static str, now: i64) -> Passage {
         let usual = if name == "model.ask" { random.between(800, 9000) } else { random.between(1, 40) };
         let mut passage = Passage { before: time(usual), fault: None, after: time(random.between(1, 10)) };

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: worlds by the thousand.
+//! `cargo xtask sim`: runs any number of worlds.
 // It talks to a person at a terminal.
 #![allow(clippy::print_stdout)]
 

@@ -1,6 +1,6 @@
 //! What operators decide about a sale, with the commands of `oracle`.
 
-use crate::{cast::replacement, deployment::Deployment};
+use crate::{answer::replacement, deployment::Deployment};
 use domain::{SessionId, Submission, Tier};
 use operations::{Operator, erase, quarantine, reattempt, redrive, refunds};
 

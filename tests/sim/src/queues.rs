@@ -25,11 +25,11 @@ pub(crate) const QUEUES: [(&str, i64, u32); 5] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) body: String,
-    /// The customer it is about; `None` for an unreadable body.
+    /// The customer of its sale; `None` for an unreadable body.
     pub(crate) customer: Option<usize>,
     /// How often it was received.
     pub(crate) receives: u32,
-    /// From when on it can be received.
+    /// When it becomes visible.
     pub(crate) visible_at: i64,
     /// How many messages led to this one, itself included.
     pub(crate) hops: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Waiting {
 /// The result of an attempt to receive.
 #[derive(Debug)]
 pub(crate) enum Received {
-    /// It is to be handled now; the receive count is up to date.
+    /// It must be handled now; its receive count includes this receive.
     Delivered(Waiting),
     /// It was received too often.
     GivenUp(Waiting),
@@ -88,14 +88,14 @@ impl Queue {
         }
     }
 
-    /// The message is not to be seen before this moment.
+    /// Hides a message until this time.
     pub(crate) fn hide(&mut self, id: u64, until: i64) {
         if let Some(message) = self.waiting.get_mut(&id) {
             message.visible_at = until;
         }
     }
 
-    /// The message is done.
+    /// Deletes a message.
     pub(crate) fn delete(&mut self, id: u64) {
         self.waiting.remove(&id);
     }

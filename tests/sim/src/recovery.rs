@@ -1,5 +1,5 @@
-//! How soon the sales that waited for a vendor are delivered after its return: worlds of many sales, one outage, and
-//! nothing else that goes wrong. No page is open.
+//! Measures how soon the sales that waited for a vendor are delivered after its return, in worlds of many sales with
+//! one outage and no other fault. No page is open.
 
 use crate::{
     cast::Customer,
@@ -14,23 +14,24 @@ use domain::{Sale, breaker::BreakerPolicy};
 use std::time::Duration;
 use testkit::{Fault, World};
 
-/// The outage begins,
+/// The beginning of the outage, in milliseconds of the world.
 const FROM: i64 = 2 * MINUTE;
 
-/// and ends.
+/// The end of the outage.
 const UNTIL: i64 = 12 * MINUTE;
 
 /// The result of one world.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// For each sale that waited when the vendor returned: how long after that its mail went; `None` where it never did.
+    /// For each sale that waited when the vendor returned, the time from then until its mail was sent; `None` if none
+    /// was sent.
     pub delays: Vec<Option<Duration>>,
     /// The rule that did not hold, if any.
     pub violation: Option<Violation>,
 }
 
-/// Lets `sales` sales come in the course of an outage of ten minutes of the vendor whose boundaries begin with `of`, with
-/// these settings of the model's circuit.
+/// Simulates `sales` sales that are bought during an outage of ten minutes of the vendor whose boundaries begin with
+/// `of`, with these settings of the model's circuit.
 #[must_use]
 pub fn recover(seed: u64, of: &'static str, how: Fault, sales: usize, breaker: BreakerPolicy) -> Recovery {
     let customers: Vec<Customer> = (0..sales).map(Customer::plain).collect();

@@ -1,4 +1,4 @@
-//! What must hold, by name.
+//! The rules that must hold, by name.
 
 /// A promise that a simulation checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,14 +27,14 @@ pub enum Rule {
     FirstVerdict,
     /// What is held can be reviewed: its payload is put aside first (content filter, GAP-L).
     Reviewable,
-    /// The page says what is the case.
+    /// The page shows the state of the sale.
     Page,
     /// While the table cannot be read, pages show the verdicts that the archive has.
     ServedFromArchive,
-    /// Every paid sale comes to an end in time, or before a human.
+    /// Every paid sale ends in time, or is on a human's list.
     EndsInTime,
-    /// Every sale that is not finished has a message in a queue. Only where a process died whose work no queue
-    /// delivers again does the deadlines function bring the sale on.
+    /// Every unfinished sale has a message in a queue. The deadlines function restarts a sale only if a process died
+    /// whose work no queue delivers again.
     Orphaned,
     /// Money goes back once, and by an authority on record: an operator, or the policy where it may decide. Nothing
     /// is made or mailed afterwards (Silent Drop, invariant 6).
@@ -43,26 +43,26 @@ pub enum Rule {
     HumanAlerted,
     /// No message moves to a dead-letter queue that later receives would have finished.
     NotGivenUp,
-    /// No sale is put before a human that the code can finish.
+    /// No sale that the code can finish is put on a human's list.
     Needless,
-    /// Unreadable messages end in a dead-letter queue, and nothing goes round for ever.
+    /// Unreadable messages end in a dead-letter queue, and no chain of messages is endless.
     Queues,
     /// What the authority gate does not sell is not bought on the site, not asked of the model, and not kept (Authority
     /// Governance).
     Authority,
-    /// A Strategy Session has one follow-up: what was accepted is answered, no second one is, and every message in the
+    /// A Strategy Session has one follow-up: an accepted one is answered, a second one is not, and every message in the
     /// inbox is announced and leads to a follow-up or to a person.
     FollowUp,
     /// No address and no question in alerts, logs or queues.
     Private,
-    /// After an erasure nothing is made, sent or shown any more, and no store keeps anything.
+    /// After an erasure nothing more is generated, sent or shown, and no store keeps anything of the sale.
     Forgotten,
 }
 
 /// A rule that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The rule.
     pub rule: Rule,
     /// What happened, without any customer's text.
     pub detail: String,

@@ -1,39 +1,34 @@
-//! One world from its first customer to the last message: an agenda of what happens when, and the invocations that
-//! are under way. All of it is drawn from one seed, and one thread polls it, so the same seed does the same.
+//! One world from its first customer to the last message: the agenda of its events, and the running invocations.
+//! Everything is drawn from one seed and polled by one thread, so the same seed gives the same trace.
 
 mod agenda;
 mod customers;
 mod deliveries;
 mod follow_ups;
+mod invocations;
+mod operators;
+mod payments;
+mod promises;
 mod schedules;
 
 pub(crate) use agenda::{Mishap, Script};
-use agenda::{Outcome, Reported, Task, What, Work, fault_name, label, message_id};
+use agenda::{Outcome, Reported, Task, What, Work, label};
 
 use crate::{
     cast::Customer,
-    checker::{Checked, Checker, Invocation},
+    checker::{Checked, Checker},
     defects::Defect,
     deployment::Deployment,
-    ends::{self, End, Whereabouts},
     faults::{Faults, HOUR, MINUTE, SECOND},
-    queues::{MAX_HOPS, QUEUES, Queue, Waiting},
+    queues::{QUEUES, Queue, Waiting},
     random::Random,
-    rules::{Rule, Violation},
     tally::Tally,
 };
-use domain::{Timestamp, message::Message, money::Money};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
-    future::Future,
-    task::{Context, Poll, Waker},
-    time::Duration,
 };
-use testkit::{World, world::State};
-
-/// Every paid sale ends within this time, or is before a human (the owner's promise).
-const PROMISE: i64 = 3 * HOUR;
+use testkit::World;
 
 /// The result of a world.
 pub(crate) struct Outlook {
@@ -61,7 +56,7 @@ pub(crate) struct Simulator<'h> {
     horizon: i64,
     /// The customers whose refund Stripe has reported.
     refunds_reported: BTreeSet<usize>,
-    /// Whether what is held for a day is refunded by policy.
+    /// Whether the policy refunds verdicts that were held for a day.
     refund_held: bool,
     /// Whether inbox-watch is on the agenda.
     watches_inbox: bool,
@@ -101,7 +96,7 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Lives through everything on the agenda, and through what an operator does with the dead letters at the end.
+    /// Runs the agenda to its end, then an operator's redrive of the dead letters.
     pub(crate) fn run(mut self) -> Outlook {
         let result = self.live();
         for customer in &self.customers {
@@ -194,257 +189,7 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Starts an invocation on a clock that is off by `skew`, or by more in a world of wrong clocks.
-    fn invoke(
-        &mut self,
-        work: Work,
-        customer: Option<usize>,
-        hops: u32,
-        skew: i64,
-        future: impl Future<Output = Outcome> + 'h,
-    ) {
-        let skew = if self.has_faults_now() && self.random.chance(self.faults.wrong_clocks) {
-            self.tally.count_fault("wrong clock");
-            self.may_be_chased(customer);
-            self.random.between(-self.faults.clock_error, self.faults.clock_error)
-        } else {
-            skew
-        };
-        let owner = match &work {
-            Work::Message { queue, id } => Some(message_id(QUEUES[*queue].0, *id)),
-            _ => None,
-        };
-        *self.tally.invocations.entry(work.name()).or_default() += 1;
-        let time_out = work.time_out();
-        let began = self.now();
-        let invocation = Invocation { owner, began, ..Invocation::default() };
-        let task = Task { future: Box::pin(future), work, customer, skew, hops, invocation };
-        self.counted += 1;
-        let id = self.counted;
-        self.note(|| format!("{} begins", label(&task)));
-        self.tasks.insert(id, task);
-        self.in_a_while(0, What::Poll(id));
-        self.in_a_while(time_out, What::TimeOut(id));
-    }
-
-    /// Lets an invocation go on until its next effect.
-    fn poll(&mut self, id: u64) -> Checked {
-        let Some(mut task) = self.tasks.remove(&id) else { return Ok(()) };
-        self.world.state().skew = task.skew;
-        let polled = task.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let (crossings, outgoing, hidden, put_aside) = {
-            let mut state = self.world.state();
-            state.skew = 0;
-            (
-                std::mem::take(&mut state.crossings),
-                std::mem::take(&mut state.outgoing),
-                std::mem::take(&mut state.hidden),
-                std::mem::take(&mut state.put_aside),
-            )
-        };
-        for crossing in crossings {
-            *self.tally.boundaries.entry(crossing.name).or_default() += 1;
-            if let Some(fault) = crossing.fault {
-                self.tally.count_fault(fault_name(fault));
-                self.may_be_left(&task.work, task.customer);
-            }
-            self.note(|| {
-                let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
-                format!("{} {}{fault}", label(&task), crossing.name)
-            });
-            let state = self.world.state();
-            match task.customer.and_then(|number| self.customers.get(number)) {
-                Some(customer) => {
-                    self.checker.crossed(&state, customer, &mut task.invocation, crossing)?;
-                    // What is done about a sale may change its follow-up too, and the other way round.
-                    if let Some(relative) = self.relative(customer.number) {
-                        self.checker.changed(&state, &self.customers[relative], crossing)?;
-                    }
-                }
-                None => self.checker.crossed_by_all(&state, &self.customers, crossing)?,
-            }
-            drop(state);
-            match crossing.name {
-                "ledger.refund" => self.stripe_refunded(),
-                "store.open_followup" => self.opened(&task.work)?,
-                "mailbox.send_draft" | "mailbox.hand_over" => self.mailed(task.customer)?,
-                _ => {}
-            }
-        }
-        for (queue, message, delay) in outgoing {
-            self.send(&task, queue, &message, delay)?;
-        }
-        for (queue, receipt, duration) in hidden {
-            self.hide(queue, &receipt, duration);
-        }
-        for (name, body) in put_aside {
-            let Some(queue) = queue_named(name) else { continue };
-            self.note(|| format!("an unreadable message goes to the dead letters of {name}"));
-            let unreadable = Waiting { body, customer: None, receives: 0, visible_at: 0, hops: task.hops + 1 };
-            self.queues[queue].dead.push(unreadable);
-        }
-        match polled {
-            Poll::Ready(outcome) => self.finished(&task, &outcome),
-            Poll::Pending => {
-                match self.world.wake() {
-                    Some(at) => {
-                        self.tasks.insert(id, task);
-                        self.at(at, What::Poll(id));
-                    }
-                    None => {
-                        self.note(|| format!("{} died", label(&task)));
-                        self.died(&task);
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// A message that an invocation sent is in its queue.
-    fn send(&mut self, task: &Task<'h>, name: &'static str, message: &Message, delay: Duration) -> Checked {
-        let of_session =
-            |session| self.customers.iter().position(|customer| customer.session.as_ref() == Some(session));
-        let of_payment = || match message {
-            Message::PaymentChanged { payment, .. } => {
-                self.buyers().find(|number| self.customers[*number].payment_id().as_ref() == Some(payment))
-            }
-            _ => None,
-        };
-        let number = message.session_id().and_then(of_session).or_else(of_payment).or(task.customer);
-        if let Some(customer) = number.and_then(|number| self.customers.get(number)) {
-            Checker::queued(&self.world.state(), customer, name, message)?;
-        }
-        let hops = task.hops + 1;
-        Rule::Queues.require(hops <= MAX_HOPS, || format!("{hops} messages in a chain"))?;
-        let Some(queue) = queue_named(name) else {
-            return Err(Rule::Queues.broken(format!("no queue {name}")));
-        };
-        let body = serde_json::to_string(message).unwrap_or_default();
-        Rule::Private
-            .require(!body.contains('@') && !body.contains("shop number"), || "customer text in a queue".to_owned())?;
-        self.enqueue(queue, body, number, hops, i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
-        Ok(())
-    }
-
-    /// A message that an invocation works on is to be hidden for a while.
-    fn hide(&mut self, name: &str, receipt: &str, duration: Duration) {
-        let (Some(queue), Ok(id)) = (queue_named(name), receipt.parse()) else { return };
-        let until = self.now() + i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-        self.queues[queue].hide(id, until);
-        self.at(until, What::Due { queue, id });
-    }
-
-    /// No queue follows these: what they could not finish, the deadlines function does.
-    fn may_be_left(&mut self, work: &Work, customer: Option<usize>) {
-        match work {
-            Work::Page | Work::FollowUp { .. } | Work::Operator { .. } => self.may_be_chased(customer),
-            // It may have stopped between a sale and its messages, whichever sale that was.
-            Work::Deadlines | Work::Reconcile | Work::Inbox => {
-                (0..self.customers.len()).for_each(|it| self.may_be_chased(Some(it)))
-            }
-            Work::Checkout { .. } | Work::Webhook { .. } | Work::PaymentWebhook { .. } | Work::Message { .. } => {}
-        }
-    }
-
-    fn may_be_chased(&mut self, customer: Option<usize>) {
-        let relative = customer.and_then(|number| self.relative(number));
-        for number in customer.into_iter().chain(relative) {
-            if let Some(customer) = self.customers.get_mut(number) {
-                customer.may_be_chased = true;
-            }
-        }
-    }
-
-    /// From when on a promise that is made now counts: no code ends a long outage.
-    fn promise_begins(&self) -> i64 {
-        let now = self.now();
-        self.faults.long_until(now - self.began).map_or(now, |until| self.began + until)
-    }
-
-    /// The promise to a customer is due: an end, or a human.
-    fn promise(&mut self, number: usize) -> Checked {
-        self.note(|| format!("the promise to customer {number} is due"));
-        let Some(customer) = self.customers.get(number) else { return Ok(()) };
-        // A promise that is due in a long period of faults counts from its end, and one to a customer whose money went
-        // back meanwhile from then.
-        let faults_end = self.faults.long_until(self.now() - self.began).map(|until| self.began + until);
-        let begun = [customer.restarted_at, self.refunded_at(customer), faults_end].into_iter().flatten().max();
-        if let Some(again) = begun.map(|at| at + PROMISE).filter(|again| *again > self.now()) {
-            self.at(again, What::Promise { customer: number });
-            return Ok(());
-        }
-        let end = self.end(&self.world.state(), customer)?;
-        self.forgiven(customer, end)
-    }
-
-    /// When the money of the customer's sale went back.
-    fn refunded_at(&self, customer: &Customer) -> Option<i64> {
-        let state = self.world.state();
-        let (sale, _) = state.sales.get(customer.session.as_ref()?)?;
-        sale.refunded_at().map(Timestamp::as_millis)
-    }
-
-    /// Whether a dead letter may be.
-    fn forgiven(&self, customer: &Customer, end: End) -> Checked {
-        let excused = self.faults.is_long() || customer.mishap.is_some();
-        Rule::NotGivenUp.require(end != End::DeadLetter || excused, || {
-            format!("customer {}'s message is in a dead-letter queue", customer.number)
-        })
-    }
-
-    fn end(&self, state: &State, customer: &Customer) -> Result<End, Violation> {
-        // What lay meanwhile is on its way within an hour of the end.
-        let refused = self.faults.outage.is_some_and(|outage| {
-            let now = state.now - self.began;
-            outage.of == "queue." && outage.from <= now && now < outage.until + HOUR
-        });
-        ends::end(state, customer, self.whereabouts(customer.number), refused)
-    }
-
-    fn whereabouts(&self, number: usize) -> Whereabouts {
-        let given_up = |queue: &Queue| queue.dead.iter().any(|waiting| waiting.customer == Some(number));
-        if self.queues.iter().any(given_up) {
-            Whereabouts::GivenUp
-        } else if self.queues.iter().any(|queue| queue.has(number)) {
-            Whereabouts::Waiting
-        } else {
-            Whereabouts::Nowhere
-        }
-    }
-
-    /// Nothing is under way and nothing waits: every sale has ended, every record is written.
-    fn at_rest(&mut self, redriven: bool) -> Checked {
-        let waiting = self.queues.iter().all(Queue::is_empty) && self.tasks.is_empty();
-        Rule::Queues.require(waiting, || "messages wait, and no delivery of them is due".to_owned())?;
-        let state = self.world.state();
-        self.checker.at_rest(&state)?;
-        Checker::replies_at_rest(&state, &self.customers)?;
-        for customer in &self.customers {
-            let end = self.end(&state, customer)?;
-            self.forgiven(customer, end)?;
-            let over = !matches!(end, End::MailWaits | End::VerdictWaits | End::QueueRefuses | End::RefundUnderWay);
-            Rule::EndsInTime.require(over, || format!("{end:?} without end"))?;
-            let given_back = customer.payment_id().is_some_and(|payment| state.given_back.contains(&payment));
-            let is_kept = || {
-                let session = customer.session.as_ref().filter(|session| !session.is_followup());
-                session
-                    .and_then(|session| state.sales.get(session))
-                    .is_some_and(|(sale, _)| *sale.money() == Money::Kept)
-            };
-            // Stripe's report of a delivered sale may wait in a dead-letter queue, behind an alarm.
-            let is_given_up = self.whereabouts(customer.number) == Whereabouts::GivenUp;
-            let knows = !given_back || is_given_up || !is_kept();
-            Rule::Money.require(knows, || "Stripe gave the money back, and the sale does not know".to_owned())?;
-            // An order of an unpaid session is forged, and is not put back.
-            let is_put_back = redriven && customer.paid_at.is_some();
-            let settled = !is_put_back || !is_given_up || customer.mishap.is_some();
-            Rule::NotGivenUp.require(settled, || "in a dead-letter queue again after the cause was gone".to_owned())?;
-        }
-        Ok(())
-    }
-
-    /// An operator puts the dead letters back once the faults are over, all but what cannot be read and orders of unpaid
+    /// An operator redrives the dead letters once the faults are over, except unreadable messages and orders of unpaid
     /// sessions.
     fn redrive(&mut self) {
         let now = self.now().max(self.began + self.faults.over());
@@ -463,8 +208,4 @@ impl<'h> Simulator<'h> {
         self.horizon = now + HOUR;
         self.at(now + MINUTE, What::Deadlines);
     }
-}
-
-fn queue_named(name: &str) -> Option<usize> {
-    QUEUES.iter().position(|(known, ..)| *known == name)
 }

@@ -1,11 +1,12 @@
-//! Exhaustively: one sale, with every fault at every effect, and with the process dying at every pair of effects.
+//! Sweeps one sale exhaustively: every fault at every effect, and a death of the process at every pair of effects.
 
 use crate::{
     Rule, Violation,
-    cast::{Afterwards, Answer, Customer, Payment},
+    answer::Answer,
+    cast::{self, Afterwards, Customer, Payment},
     ends::End,
     faults::{Faults, HOUR, MINUTE, SECOND},
-    follow_up::{self, Way},
+    follow_up::Way,
     operator::Decision,
     random::Random,
     simulator::{Mishap, Outlook, Script, Simulator},
@@ -15,10 +16,10 @@ use domain::{Tier, money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
 use testkit::{Fault, Passage, World};
 
-/// One kind of sale, and how it may end whatever fault meets it.
+/// One kind of sale, with the ends that it may have under any fault.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     customer: Customer,
     /// How the customer orders a follow-up, if at all.
@@ -28,23 +29,23 @@ pub struct Scenario {
     rival: bool,
     decision: Option<(Decision, i64)>,
     reconcile: Option<i64>,
-    /// What a vendor answers at the first so many of these effects.
+    /// A vendor's replies to the first calls of an effect.
     refused: Option<(&'static str, usize, u16)>,
     looks: bool,
-    /// Whether a service sends the mails that keeps none.
+    /// Whether mails are sent by a service that stores no drafts.
     relays_mails: bool,
 }
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
-    /// Effects of the sale when nothing goes wrong.
+    /// The number of the sale's effects without faults.
     pub boundaries: usize,
-    /// Lives that were lived through.
+    /// The number of runs.
     pub runs: u64,
     /// The names of the boundaries that were reached.
     pub names: BTreeSet<&'static str>,
-    /// Where a promise was broken: the faults, and the rule.
+    /// The faults that broke a promise, each with the rule.
     pub broken: Vec<(String, Violation)>,
 }
 
@@ -147,8 +148,8 @@ impl Scenario {
 
 /// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
 ///
-/// No pairs where a service sends the mails that keeps none: one death can use up the whole schedule of retries, and the
-/// promise is due before a second death in its last attempt is repaired.
+/// Leaves out pairs if mails are sent by a service that stores no drafts: one death can use up the whole schedule of
+/// retries, and the promise is due before a second death in its last attempt is repaired.
 #[must_use]
 pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
     let pairs = pairs && !scenario.relays_mails;
@@ -167,7 +168,7 @@ pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
     sweep
 }
 
-/// The first effect at which faults strike: a sale that has a follow-up is swept without one already.
+/// The first effect that is swept: for a follow-up, the effects of its sale are swept by another scenario.
 fn first(scenario: &Scenario) -> usize {
     if scenario.follow_up.is_none() {
         return 0;
@@ -180,14 +181,14 @@ fn first(scenario: &Scenario) -> usize {
     ordering.unwrap_or(0).saturating_sub(3)
 }
 
-/// One life, line by line.
+/// The trace of one run.
 #[must_use]
 pub fn trace(scenario: &Scenario, faults: &[(usize, Fault)]) -> Vec<String> {
     live(scenario, faults, true).0.trace
 }
 
 impl Sweep {
-    /// Lives through a scenario and answers how many effects it had.
+    /// Runs a scenario and returns the number of its effects.
     fn live(&mut self, scenario: &Scenario, faults: &[(usize, Fault)]) -> usize {
         let (outlook, boundaries) = live(scenario, faults, false);
         self.runs += 1;
@@ -213,7 +214,7 @@ fn live(scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> (Outloo
 fn live_in(world: &World, scenario: &Scenario, faults: &[(usize, Fault)], traced: bool) -> Outlook {
     let mut customers = vec![scenario.customer.clone()];
     let asked = "And if shop number 0 opens in autumn instead?".to_owned();
-    customers.extend(scenario.follow_up.map(|way| follow_up::of(&scenario.customer, 1, way, asked)));
+    customers.extend(scenario.follow_up.map(|way| cast::follow_up_of(&scenario.customer, 1, way, asked)));
     let mut deployment = crate::deploy(world, None);
     if scenario.follow_up.is_some() {
         crate::watch_inbox_first(&deployment);
@@ -232,7 +233,7 @@ fn live_in(world: &World, scenario: &Scenario, faults: &[(usize, Fault)], traced
         let before = Duration::from_millis(if name == "model.ask" { 900 } else { 5 });
         Passage { before, fault, after: Duration::from_millis(1) }
     }));
-    // A few attempts are enough to meet every effect: each fault strikes at each of them.
+    // A few attempts reach every effect, and every fault is injected at each of them.
     deployment.verdict.retries = RetryTable::standard().cut(2, Duration::from_secs(150));
     let mut simulator = Simulator::new(&deployment, Faults::none(scenario.rival), Random::new(0, 0), customers, traced);
     simulator.follow(Script {

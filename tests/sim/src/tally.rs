@@ -1,9 +1,9 @@
-//! What a run did, counted.
+//! Counts of what happened in a run.
 
 use crate::ends::End;
 use std::collections::BTreeMap;
 
-/// What a number of worlds went through.
+/// Counts over one or more worlds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Worlds.
@@ -37,7 +37,7 @@ impl Tally {
         *self.governed.entry((state, way)).or_default() += 1;
     }
 
-    /// Adds what another run did.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
         self.sales += other.sales;

@@ -5,8 +5,8 @@
 
 use domain::breaker::{BreakerPolicy, Reopen};
 use simulation::{
-    deployment::BREAKER,
     recovery::{Recovery, recover},
+    settings::breaker,
 };
 use std::time::Duration;
 use testkit::Fault;
@@ -15,7 +15,7 @@ const PROMISED: Duration = Duration::from_secs(60);
 
 /// The number of sales delivered within this time after the vendor's return, and of all sales.
 fn shares(of: &'static str, how: Fault, time: Duration) -> (usize, usize) {
-    shares_with(of, how, time, BREAKER)
+    shares_with(of, how, time, breaker())
 }
 
 fn shares_with(of: &'static str, how: Fault, time: Duration, breaker: BreakerPolicy) -> (usize, usize) {
@@ -50,9 +50,9 @@ fn sales_are_delivered_within_a_minute_of_stripes_return() {
 #[test]
 fn a_circuit_that_is_slow_to_close_is_noticed() {
     let five_minutes = Duration::from_secs(300);
-    let reopen = Reopen { least: five_minutes, most: five_minutes, ..BREAKER.reopen };
+    let reopen = Reopen { least: five_minutes, most: five_minutes, ..breaker().reopen };
     let (in_time, all) =
-        shares_with("model.", Fault::Refuse(503), PROMISED, BreakerPolicy { open: five_minutes, reopen, ..BREAKER });
+        shares_with("model.", Fault::Refuse(503), PROMISED, BreakerPolicy { open: five_minutes, reopen, ..breaker() });
     assert!(all > 250 && in_time * 100 < all * 99, "{in_time} of {all}");
 }
 

@@ -94,6 +94,10 @@ fn every_boundary_is_swept() {
         "memory.",
         "subscribers.",
     ];
+    // The deadlines function reads these lists, which are empty.
+    for name in ["accounts.erasures_due", "bridges.letters_due"] {
+        assert!(reached.remove(name), "{name}");
+    }
     let of_a_function = |name: &str| of_functions.iter().any(|start| name.starts_with(start));
     let is_of_a_sale = |name: &&str| !not_of_sales.contains(name) && !of_no_sale.contains(name) && !of_a_function(name);
     let sales_have = BOUNDARIES.into_iter().filter(is_of_a_sale);

@@ -1,25 +1,22 @@
 //! The chat's functions, connected to the ports of one world.
 
-use super::defects::ChatDefect;
-use crate::random::Random;
+use super::{defects::ChatDefect, ports::Ports};
+use crate::settings::{SETTINGS, SITE};
 use async_trait::async_trait;
 use audit::{BridgeJournal, ChatJournal, Journal, SubscriberJournal};
 use chat::Settings;
 use domain::{
     EmailAddress, Secret, StepError, Timestamp,
-    backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
     chat::{Message as ChatMessage, SubscriberId, SubscriberKey},
     message::Message,
     operator::Operator,
-    ports::{ModelError, ModelReply, Pause, SecretSource, StorageError},
+    ports::{Pause, SecretSource, StorageError},
 };
 use runtime::{
     Handled,
     http::{Reply, Request},
     queue::Delivery,
 };
-use serde_json::{Value, json};
 use std::{
     future::Future,
     pin::Pin,
@@ -31,43 +28,6 @@ use testkit::World;
 
 const KEY: &str = r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#;
 
-/// The text of blocked replies. Their first sentence alone passes.
-const BLOCKED: &str = "Count the rent first. The CSDM says so. Then ask.";
-
-/// How long the model takes for a sentence.
-const SENTENCE_TIME: Duration = Duration::from_millis(350);
-
-/// A world whose model gives a different reply to each request, and sometimes an unusable one.
-pub(super) fn world(random: &mut Random) -> World {
-    let world = World::at(Timestamp::from_seconds(1_800_000_000));
-    let mut draw = Random::new(random.next(), 12);
-    let (mut asked, unusable) = (0_u64, if random.chance(300) { 250 } else { 60 });
-    let mut state = world.state();
-    state.random = random.next();
-    state.sentence_time = SENTENCE_TIME;
-    state.model = Some(Box::new(move |_, prompt| {
-        asked += 1;
-        if draw.chance(unusable) {
-            return match draw.below(3) {
-                0 => Err(ModelError::Unavailable(503)),
-                1 => Ok(said(BLOCKED)),
-                _ => Ok(said("")),
-            };
-        }
-        let message: Value = serde_json::from_str(&prompt.content).unwrap_or_default();
-        let mut words = message["message"].as_str().unwrap_or_default().split(['?', ' ']);
-        let street = words.find(|word| word.starts_with("Qx")).unwrap_or("this street");
-        Ok(said(&format!("Walk through {street}. Count what the first shop earns. Then look, says reply {asked}.")))
-    }));
-    drop(state);
-    world
-}
-
-fn said(text: &str) -> ModelReply {
-    let text = json!({ "reply": text }).to_string();
-    ModelReply { text, model_version: "m-1".to_owned(), status_warning: None }
-}
-
 /// The key of subscribers' ids.
 struct Key;
 
@@ -76,13 +36,6 @@ impl SecretSource for Key {
     async fn document(&self) -> Result<Secret, StorageError> {
         Ok(Secret::new(KEY))
     }
-}
-
-/// A world's ports. One of them may have a defect.
-#[derive(Clone)]
-pub(super) struct Ports {
-    pub(super) world: Arc<World>,
-    pub(super) defect: Option<ChatDefect>,
 }
 
 /// Implements waiting. Unlike the world's own pause, it can be awaited concurrently with an effect.
@@ -137,22 +90,11 @@ pub(super) struct Functions {
 
 impl Functions {
     pub(super) fn new(world: World, defect: Option<ChatDefect>) -> Self {
-        let breaker = BreakerPolicy {
-            failures: 1000,
-            slow_successes: 1000,
-            slow: Duration::from_secs(40),
-            open: Duration::from_secs(60),
-            reopen: Reopen::STANDARD,
-        };
-        let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
-        let settings = Settings {
-            site: crate::deployment::SITE.to_owned(),
-            policy: generation::Policy { models: vec!["model-a".to_owned()], backoff, breaker },
-            lease: Duration::from_secs(35),
-            model_time: Duration::from_secs(21),
-            mails_a_minute: 1000,
-            per_network: 1000,
-        };
+        // These worlds have enough customers, links and failures of the model to reach the template's limits. What
+        // happens at a limit is tested elsewhere.
+        let mut settings = Settings { mails_a_minute: 1000, per_network: 1000, ..SETTINGS.chat.clone() };
+        settings.policy.breaker.failures = 1000;
+        settings.policy.breaker.slow_successes = 1000;
         let world = Arc::new(world);
         let pause = Clockwork { world: Arc::clone(&world), next: Mutex::new(None) };
         let ports = Ports { world: Arc::clone(&world), defect };
@@ -195,21 +137,34 @@ impl Functions {
         ChatJournal { store: &self.ports, log: &self.ports, alerts: &*self.world, clock: &*self.world }
     }
 
-    /// The deadlines function's part in the chat: finishes erasures.
-    pub(super) async fn finish_erasures(&self) -> bool {
+    /// One run of the deadlines function, which finishes erasures and mails the letters about Bridges.
+    pub(super) async fn deadlines(&self) {
+        let world = &*self.world;
+        let (orders, notices, mails, retries) =
+            (world.queue("orders"), world.queue("notices"), world.queue("email"), world.queue("email-retry"));
         let (journal, bridges) = (self.accounts(), self.bridges());
-        let ports = forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports };
-        forgetting::run(ports).await.is_ok_and(|report| report.failed == 0)
+        let ports = deadlines::Ports {
+            journal: self.sales(),
+            open: world,
+            payments: world,
+            ledger: world,
+            orders: &orders,
+            notices: &notices,
+            mails: &mails,
+            retries: &retries,
+            data: world,
+            sale_mails: world,
+            settlements: None,
+            memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
+            letters: bridge::Letters { bridges: self.desk(), mailbox: world, site: SITE },
+            meter: world,
+            summaries: world,
+        };
+        deadlines::handle(ports, SETTINGS.deadlines).await;
     }
 
     fn desk(&self) -> bridge::Ports<'_> {
         bridge::Ports { journal: self.bridges(), accounts: &self.ports, keys: &self.ports }
-    }
-
-    /// The deadlines function's part in the Bridge: mails the letters.
-    pub(super) async fn mail_letters(&self) -> bool {
-        let letters = bridge::Letters { bridges: self.desk(), mailbox: &*self.world, site: crate::deployment::SITE };
-        bridge::mail_letters(letters).await.is_ok_and(|report| report.failed == 0)
     }
 
     /// An operator's command about a Bridge. Returns whether it was carried out.
@@ -219,9 +174,7 @@ impl Functions {
         match decision {
             Decision::Grant(expires) => bridge::grant(desk, who, &operator, expires).await.is_ok(),
             Decision::Revoke => bridge::revoke(desk, who, &operator).await.is_ok(),
-            Decision::Reply(text) => {
-                bridge::reply(desk, mailbox, crate::deployment::SITE, who, &operator, &text).await.is_ok()
-            }
+            Decision::Reply(text) => bridge::reply(desk, mailbox, SITE, who, &operator, &text).await.is_ok(),
         }
     }
 
@@ -263,7 +216,7 @@ impl Functions {
             payments: &payments,
             meter: &*self.world,
         };
-        reconcile::handle(ports, Duration::from_secs(3 * 24 * 3600)).await.map(drop)
+        reconcile::handle(ports, SETTINGS.look_back).await.map(drop)
     }
 }
 

@@ -4,30 +4,24 @@ mod acts;
 mod calm;
 mod members;
 mod payments;
+mod tasks;
 
 use super::{
     ChatTally,
     chaos::{Chaos, DAYS, MINUTE, SECOND, millis},
-    checker::{Asked, Checker},
+    checker::Checker,
     functions::{Functions, subscriber},
     people::{Act, Person},
     promises::Checked,
     stripe::Reported,
 };
 use crate::random::Random;
-use domain::{Timestamp, chat::PaidPlan, message::Message};
-use runtime::http::Reply;
+use domain::{Timestamp, message::Message};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll, Waker},
 };
-use testkit::Fault;
-
-/// The time limit of a chat invocation (template.yaml).
-const TIME_OUT: i64 = 28 * SECOND;
+use tasks::{Outcome, Task, Work};
 
 /// An event at a time.
 #[derive(Clone, Debug)]
@@ -39,43 +33,12 @@ enum What {
     Tab(usize, usize),
     /// A person or an operator uses the person's Bridge.
     Bridge(usize),
-    /// The schedule mails the Bridges' letters.
-    Letters,
     /// A person's page reads the beginning of a reply.
     Follow(usize, usize, u64),
     Stripe(usize, Reported),
     Deliver(Message),
     Reconcile,
     Deadlines,
-}
-
-/// The result of a task.
-enum Outcome {
-    Replied(Reply),
-    Handled(bool),
-    Ran,
-}
-
-/// The purpose of a task.
-#[derive(Clone, Debug)]
-enum Work {
-    Request {
-        asked: Asked,
-        browser: usize,
-        token: Option<(String, bool)>,
-        buys: Option<PaidPlan>,
-    },
-    Event(Message),
-    /// The daily comparison with Stripe.
-    Comparison,
-    Schedule,
-}
-
-struct Task<'h> {
-    future: Pin<Box<dyn Future<Output = Outcome> + 'h>>,
-    work: Work,
-    skew: i64,
-    began: Timestamp,
 }
 
 /// The simulator of one world.
@@ -215,21 +178,23 @@ impl<'h> Simulator<'h> {
             }
             What::Person(person) => self.person(person),
             What::Bridge(person) => self.bridge(person),
-            What::Letters => self.letters(),
             What::Tab(person, browser) => self.tab(person, browser),
             What::Follow(person, browser, exchange) => self.act(person, browser, Act::Look(exchange)),
             What::Stripe(person, reported) => self.stripe(person, reported),
             What::Deliver(message) => self.deliver(message),
-            What::Deadlines => {
-                let functions = self.functions;
-                self.begin(Work::Schedule, async move {
-                    functions.finish_erasures().await;
-                    Outcome::Ran
-                });
-            }
+            What::Deadlines => self.deadlines(),
             What::Reconcile => self.reconcile(),
         }
         Ok(())
+    }
+
+    /// One run of the deadlines function.
+    fn deadlines(&mut self) {
+        let functions = self.functions;
+        self.begin(Work::Schedule, async move {
+            functions.deadlines().await;
+            Outcome::Ran
+        });
     }
 
     fn at(&mut self, when: i64, what: What) {
@@ -250,119 +215,6 @@ impl<'h> Simulator<'h> {
         let now = self.now() - self.began;
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:>8}.{:03} {}", now / 1000, now % 1000, line()));
-        }
-    }
-
-    fn begin(&mut self, work: Work, future: impl Future<Output = Outcome> + 'h) {
-        let wrong = !self.is_calm && self.random.chance(self.chaos.wrong_clocks);
-        let skew = if wrong { self.random.between(-10 * MINUTE, 10 * MINUTE) } else { 0 };
-        self.counted += 1;
-        let (id, now) = (self.counted, self.now());
-        self.note(|| format!("task {id} begins: {work:?}"));
-        let began = Timestamp::from_millis(now);
-        self.tasks.insert(id, Task { future: Box::pin(future), work, skew, began });
-        self.at(now, What::Poll(id));
-        self.at(now + TIME_OUT, What::TimeOut(id));
-    }
-
-    fn poll(&mut self, id: u64) -> Checked {
-        let Some(mut task) = self.tasks.remove(&id) else { return Ok(()) };
-        self.functions.world.state().skew = task.skew;
-        let polled = task.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let wake = self.functions.wake();
-        let (crossings, outgoing, prompts) = {
-            let mut state = self.functions.world.state();
-            state.skew = 0;
-            (
-                std::mem::take(&mut state.crossings),
-                std::mem::take(&mut state.outgoing),
-                std::mem::take(&mut state.prompts),
-            )
-        };
-        let now = self.timestamp();
-        {
-            let state = self.functions.world.state();
-            Checker::keys(&state)?;
-            self.checker.threads.step(&state, task.began, now)?;
-        }
-        let mut has_died = false;
-        for crossing in crossings {
-            if let Some(fault) = crossing.fault {
-                self.tally.count(format!("{fault:?}"));
-                has_died |= matches!(fault, Fault::CrashBefore | Fault::CrashAfter);
-            }
-            if crossing.name == "mailbox.send_draft" && matches!(task.work, Work::Schedule) {
-                self.tally.count("mail about a Bridge");
-            }
-            self.note(|| {
-                let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
-                format!("task {id} {}{fault}", crossing.name)
-            });
-        }
-        if let Work::Request { asked, .. } = &task.work {
-            for (_, prompt) in prompts {
-                self.checker.prompted(asked, &format!("{}\n{}", prompt.instruction, prompt.content))?;
-            }
-        }
-        let now = self.now();
-        for (_, message, _) in outgoing {
-            self.at(now + SECOND, What::Deliver(message));
-        }
-        match polled {
-            Poll::Ready(outcome) => self.finished(task.work, outcome, task.began),
-            Poll::Pending if has_died => {
-                self.ended(&task.work);
-                Ok(())
-            }
-            Poll::Pending => {
-                self.tasks.insert(id, task);
-                if let Some(wake) = wake {
-                    self.at(wake, What::Poll(id));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Handles a process that ended before its work: its message is delivered again, and its comparison runs the next
-    /// day.
-    fn ended(&mut self, work: &Work) {
-        self.note(|| format!("ended: {work:?}"));
-        match work {
-            Work::Event(message) => {
-                let again = self.now() + MINUTE;
-                self.at(again, What::Deliver(message.clone()));
-            }
-            Work::Comparison => self.compare_tomorrow(),
-            Work::Request { .. } | Work::Schedule => {}
-        }
-        self.last = None;
-    }
-
-    fn finished(&mut self, work: Work, outcome: Outcome, began: Timestamp) -> Checked {
-        match (work, outcome) {
-            (Work::Request { asked, browser, token, buys }, Outcome::Replied(reply)) => {
-                self.replied(&asked, browser, token, buys, &reply)
-            }
-            (Work::Event(message), Outcome::Handled(done)) => {
-                if !done {
-                    let again = self.now() + MINUTE;
-                    self.at(again, What::Deliver(message));
-                } else if let Message::SubscriptionChanged { subscriber, report, .. } = &message {
-                    Checker::reported(&self.functions.world.state(), subscriber, report)?;
-                    self.checker.known.insert(report.id().as_str().to_owned());
-                }
-                Ok(())
-            }
-            (Work::Comparison, Outcome::Handled(done)) => {
-                if done {
-                    self.checker.compared(began);
-                } else {
-                    self.compare_tomorrow();
-                }
-                Ok(())
-            }
-            _ => Ok(()),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Checks the Bridges of a world: after every step the change of a row and the mails that were sent, and every reply about
-//! a thread.
+//! Checks the Bridges of a world: after every step the change of a row and the mails that were sent, and every reply
+//! about a thread.
 
 use super::{
-    checker::Asked,
+    asked::Asked,
     people::word,
     promises::{Checked, Promise},
 };

@@ -1,4 +1,4 @@
-//! What must hold of follow-ups and of the inbox.
+//! Checks follow-ups and the inbox.
 
 use super::{Checked, Checker, Customer, Invocation, is_clean};
 use crate::{

@@ -1,20 +1,23 @@
-//! What a saved sale may have become, and what must be there when it has.
+//! Checks each change of a saved sale.
+
+mod mail;
+mod money;
 
 use super::{Checked, Checker, Customer, Seen, is_clean};
 use crate::{
-    cast::{Afterwards, Answer, PLACEHOLDER},
+    answer::{Answer, PLACEHOLDER},
     rules::Rule,
 };
 use domain::{
     Sale, SessionId,
-    mail::{Letter, Mail, Progress},
+    mail::Letter,
     money::Money,
     retry::RetryTable,
     sale::{AuditEntry, Fulfilment},
 };
 use testkit::world::State;
 
-/// Parts of records that tell who changed something.
+/// Parts of records that name the author of a change.
 const OPERATOR: &str = "\"event\":\"operator\"";
 const PAYMENT_CHANGE: &str = "\"event\":\"payment_change\"";
 
@@ -83,7 +86,7 @@ impl<'a> Step<'a> {
         Ok(outbox.get(outbox.len() - added..).unwrap_or_default())
     }
 
-    /// Decided by an operator, on record; from then on only the money changes, and the end of the erasure is on record.
+    /// An erasure is an operator's recorded decision. After it only the money changes, and its end is recorded.
     fn erased(&self, added: &[AuditEntry]) -> Checked {
         if !self.old.is_erased() {
             Rule::States.require(self.customer.operated, || "erased without an operator's decision".to_owned())?;
@@ -170,64 +173,12 @@ impl<'a> Step<'a> {
         self.new.is_followup() && (!is_kept || self.customer.mishap.is_some())
     }
 
-    /// Whether the sale was tried as often, or waited as long, as the table says.
+    /// Whether the sale has used up the attempts or the time of the retry table.
     fn table_is_over(&self) -> bool {
         let table = self.retries;
         self.old.model_wait().is_some_and(|wait| {
             table.wait_after(wait.failures + 1, 0.0).is_none() || table.is_over(wait.since, self.new.changed_at())
         })
-    }
-
-    /// Money moves with its record, and by an authority that may decide it.
-    fn money(&self, added: &[AuditEntry]) -> Checked {
-        let (old, new) = (&self.old.money(), &self.new.money());
-        if old == new {
-            return Ok(());
-        }
-        let payment = self.customer.payment_id();
-        let back = payment.is_some_and(|payment| {
-            let made = self.state.refunds_of(&payment).any(|made| !made.status.is_void());
-            // A refund that bounces later had succeeded when Stripe reported it.
-            let bounces = self.customer.afterwards == Afterwards::Bounces;
-            made || bounces || self.state.given_back.contains(&payment)
-        });
-        match (old, new) {
-            (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
-                let by_policy = authorisation.by().starts_with("policy");
-                let may = if by_policy {
-                    // A follow-up has no money of its own.
-                    !self.new.is_followup()
-                        && (matches!(self.new.fulfilment(), Fulfilment::InReview { .. }) || self.new.declined().is_some())
-                } else {
-                    self.customer.operated
-                };
-                Rule::Money.require(may, || "a refund without the right to decide it".to_owned())?;
-                Rule::PaidOnly.require(self.customer.paid_at.is_some(), || "a refund of nothing".to_owned())?;
-                Self::recorded(added, "\"step\":\"authorised\"")
-            }
-            (Money::RefundAuthorised { .. }, Money::Refunded { .. }) => {
-                Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
-                Self::recorded(added, "\"step\":\"confirmed\"")
-            }
-            (Money::RefundFailed { .. }, Money::RefundAuthorised { .. }) => {
-                Rule::Money.require(self.customer.operated, || "a machine issues a refund again".to_owned())?;
-                Self::recorded(added, "\"step\":\"authorised\"")
-            }
-            (Money::Refunded { .. } | Money::RefundAuthorised { .. }, Money::RefundFailed { .. }) => {
-                Self::recorded(added, PAYMENT_CHANGE)
-            }
-            (_, Money::Refunded { .. }) => {
-                Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
-                Self::recorded(added, PAYMENT_CHANGE)
-            }
-            (_, Money::Disputed { .. })
-            | (Money::Disputed { refund: None, .. }, Money::Kept)
-            // A refund that was authorised before the dispute is carried out once the dispute is won.
-            | (Money::Disputed { refund: Some(_), .. }, Money::RefundAuthorised { .. }) => {
-                Self::recorded(added, PAYMENT_CHANGE)
-            }
-            _ => Err(Rule::Money.broken(format!("{old:?} became {new:?}"))),
-        }
     }
 
     /// Whether operators count as reminded with this change.
@@ -278,100 +229,7 @@ impl<'a> Step<'a> {
         Self::recorded(added, "\"status\":\"OK\"")
     }
 
-    fn mail(&self, letter: Letter, seen: &Seen, added: &[AuditEntry]) -> Checked {
-        let (old, new) = (self.old.letter(letter), self.new.letter(letter));
-        if old == new {
-            return Ok(());
-        }
-        if self.new.regenerated_at() != self.old.regenerated_at() {
-            let same = without_hash(old) == without_hash(new);
-            return Rule::States.require(same, || "a reopened sale's mail changes more than its text".to_owned());
-        }
-        match (old, new) {
-            (Mail::NotOrdered, Mail::Ordered) if letter == Letter::Refund => {
-                let back = matches!(self.new.money(), Money::Refunded { .. });
-                Rule::Money.require(back, || "a refund letter is ordered without a refund".to_owned())
-            }
-            (Mail::NotOrdered, Mail::Ordered) => {
-                let can_be_read = matches!(
-                    self.new.fulfilment(),
-                    Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. }
-                );
-                Rule::CacheBeforeMail.require(can_be_read, || "a mail is ordered without a verdict".to_owned())
-            }
-            (Mail::NotOrdered | Mail::Ordered, Mail::Sending { progress, .. }) => {
-                Rule::States.require(*progress == Progress::default(), || "a mail begins in the middle".to_owned())
-            }
-            (
-                Mail::Sending { owner: before, lease_until, progress: had },
-                Mail::Sending { owner: now, progress: has, .. },
-            ) => {
-                let alive = before != now && lease_until.as_millis() > self.state.now;
-                Rule::Claims.require(!alive || !self.clocks_are_right, || {
-                    "a living worker's claim on the mail was taken".to_owned()
-                })?;
-                self.progress(had, has, added)
-            }
-            (Mail::Retrying { progress: had, .. }, Mail::Sending { progress: has, .. }) => {
-                self.progress(had, has, added)
-            }
-            (Mail::Sending { progress: had, .. }, Mail::Retrying { due, progress: has }) => {
-                Rule::PaidOnly
-                    .require(self.customer.paid_at.is_some(), || "a retry for an unpaid session".to_owned())?;
-                let early = had.early.is_some() && has.failures == had.failures && *due >= had.early.unwrap_or(*due);
-                let failed = has.failures.len() == had.failures.len() + 1 && has.failures.len() <= 4;
-                Rule::States
-                    .require(failed || early || self.customer.operated, || "a retry without a failure".to_owned())?;
-                self.progress(had, has, added)
-            }
-            (Mail::Sending { .. }, Mail::Sent { .. }) => {
-                let out = |it: &testkit::world::Delivered| {
-                    it.session == *self.session && super::kind(&it.subject) == Some(letter)
-                };
-                let out = self.state.sent.iter().any(|(_, it)| out(it));
-                Rule::OneMail.require(out, || "said to be sent, and is not".to_owned())?;
-                Self::recorded(added, "\"status\":\"EMAIL_SENT\"")
-            }
-            (Mail::Sending { .. }, Mail::NoAddress) => {
-                Rule::States.require(!self.customer.has_address, || "there is an address".to_owned())?;
-                Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
-            }
-            (Mail::Sending { .. }, Mail::Held) => Self::recorded(added, "\"status\":\"EMAIL_FAILED\""),
-            (Mail::Sending { progress, .. }, Mail::Dead { .. } | Mail::Unknown { .. }) => {
-                let most = if letter == Letter::Divergence { 1 } else { 4 };
-                let used_up = progress.failures.len() >= most;
-                let another_text = self.customer.mishap.is_some() || self.customer.operated;
-                let cause = used_up || matches!(new, Mail::Dead { .. }) && (seen.mail_refused || another_text);
-                Rule::Needless
-                    .require(cause, || "a mail is a dead letter before its retries are used up".to_owned())?;
-                Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
-            }
-            (Mail::Dead { progress: had, .. }, Mail::Retrying { progress: has, .. }) => {
-                let kept = had.draft == has.draft;
-                Rule::OneMail.require(kept, || "a recorded draft was forgotten".to_owned())?;
-                Self::recorded(added, OPERATOR)
-            }
-            _ => {
-                let what = format!("{} mail: {} became {}", letter.as_str(), mail_word(old), mail_word(new));
-                Rule::States.require(self.customer.operated, || what)?;
-                Self::recorded(added, OPERATOR)
-            }
-        }
-    }
-
-    /// A recorded draft stays the one, and every failure has its record.
-    fn progress(&self, had: &Progress, has: &Progress, added: &[AuditEntry]) -> Checked {
-        let kept = had.draft.is_none() || had.draft == has.draft;
-        Rule::OneMail.require(kept, || "a recorded draft was replaced".to_owned())?;
-        if has.failures == had.failures {
-            return Ok(());
-        }
-        let more = has.failures.starts_with(&had.failures);
-        Rule::States.require(more || self.customer.operated, || "a failure was forgotten".to_owned())?;
-        Self::recorded(added, "\"status\":\"EMAIL_FAILED\"")
-    }
-
-    /// What is cached is the first verdict, unless that was lost.
+    /// The cached verdict is the first one, unless that was lost.
     fn still_the_first(&self, seen: &Seen) -> Checked {
         let (Some(first), Some(cached)) = (&seen.first, self.state.cache.get(self.session)) else { return Ok(()) };
         let same = cached == first || cached.regen || self.customer.mishap.is_some() || self.customer.operated;
@@ -384,15 +242,6 @@ impl<'a> Step<'a> {
     }
 }
 
-/// A mail without the hash of the text that its attempts have rendered.
-fn without_hash(mail: &Mail) -> Mail {
-    let mut mail = mail.clone();
-    if let Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } | Mail::Dead { progress, .. } = &mut mail {
-        progress.body_hash = None;
-    }
-    mail
-}
-
 const fn word(fulfilment: &Fulfilment) -> &'static str {
     match fulfilment {
         Fulfilment::Ordered { .. } => "ordered",
@@ -402,19 +251,5 @@ const fn word(fulfilment: &Fulfilment) -> &'static str {
         Fulfilment::Failed { .. } => "failed",
         Fulfilment::Unusable { .. } => "unusable",
         Fulfilment::Erased { .. } => "erased",
-    }
-}
-
-const fn mail_word(mail: &Mail) -> &'static str {
-    match mail {
-        Mail::NotOrdered => "not ordered",
-        Mail::Ordered => "ordered",
-        Mail::Sending { .. } => "sending",
-        Mail::Sent { .. } => "sent",
-        Mail::NoAddress => "no address",
-        Mail::Held => "held",
-        Mail::Retrying { .. } => "retrying",
-        Mail::Dead { .. } => "dead",
-        Mail::Unknown { .. } => "unknown",
     }
 }

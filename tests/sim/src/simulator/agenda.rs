@@ -1,4 +1,4 @@
-//! What can happen in a world, and what an invocation is.
+//! The events of a world, and its invocations.
 
 use crate::{
     checker::Invocation,
@@ -11,10 +11,10 @@ use runtime::{Handled, http::Reply};
 use std::{future::Future, pin::Pin};
 use testkit::Fault;
 
-/// Something that is to happen.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
-    /// An invocation goes on.
+    /// An invocation is polled.
     Poll(u64),
     /// Its time is up.
     TimeOut(u64),
@@ -34,7 +34,7 @@ pub(super) enum What {
     Again { queue: usize, id: u64, body: String, customer: Option<usize>, hops: u32, skew: i64 },
     /// Data is lost or changed outside the functions.
     Mishap { kind: Mishap, customer: usize },
-    /// What is no message comes into a queue.
+    /// An unreadable body comes into a queue.
     Garbage { queue: usize },
     /// An order for an unpaid session comes into the queue.
     Forged { customer: usize },
@@ -67,7 +67,7 @@ pub(super) struct Reported {
     pub(super) at: i64,
 }
 
-/// What can happen to a sale from outside.
+/// Losses and changes of a sale's data outside the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mishap {
     CacheLost,
@@ -82,7 +82,7 @@ impl Mishap {
         [Self::CacheLost, Self::CacheCorrupt, Self::CacheContaminated, Self::CacheAndArchiveLost, Self::DraftRemoved];
 }
 
-/// What an invocation is for.
+/// The purpose of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Checkout { attempt: u32 },
@@ -153,12 +153,12 @@ pub(super) struct Task<'h> {
     pub(super) invocation: Invocation,
 }
 
-/// What happens in a world besides its faults, where chance is to have no say.
+/// The events of a world that are given instead of drawn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Customers come within this time, evenly; all at once where it is zero.
+    /// Customers arrive evenly within this time; all at once if it is zero.
     pub(crate) arrivals: i64,
-    /// When the customer looks at the page, after the session was made.
+    /// When the customer opens the page, counted from the creation of the session.
     pub(crate) looks: Vec<i64>,
     pub(crate) mishap: Option<(Mishap, i64)>,
     /// Whether the first mail order is delivered twice, to a worker whose clock is far ahead.

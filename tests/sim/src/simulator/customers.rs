@@ -1,8 +1,9 @@
 //! What customers, Stripe and chance do.
 
-use super::{Mishap, Outcome, PROMISE, Script, Simulator, What, Work};
+use super::{Mishap, Outcome, Script, Simulator, What, Work, promises::PROMISE};
 use crate::{
-    cast::{Customer, HELD_TERM, Payment},
+    answer::HELD_TERM,
+    cast::{Customer, Payment},
     deployment::SIGNING_SECRET,
     faults::{HOUR, MINUTE, SECOND},
     queues::QUEUES,
@@ -54,14 +55,14 @@ impl Simulator<'_> {
         }
         if let Some(when) = script.reconcile {
             self.in_a_while(when, What::Reconcile);
-            // Should it die, the next day's does the work.
+            // If it dies, the next day's comparison does the work.
             self.horizon = self.now() + when + 50 * HOUR;
         }
         self.script = Some(script);
         self.schedule();
     }
 
-    /// Something will happen to one of the customers, if there is a moment for it.
+    /// Schedules a mishap for one of the customers, if this world has one.
     fn arrange_mishap(&mut self) {
         let kind = self.random.pick(&Mishap::ALL).unwrap_or(Mishap::CacheLost);
         let customer = usize::try_from(self.random.below(self.customers.len() as u64)).unwrap_or(0);
@@ -186,7 +187,7 @@ impl Simulator<'_> {
         }
         if paid {
             let begins = self.promise_begins();
-            // Where Stripe never tells us, the daily comparison finds it; the second one at the latest.
+            // If Stripe's events are lost, the daily comparison finds the payment; the second one at the latest.
             let begins = if lost { begins + 48 * HOUR } else { begins };
             self.at(begins + PROMISE, What::Promise { customer: number });
             self.arrange_afterwards(number);

@@ -1,6 +1,6 @@
 //! Delivers messages from queues to functions, and ends invocations.
 
-use super::{Outcome, Reported, Simulator, Task, What, Work, label, message_id};
+use super::{Outcome, Reported, Simulator, Task, What, Work, agenda::message_id, label};
 use crate::{
     checker::{Checked, Checker},
     defects::Defect,
@@ -66,7 +66,7 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Whether a queue delivers a message once more, after which time, and to whom: how far off that clock is.
+    /// Whether a queue delivers a message once more: after which time, and with which clock error of its worker.
     fn second_delivery(&mut self, queue: usize, receives: u32) -> Option<(i64, i64)> {
         if let Some(script) = &self.script {
             return (script.rival && queue == 1 && receives == 1).then_some((8, 15 * MINUTE));
@@ -182,7 +182,7 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    /// Stripe has its answer: an event that was not taken comes again, and one that was may come again too.
+    /// Stripe got a reply: it delivers a refused event again, and may deliver an accepted one again too.
     fn stripe_hears(&mut self, customer: usize, kind: &'static str, paid: bool, attempt: u32, taken: bool) {
         if !taken {
             let at = usize::try_from(attempt).unwrap_or(0).min(STRIPE_WAITS.len() - 1);

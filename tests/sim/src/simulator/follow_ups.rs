@@ -1,6 +1,6 @@
 //! Customers who order follow-ups, on the page and by mail, and the function that watches the inbox.
 
-use super::{Outcome, Simulator, What, Work};
+use super::{Outcome, Simulator, What, Work, promises::PROMISE};
 use crate::{
     checker::{Checked, Checker},
     faults::{MINUTE, SECOND},
@@ -22,7 +22,7 @@ use testkit::{
 /// How often inbox-watch runs.
 const INBOX_EVERY: i64 = 2 * MINUTE;
 
-/// A customer who gets no answer asks so often.
+/// How often a customer who gets no answer asks.
 const MOST_ATTEMPTS: u32 = 5;
 
 impl Simulator<'_> {
@@ -32,7 +32,7 @@ impl Simulator<'_> {
         0..first.unwrap_or(self.customers.len())
     }
 
-    /// Of a customer, the follow-up; of a follow-up, the customer.
+    /// A customer's follow-up, or the customer of a follow-up.
     pub(super) fn relative(&self, number: usize) -> Option<usize> {
         let buyer = self.customers.get(number)?.buyer();
         if buyer != number {
@@ -92,7 +92,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// The verdict's mail is there: the customer replies to it.
+    /// The verdict's mail has arrived: the customer replies to it.
     fn writes_back(&mut self, customer: usize) {
         let is_scripted = self.script.is_some();
         let Some(follow_up) = self.customers[customer].follow_up.as_mut() else { return };
@@ -178,7 +178,7 @@ impl Simulator<'_> {
             let ordered = if *work == Work::Inbox { "ordered by a reply" } else { "ordered on the page" };
             self.tally.count_follow_up(ordered);
             self.note(|| format!("customer {number}: {ordered}"));
-            self.at(begins + super::PROMISE, What::Promise { customer: number });
+            self.at(begins + PROMISE, What::Promise { customer: number });
         }
         Ok(())
     }

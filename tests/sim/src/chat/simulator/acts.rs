@@ -2,8 +2,9 @@
 
 use super::{Outcome, Simulator, What, Work};
 use crate::chat::{
+    asked::Asked,
     chaos::SECOND,
-    checker::{Asked, had},
+    checker::had,
     people::{Act, id, text},
     promises::Checked,
 };

@@ -22,9 +22,6 @@ impl Simulator<'_> {
         self.at(now, What::Reconcile);
         for hours in 0..4 {
             self.at(now + hours * 61 * MINUTE, What::Deadlines);
-            if self.has_bridges {
-                self.at(now + hours * 61 * MINUTE, What::Letters);
-            }
         }
         self.until_quiet()?;
         self.checker.erasures_ended(&self.functions.world)?;

@@ -40,7 +40,7 @@ impl Simulator<'_> {
         }
         for _ in 0..self.beside.between(2, 5) {
             let when = at + self.beside.between(20 * SECOND, 6 * MINUTE);
-            self.at(when, What::Letters);
+            self.at(when, What::Deadlines);
         }
     }
 
@@ -128,14 +128,6 @@ impl Simulator<'_> {
         });
     }
 
-    pub(super) fn letters(&mut self) {
-        let functions = self.functions;
-        self.begin(Work::Schedule, async move {
-            functions.mail_letters().await;
-            Outcome::Ran
-        });
-    }
-
     /// Ends a person's Bridge without faults: the thread can be read, and no message can be posted after a revocation.
     pub(super) fn leave(&mut self, person: usize) -> Checked {
         if !self.has_bridges {
@@ -161,7 +153,7 @@ impl Simulator<'_> {
         }
         let is_refused = self.last.as_ref().is_some_and(|(status, _)| *status == 403);
         Promise::OnlyGranted.require(is_refused, || format!("a message after a revocation: {:?}", self.last))?;
-        self.letters();
+        self.deadlines();
         self.until_quiet()
     }
 }

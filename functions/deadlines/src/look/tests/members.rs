@@ -1,0 +1,91 @@
+//! Runs that finish erasures of the chat's memories and mail letters to members of the Bridge.
+
+use super::*;
+use audit::{BridgeJournal, ChatJournal};
+use bridge::Asked;
+use domain::{
+    EmailAddress, Operator, Secret,
+    chat::{CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
+    texts,
+};
+
+pub(super) fn memories(world: &World) -> forgetting::Ports<'_> {
+    let journal = ChatJournal { store: world, log: world, alerts: world, clock: world };
+    forgetting::Ports { journal, bridges: bridges(world).journal, logs: world, keys: world }
+}
+
+pub(super) fn letters(world: &World) -> bridge::Letters<'_> {
+    bridge::Letters { bridges: bridges(world), mailbox: world, site: "https://oracle.example" }
+}
+
+fn bridges(world: &World) -> bridge::Ports<'_> {
+    let journal = BridgeJournal { store: world, log: world, alerts: world, clock: world };
+    bridge::Ports { journal, accounts: world, keys: world }
+}
+
+/// A world with a member of the Bridge who was granted access and has no letter about it yet.
+fn member() -> World {
+    let world = world([]);
+    let key = SubscriberKey::parse(&Secret::new(r#"{"subscriber_key":"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"}"#)).unwrap();
+    let address = EmailAddress::parse("someone@example.com").unwrap();
+    let who = SubscriberId::of(&key, &address);
+    let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
+    let asked = Asked { version, sha256, name: "Sam Example".to_owned(), address };
+    let dana = Operator::parse("dana", Some("they asked for a call")).unwrap();
+    testkit::run(async {
+        bridge::accept(bridges(&world), &key, &who, &asked).await.unwrap();
+        bridge::grant(bridges(&world), &who, &dana, START.plus(30 * 24 * HOUR)).await.unwrap();
+    })
+    .unwrap();
+    world
+}
+
+/// Another customer's account, whose call to erase its memory died after its first write.
+fn erasing(world: &World) {
+    let other = SubscriberId::parse("e".repeat(64)).unwrap();
+    testkit::run(async {
+        let account = memories(world).journal.load(&other).await.unwrap();
+        memories(world).keys.find_or_create(&account.value.memory()).await.unwrap();
+        forgetting::begin(memories(world).journal, account, None).await.unwrap();
+    })
+    .unwrap();
+}
+
+fn subjects(world: &World) -> Vec<String> {
+    world.state().sent.iter().map(|(_, mail)| mail.subject.clone()).collect()
+}
+
+fn is_erasing(world: &World) -> bool {
+    world.state().accounts.values().any(|(account, _)| account.is_erasing())
+}
+
+#[test]
+fn an_interrupted_erasure_of_a_memory_is_finished() {
+    let world = world([]);
+    erasing(&world);
+    assert_eq!(looked(&world, true), Some(Report::default()), "the customer's call may still be running");
+    world.advance(HOUR);
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert!(!is_erasing(&world) && world.state().memory_keys.is_empty());
+}
+
+#[test]
+fn a_member_gets_the_letter_about_a_grant_once() {
+    let world = member();
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(looked(&world, true), Some(Report::default()));
+    assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
+}
+
+#[test]
+fn a_list_that_cannot_be_read_counts_as_one_failure_and_holds_up_no_other() {
+    let world = member();
+    erasing(&world);
+    world.advance(HOUR);
+    world.plan(Plan::none().whenever("accounts.erasures_due", Fault::Fail));
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 1, left: 0 }));
+    assert_eq!((subjects(&world).len(), is_erasing(&world)), (1, true));
+    world.plan(Plan::none());
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert!(!is_erasing(&world));
+}

@@ -1,0 +1,69 @@
+//! The refunds that no human decides.
+
+use crate::{
+    Ports,
+    remind::{escalation, reminder},
+};
+use audit::Change;
+use domain::{
+    CheckoutSession, Sale, StepError, Timestamp, mail::Mail, money::Authorisation, open_work::Work, ports::Versioned,
+    words::InvalidWords,
+};
+use refund::Decision;
+
+/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
+/// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
+pub(crate) fn is_served(sale: &Sale) -> bool {
+    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
+}
+
+/// The policy that the log names as the authorisation.
+pub(crate) fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
+    match work {
+        Work::Declined => Authorisation::by_policy("authority-gate", "the question must not be answered"),
+        _ => Authorisation::by_policy("quarantine-24h", "held by the content filter for 24 hours without a decision"),
+    }
+}
+
+/// Decides about a sale that the content filter has held for too long (content filter, failure mode 3 and GAP-J), or
+/// that the authority gate declined and no human approved.
+pub(crate) async fn decide(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, StepError> {
+    let checkout = ports.payments.session(sale.value.session_id()).await?;
+    let Some(work) = sale.value.open_work().map(|open| open.work) else { return Ok(Decided::Nothing) };
+    let policy = policy(work)?;
+    let decide = |sale: &mut Sale, now| by_policy(sale, work, &checkout, &policy, now);
+    Ok(ports.journal.commit(sale, decide).await?.settle().await.1)
+}
+
+/// The decision by policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// No change, because a human has acted in the meantime.
+    Nothing,
+    /// The money cannot go back: an operator is alerted, as for any other sale that waits.
+    Reminded,
+    /// The money goes back.
+    Refund,
+}
+
+/// Decides by policy on the sale's current state.
+pub(crate) fn by_policy(
+    sale: &mut Sale,
+    work: Work,
+    checkout: &CheckoutSession,
+    policy: &Authorisation,
+    now: Timestamp,
+) -> Change<Decided> {
+    let Some(open) =
+        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !is_served(sale)))
+    else {
+        return Change::nothing(Decided::Nothing);
+    };
+    let decided = refund::decide(sale, checkout, policy, now);
+    if decided.answer == Decision::Authorised {
+        let alert = escalation(sale, open, "nobody decided, so the money goes back by policy", now);
+        return Change::recorded(decided.records, Decided::Refund).alerting(alert);
+    }
+    let Change { alerts, .. } = reminder(sale, now);
+    Change { alerts, ..Change::save(Decided::Reminded) }
+}

@@ -1,0 +1,28 @@
+//! The ports of the function.
+
+use audit::Journal;
+use domain::ports::{AlertSummaries, Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails};
+
+/// The ports that the function uses.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Ports<'a> {
+    pub journal: Journal<'a>,
+    pub open: &'a dyn OpenSales,
+    pub payments: &'a dyn Payments,
+    pub ledger: &'a dyn Ledger,
+    pub orders: &'a dyn Queue,
+    pub notices: &'a dyn Queue,
+    pub mails: &'a dyn Queue,
+    pub retries: &'a dyn Queue,
+    pub data: &'a dyn SaleData,
+    pub sale_mails: &'a dyn SaleMails,
+    pub meter: &'a dyn Meter,
+    pub summaries: &'a dyn AlertSummaries,
+    /// Purchases in USDC, if the deployment sells any.
+    pub settlements: Option<settlement::Ports<'a>>,
+    /// Memories of the chat whose erasure was interrupted.
+    pub memories: forgetting::Ports<'a>,
+    /// Letters to members of the Bridge.
+    pub letters: bridge::Letters<'a>,
+}

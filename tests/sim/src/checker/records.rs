@@ -1,0 +1,102 @@
+//! Checks the archive, the audit log and the alerts.
+
+use super::{Checked, Checker};
+use crate::{cast::Customer, rules::Rule};
+use domain::{
+    SessionId,
+    inbox::INQUIRIES,
+    mail::{Letter, Mail},
+};
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::world::State;
+
+impl Checker {
+    pub(super) fn archived(&mut self, state: &State, customer: &Customer, session: &SessionId) -> Checked {
+        let seen = self.seen.entry(session.clone()).or_default();
+        let now = state.archive.get(session);
+        if let Some(before) = &seen.archived {
+            let same = now == Some(before) || customer.mishap.is_some();
+            return Rule::FirstVerdict.require(same, || "the archived verdict was replaced".to_owned());
+        }
+        seen.archived = now.cloned();
+        seen.archived_since = Some(state.now);
+        Ok(())
+    }
+
+    /// The newest record of a stream follows from the one before it.
+    pub(super) fn published(&mut self, state: &State, session: &SessionId) -> Checked {
+        let seen = self.seen.entry(session.clone()).or_default();
+        let Some(head) = state.sales.get(session).and_then(|(sale, _)| sale.audit()) else {
+            return Err(Rule::Recorded.broken("a record of a sale that was not saved"));
+        };
+        let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
+        while let Some(line) = state.log.get(&key(seen.published + 1)) {
+            if seen.published == 0 {
+                seen.tip = audit::digest::sha256(b"");
+            }
+            let follows = line.contains(&format!("\"prev\":\"{}\"", seen.tip));
+            Rule::Chain.require(follows, || format!("record {} does not follow", seen.published + 1))?;
+            Rule::Private.require(!line.contains('@') && !line.contains("shop number"), || {
+                "customer text in the log".to_owned()
+            })?;
+            seen.tip = audit::digest::sha256(line.as_bytes());
+            seen.published += 1;
+        }
+        let (published, count) = (seen.published, head.count);
+        Rule::Recorded.require(published <= count, || format!("{published} records published, {count} saved"))
+    }
+
+    pub(super) fn alerted(&mut self, state: &State) -> Checked {
+        let new = state.alerts.get(self.alerts_read..).unwrap_or_default();
+        self.alerts_read = state.alerts.len();
+        let private = |line: &str| !line.contains('@') && !line.contains("shop number");
+        Rule::Private.require(new.iter().all(|alert| private(&alert.line)), || "customer text in an alert".to_owned())
+    }
+
+    /// Checks the whole log of a world in which nothing is in work.
+    pub(crate) fn at_rest(&self, state: &State) -> Checked {
+        let mut keys = BTreeSet::new();
+        for (session, (sale, _)) in &state.sales {
+            let left = if sale.is_erased() { state.traces(session, "") } else { Vec::new() };
+            Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
+            let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
+            let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.reference());
+            // An alert that is saved with its sale is raised by the next worker.
+            let alerts = state.alerts.iter().chain(&state.logged_alerts).chain(sale.alerts());
+            let alerts = alerts.filter(|alert| reminds(&alert.line)).count();
+            Rule::HumanAlerted.require(alerts >= reminders, || format!("{reminders} reminders, {alerts} alerts"))?;
+            for letter in Letter::ALL {
+                let Mail::Dead { .. } = sale.letter(letter) else { continue };
+                let prefix = format!("{}/{}-", session.as_str(), letter.as_str());
+                let kept = state.dead_letters.keys().any(|key| key.starts_with(&prefix));
+                let is_alerted =
+                    state.alerts.iter().chain(&state.logged_alerts).any(|it| it.line.contains("DEAD_LETTER"));
+                let broken = || format!("the dead {} letter of {} was not kept", letter.as_str(), session.as_str());
+                Rule::Reviewable.require(kept || is_alerted, broken)?;
+            }
+            let Some(head) = &sale.audit() else { continue };
+            let mut previous = audit::digest::sha256(b"");
+            let waiting: BTreeMap<&str, &str> =
+                sale.outbox().iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
+            for number in 1..=head.count {
+                let key = audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
+                let line = state.log.get(&key).map(String::as_str).or_else(|| waiting.get(key.as_str()).copied());
+                let Some(line) = line else {
+                    return Err(Rule::Recorded.broken(format!("record {number} of {} is lost", head.count)));
+                };
+                Rule::Chain.require(line.contains(&format!("\"prev\":\"{previous}\"")), || {
+                    format!("the chain is broken at {number}")
+                })?;
+                previous = audit::digest::sha256(line.as_bytes());
+                keys.insert(key);
+            }
+            Rule::Chain.require(previous == head.hash, || "the head is not the last record".to_owned())?;
+        }
+        // Evaluations before payment and messages in the inbox belong to no sale: their functions have their own
+        // streams.
+        let streams: Vec<_> = checkout::STREAMS.into_iter().chain([inbox_watch::FUNCTION, INQUIRIES]).collect();
+        let of_function = |key: &str| streams.iter().any(|name| key.contains(&format!("/function/{name}/")));
+        let strays = state.log.keys().filter(|key| !keys.contains(*key) && !of_function(key)).count();
+        Rule::Recorded.require(strays == 0, || format!("{strays} records without their change"))
+    }
+}

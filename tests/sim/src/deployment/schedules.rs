@@ -1,0 +1,87 @@
+//! The functions that schedules start.
+
+use super::Deployment;
+use crate::settings::{SETTINGS, SITE};
+use async_trait::async_trait;
+use audit::{ChatJournal, FunctionJournal};
+use domain::{StepError, ports::Pause};
+use std::time::Duration;
+
+/// No time is ever up: a process that died is not polled again.
+struct NoLimit;
+
+#[async_trait]
+impl Pause for NoLimit {
+    async fn pause(&self, _duration: Duration) {
+        std::future::pending().await
+    }
+}
+
+impl Deployment<'_> {
+    /// One run of inbox-watch, as the schedule starts it.
+    pub async fn watch_inbox(&self, request_id: &str) {
+        let world = self.world;
+        let ports = inbox_watch::Ports {
+            journal: FunctionJournal {
+                function: inbox_watch::FUNCTION,
+                notes: world,
+                log: &self.ports,
+                alerts: &self.ports,
+                clock: world,
+            },
+            store: &self.ports,
+            submissions: world,
+            orders: &self.orders,
+            bridges: self.bridges(),
+            inbox: world,
+            relayed: &self.ports,
+            mailbox: &self.ports,
+            broadcast: world,
+            pause: &NoLimit,
+            audit_keys: &self.audit_keys,
+            meter: world,
+        };
+        inbox_watch::handle(ports, &SETTINGS.watching, request_id).await;
+    }
+
+    /// One run of the deadlines function.
+    pub async fn deadlines(&self, refund_held: bool) -> domain::due::Report {
+        let (world, bridges) = (self.world, self.bridges());
+        let accounts = ChatJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
+        let ports = deadlines::Ports {
+            journal: self.journal(),
+            open: &self.ports,
+            payments: &self.ports,
+            ledger: &self.ports,
+            orders: &self.orders,
+            notices: &self.notices,
+            mails: &self.mails,
+            retries: &self.retries,
+            data: self.world,
+            sale_mails: self.world,
+            settlements: None,
+            memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },
+            letters: bridge::Letters { bridges, mailbox: &self.ports, site: SITE },
+            meter: self.world,
+            summaries: self.world,
+        };
+        deadlines::handle(ports, deadlines::Settings { refund_held, ..SETTINGS.deadlines }).await
+    }
+
+    /// One run of the reconcile function.
+    ///
+    /// # Errors
+    /// [`StepError`], as the function.
+    pub async fn reconcile(&self) -> Result<reconcile::Report, StepError> {
+        let ports = reconcile::Ports {
+            journal: self.journal(),
+            ledger: &self.ports,
+            subscriptions: self.world,
+            orders: &self.orders,
+            notices: &self.notices,
+            payments: &self.payments,
+            meter: self.world,
+        };
+        reconcile::handle(ports, SETTINGS.look_back).await
+    }
+}
