@@ -3,6 +3,7 @@
 
 mod circles;
 mod drawing;
+mod files;
 mod workspace;
 
 pub(crate) use drawing::{draw, is_current, write};
@@ -159,10 +160,6 @@ const RESERVED_NAMES: [(&str, &str, Layer, &str); 2] = [
     ),
 ];
 
-/// A file with more lines than this, without its tests, says why in its documentation.
-const LONG: usize = 300;
-const REASON: &str = "more than 300 lines because";
-
 /// One package of the workspace, with the data that the rules need.
 #[derive(Default)]
 pub(crate) struct Package {
@@ -174,7 +171,7 @@ pub(crate) struct Package {
     ours_in_tests: BTreeSet<String>,
     /// All direct and indirect third-party dependencies.
     theirs: BTreeSet<String>,
-    /// Sources by path, without the part after `#[cfg(test)]`.
+    /// Sources by path: those of `src` without their tests, or all sources of a crate of tests.
     sources: BTreeMap<PathBuf, String>,
 }
 
@@ -200,33 +197,41 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
                 .push(format!("{name}: {} is the folder of no layer; see infra/xtask/src/layering.rs", package.folder));
             continue;
         };
-        if own == Tests {
-            continue;
+        // Tests may use everything, but their files follow the rules of all files.
+        if own != Tests {
+            found.extend(dependencies(packages, name, own));
+            found.extend(reserved_names(name, own, package));
         }
-        let allowed = NARROWER.iter().find(|(of, ..)| of == name).map_or(own.uses(), |(_, uses, _)| *uses);
-        let may = |used: &str| {
-            let Some(other) = layer(used) else { return false };
-            let excepted = EXCEPTIONS.iter().any(|(from, to, _)| (*from, *to) == (name.as_str(), used));
-            let reserved = RESERVED.iter().find(|(of, ..)| *of == used);
-            let is_reserved = reserved.is_some_and(|(_, by, _)| !by.contains(&name.as_str()));
-            let stays_pure = !is_pure(name, own) || is_pure(used, other);
-            excepted || allowed.contains(&other) && !is_reserved && stays_pure
-        };
-        for used in package.ours.iter().filter(|used| !may(used)) {
-            found.push(format!("{name} depends on {used}; {}", rule(name, own, used, allowed)));
+        found.extend(files::violations(name, &package.sources));
+    }
+    found
+}
+
+/// The dependencies of a crate that the rules forbid.
+fn dependencies(packages: &Packages, name: &str, own: Layer) -> Vec<String> {
+    let layer = |name: &str| packages.get(name).and_then(|package| Layer::of(&package.folder));
+    let package = &packages[name];
+    let mut found = Vec::new();
+    let allowed = NARROWER.iter().find(|(of, ..)| *of == name).map_or(own.uses(), |(_, uses, _)| *uses);
+    let may = |used: &str| {
+        let Some(other) = layer(used) else { return false };
+        let excepted = EXCEPTIONS.iter().any(|(from, to, _)| (*from, *to) == (name, used));
+        let reserved = RESERVED.iter().find(|(of, ..)| *of == used);
+        let is_reserved = reserved.is_some_and(|(_, by, _)| !by.contains(&name));
+        let stays_pure = !is_pure(name, own) || is_pure(used, other);
+        excepted || allowed.contains(&other) && !is_reserved && stays_pure
+    };
+    for used in package.ours.iter().filter(|used| !may(used)) {
+        found.push(format!("{name} depends on {used}; {}", rule(name, own, used, allowed)));
+    }
+    for used in &package.ours_in_tests {
+        let by_all = layer(used).is_some_and(|of| of == Testkit || is_pure(used, of) && !is_pure(name, own));
+        if !may(used) && !by_all {
+            found.push(format!("{name}'s tests depend on {used}; beside its own they may use the testkit"));
         }
-        for used in &package.ours_in_tests {
-            let by_all = layer(used).is_some_and(|of| of == Testkit || is_pure(used, of) && !is_pure(name, own));
-            if !may(used) && !by_all {
-                found.push(format!("{name}'s tests depend on {used}; beside its own they may use the testkit"));
-            }
-        }
-        if is_pure(name, own) {
-            found.extend(impurities(name, package));
-        }
-        found.extend(reserved_names(name, own, package));
-        found.extend(import_circles(name, package));
-        found.extend(long_files(name, package));
+    }
+    if is_pure(name, own) {
+        found.extend(impurities(name, package));
     }
     found
 }
@@ -272,26 +277,6 @@ fn reserved_names(name: &str, own: Layer, package: &Package) -> Vec<String> {
         }
     }
     found
-}
-
-fn long_files(name: &str, package: &Package) -> Vec<String> {
-    let is_long = |(_, source): &(&PathBuf, &String)| source.lines().count() > LONG && !source.contains(REASON);
-    let line = |(path, _): (&PathBuf, &String)| {
-        format!(
-            "{name}: {} has more than {LONG} lines; split it, or say in its documentation why it has {REASON} …",
-            path.display()
-        )
-    };
-    package.sources.iter().filter(is_long).map(line).collect()
-}
-
-fn import_circles(name: &str, package: &Package) -> Vec<String> {
-    let line = |circle: Vec<circles::Tie<'_>>| {
-        let tie = |(from, to): &circles::Tie<'_>| format!("{} takes from {}", from.display(), to.display());
-        let ties: Vec<String> = circle.iter().map(tie).collect();
-        format!("{name}: {}; put what goes round into a file of its own", ties.join(", "))
-    };
-    circles::circles(&package.sources).into_iter().map(line).collect()
 }
 
 #[cfg(test)]

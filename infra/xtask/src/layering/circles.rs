@@ -1,5 +1,8 @@
 //! Import circles between the files of one crate: files that take names from one another cannot be read one after the
-//! other. What a module takes from those inside it does not count: it is their face, and they are its parts.
+//! other.
+//!
+//! A module is the façade of the modules inside it: it may import from them, and they may import from it. Only imports
+//! between modules of which neither contains the other, and imports from a containing module, can form a circle.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +20,25 @@ pub(super) type Tie<'a> = (&'a PathBuf, &'a PathBuf);
 
 /// The groups of files that import one another, each by its ties.
 pub(super) fn circles(sources: &BTreeMap<PathBuf, String>) -> Vec<Vec<Tie<'_>>> {
-    let files: BTreeMap<Module, &PathBuf> =
-        sources.keys().filter_map(|path| module(path).map(|module| (module, path))).collect();
+    let roots: BTreeSet<&Path> = sources.keys().filter(|path| is_root(path)).filter_map(|path| path.parent()).collect();
+    roots.into_iter().flat_map(|root| circles_of(root, sources)).collect()
+}
+
+/// Whether a file is the root module of a program or a library.
+fn is_root(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "lib.rs" || name == "main.rs")
+}
+
+/// The circles of the program or library whose root module is in this folder.
+fn circles_of<'a>(root: &Path, sources: &'a BTreeMap<PathBuf, String>) -> Vec<Vec<Tie<'a>>> {
+    // Beside a library, `main.rs` is another crate, which uses the library from outside.
+    let library = root.join("lib.rs");
+    let is_of_it = |path: &&PathBuf| !(sources.contains_key(&library) && **path == root.join("main.rs"));
+    let files: BTreeMap<Module, &PathBuf> = sources
+        .keys()
+        .filter(is_of_it)
+        .filter_map(|path| Some((module(path.strip_prefix(root).ok()?)?, path)))
+        .collect();
     let paths: BTreeMap<&Module, Vec<Imported>> =
         files.iter().map(|(module, path)| (module, imported(&sources[*path]))).collect();
     let crate_ = Crate { files: &files, paths: &paths };
@@ -57,11 +77,10 @@ fn reachable<'a>(imports: &BTreeMap<&'a PathBuf, BTreeSet<&'a PathBuf>>, from: &
     seen
 }
 
-/// The module that a file is; `None` outside `src`.
+/// The module of a file, whose path is relative to the root module's folder.
 fn module(path: &Path) -> Option<Module> {
-    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
-    let from = parts.iter().rposition(|part| *part == "src")? + 1;
-    let mut module: Module = parts[from..].iter().map(|part| part.trim_end_matches(".rs").to_owned()).collect();
+    let mut module: Module =
+        path.iter().filter_map(|part| part.to_str()).map(|part| part.trim_end_matches(".rs").to_owned()).collect();
     if matches!(module.last()?.as_str(), "mod" | "lib" | "main") {
         module.pop();
     }
@@ -75,8 +94,8 @@ struct Crate<'a, 's> {
 }
 
 impl<'s> Crate<'_, 's> {
-    /// The module that defines the item of a path, with its file; `None` if the path leads out of the crate. A re-export
-    /// is looked through.
+    /// The module that defines the item of a path, with its file; `None` if the path leads out of the crate. A
+    /// re-export is looked through.
     fn defining(&self, within: &Module, path: &[String], steps: usize) -> Option<(Module, &'s PathBuf)> {
         let (first, rest) = path.split_first()?;
         let absolute: Module = match first.as_str() {
@@ -226,6 +245,30 @@ mod tests {
             [["a/src/one.rs", "a/src/three.rs", "a/src/two.rs"]]
         );
         assert_eq!(found(&files[..2]), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn every_program_of_a_package_has_files_of_its_own() {
+        let files = [
+            ("t/stack/main.rs", "mod one;\nmod two;"),
+            ("t/stack/one.rs", "use crate::two::Two;"),
+            ("t/stack/two.rs", "use crate::one::One;"),
+            ("t/browser/main.rs", "mod one;"),
+            ("t/browser/one.rs", "use crate::two::Two;"),
+        ];
+        assert_eq!(found(&files), [["t/stack/one.rs", "t/stack/two.rs"]]);
+        assert_eq!(found(&files[3..]), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn the_library_is_the_root_beside_a_program() {
+        let files = [
+            ("a/src/lib.rs", "mod one;\nmod two;\npub use one::One;\npub use two::Two;"),
+            ("a/src/main.rs", "use a::One;"),
+            ("a/src/one.rs", "use crate::Two;"),
+            ("a/src/two.rs", "use crate::One;"),
+        ];
+        assert_eq!(found(&files), [["a/src/one.rs", "a/src/two.rs"]]);
     }
 
     #[test]

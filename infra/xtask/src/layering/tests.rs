@@ -167,24 +167,35 @@ fn the_layer_is_the_folder_and_another_folder_is_named() {
 
 #[test]
 fn a_long_file_gives_its_reason() {
-    let with = |first: &str, lines: usize| {
+    let with = |name: &str, first: &str, lines: usize| {
         let mut packages = design();
         let source = format!("{first}\n{}", "fn f() {}\n".repeat(lines - 1));
-        packages.get_mut("domain").unwrap().sources.insert(PathBuf::from("long.rs"), source);
+        packages.get_mut(name).unwrap().sources.insert(PathBuf::from("long.rs"), source);
         violations(&packages)
     };
     let reason = "//! The file has more than 300 lines because it is one list.";
-    assert_eq!((with("", 300), with(reason, 301)), (Vec::new(), Vec::new()));
-    let [found] = with("//! A list.", 301).try_into().unwrap();
-    assert!(found.starts_with("domain: long.rs has more than 300 lines"), "{found}");
+    for name in ["domain", "tests"] {
+        assert_eq!((with(name, "", 300), with(name, reason, 301)), (Vec::new(), Vec::new()));
+        let [found] = with(name, "//! A list.", 301).try_into().unwrap();
+        assert!(found.starts_with(&format!("{name}: long.rs has more than 300 lines")), "{found}");
+    }
 }
 
 #[test]
 fn files_that_import_one_another_are_named() {
     let mut packages = design();
-    let sources = &mut packages.get_mut("domain").unwrap().sources;
-    sources.insert(PathBuf::from("domain/src/one.rs"), "use crate::two::Two;".to_owned());
-    sources.insert(PathBuf::from("domain/src/two.rs"), "use crate::one::One;".to_owned());
-    let [found] = violations(&packages).try_into().unwrap();
-    assert!(found.starts_with("domain: domain/src/one.rs takes from domain/src/two.rs, domain/src/two.rs"), "{found}");
+    for name in ["domain", "simulation"] {
+        packages.get_mut(name).unwrap().sources = [
+            (PathBuf::from("src/lib.rs"), "mod one;\nmod two;".to_owned()),
+            (PathBuf::from("src/one.rs"), "use crate::two::Two;".to_owned()),
+            (PathBuf::from("src/two.rs"), "use crate::one::One;".to_owned()),
+        ]
+        .into();
+    }
+    let [domain, simulation] = violations(&packages).try_into().unwrap();
+    assert!(
+        domain.starts_with("domain: src/one.rs takes from src/two.rs, src/two.rs takes from src/one.rs"),
+        "{domain}"
+    );
+    assert!(simulation.starts_with("simulation: src/one.rs takes from src/two.rs"), "{simulation}");
 }

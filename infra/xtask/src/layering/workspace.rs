@@ -38,7 +38,14 @@ pub(super) fn read(root: &Path) -> Result<Packages, Error> {
         if Layer::of(&package.folder).is_some_and(|layer| is_pure(name, layer)) {
             package.theirs = graph.reachable(id);
         }
-        sources(&directory.join("src"), &mut package.sources)?;
+        match Layer::of(&package.folder) {
+            Some(Layer::Tests) => sources(directory, &|_| true, &mut package.sources)?,
+            _ => {
+                let source = directory.join("src");
+                let ships = |path: &Path| !path.strip_prefix(&source).is_ok_and(is_test_file);
+                sources(&source, &ships, &mut package.sources)?;
+            }
+        }
         packages.insert((*name).to_owned(), package);
     }
     Ok(packages)
@@ -100,7 +107,12 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(), Error> {
+/// Reads the sources below a directory that are wanted, but not those of another package in it.
+fn sources(
+    directory: &Path,
+    is_wanted: &dyn Fn(&Path) -> bool,
+    into: &mut BTreeMap<PathBuf, String>,
+) -> Result<(), Error> {
     let what = || format!("reading {}", directory.display());
     if !directory.is_dir() {
         return Ok(());
@@ -108,8 +120,10 @@ fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(),
     for entry in fs::read_dir(directory).map_err(Error::io(what()))? {
         let path = entry.map_err(Error::io(what()))?.path();
         if path.is_dir() {
-            sources(&path, into)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test_file(&path) {
+            if !path.join("Cargo.toml").exists() {
+                sources(&path, is_wanted, into)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") && is_wanted(&path) {
             let text = fs::read_to_string(&path).map_err(Error::io(what()))?;
             let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             into.insert(path, shipped);
@@ -118,6 +132,7 @@ fn sources(directory: &Path, into: &mut BTreeMap<PathBuf, String>) -> Result<(),
     Ok(())
 }
 
+/// Whether a file below a crate's `src` has tests only.
 fn is_test_file(path: &Path) -> bool {
     path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem == "tests" || stem.ends_with("_tests"))
         || path.components().any(|part| part.as_os_str() == "tests")

@@ -1,0 +1,30 @@
+//! The rules of files: a long file says why it is long, and the files of a crate import one another in no circle.
+
+use super::circles::{self, Tie};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+/// A file with more lines than this says why in its documentation.
+const LONG: usize = 300;
+const REASON: &str = "more than 300 lines because";
+
+/// Every violation in the sources of a crate, one line each.
+pub(super) fn violations(name: &str, sources: &BTreeMap<PathBuf, String>) -> Vec<String> {
+    let circles = circles::circles(sources).into_iter().map(|ties| circle(name, &ties));
+    let is_long = |source: &str| source.lines().count() > LONG && !source.contains(REASON);
+    let long = sources.iter().filter(|(_, source)| is_long(source)).map(|(path, _)| long(name, path));
+    circles.chain(long).collect()
+}
+
+fn circle(name: &str, ties: &[Tie<'_>]) -> String {
+    let tie = |(from, to): &Tie<'_>| format!("{} takes from {}", from.display(), to.display());
+    let ties: Vec<String> = ties.iter().map(tie).collect();
+    format!("{name}: {}; put what goes round into a file of its own", ties.join(", "))
+}
+
+fn long(name: &str, path: &Path) -> String {
+    let path = path.display();
+    format!("{name}: {path} has more than {LONG} lines; split it, or say in its documentation why it has {REASON} …")
+}
