@@ -38,8 +38,10 @@ pub(crate) enum AuthorityCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Evaluate the named test vectors of the specification and compare their states.
-    #[command(after_help = "Example:\n  oracle authority vectors --json\n\nExit code 1: a vector has another state.")]
+    /// Evaluate the named test vectors of the specification and compare their states and reasons.
+    #[command(
+        after_help = "Example:\n  oracle authority vectors --json\n\nExit code 1: a vector has another state or reason."
+    )]
     Vectors {
         /// Write one JSON object a line instead of a table.
         #[arg(long)]
@@ -118,7 +120,7 @@ pub(crate) fn run(
             };
             explain(&evaluate(&text, locale.as_deref()), *json, output)?;
         }
-        AuthorityCommand::Vectors { json } => return Ok(vectors(*json, output)?),
+        AuthorityCommand::Vectors { json } => return Ok(vectors(VECTORS, *json, output)?),
         AuthorityCommand::Attest { json } => return Ok(attest(attestation::AUTHORITY, *json, output)?),
         AuthorityCommand::Queue { target } => return Ok(human_lock_command::queue(target)?),
         AuthorityCommand::Approve(arguments) => return Ok(human_lock_command::approve(arguments)?),
@@ -206,27 +208,28 @@ fn attest(attestation: attestation::Attestation, json: bool, mut output: impl Wr
     Ok(if state.is_canonical() { Ended::Done } else { Ended::Nothing })
 }
 
-fn vectors(json: bool, mut output: impl Write) -> io::Result<Ended> {
+fn vectors(table: &str, json: bool, mut output: impl Write) -> io::Result<Ended> {
     let mut all_hold = true;
-    for line in VECTORS.lines().filter(|line| !line.starts_with('#')) {
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t');
-        let (Some(id), Some(expected), Some(_), Some(text)) =
+        let (Some(id), Some(expected), Some(expected_reason), Some(text)) =
             (fields.next(), fields.next(), fields.next(), fields.next())
         else {
             continue;
         };
         let evaluation = evaluate(text, None);
-        let holds = evaluation.state().as_str() == expected;
+        let (state, reason) = (evaluation.state(), evaluation.reason_code());
+        let holds = (state.as_str(), reason) == (expected, expected_reason);
         all_hold &= holds;
         if json {
-            let (state, reason) = (evaluation.state(), evaluation.reason_code());
             let line = serde_json::json!({
-                "id": id, "expected": expected, "status": state, "reason_code": reason, "holds": holds, "text": text,
+                "id": id, "expected": expected, "expected_reason": expected_reason, "status": state,
+                "reason_code": reason, "holds": holds, "text": text,
             });
             writeln!(output, "{line}")?;
         } else {
             let mark = if holds { "✓" } else { "✗" };
-            writeln!(output, "{mark} {id:38} {:28} {}", evaluation.state(), evaluation.reason_code())?;
+            writeln!(output, "{mark} {id:38} {state:28} {reason}")?;
         }
     }
     Ok(if all_hold { Ended::Done } else { Ended::Nothing })
@@ -262,7 +265,22 @@ mod tests {
     #[test]
     fn every_vector_holds() {
         let mut output = Vec::new();
-        assert!(matches!(vectors(false, &mut output).unwrap(), Ended::Done), "{}", String::from_utf8_lossy(&output));
+        let ended = vectors(VECTORS, false, &mut output).unwrap();
+        assert!(matches!(ended, Ended::Done), "{}", String::from_utf8_lossy(&output));
+    }
+
+    #[test]
+    fn a_vector_with_another_state_or_reason_does_not_hold() {
+        let text = "Can I take ibuprofen with warfarin?";
+        for (state, reason, holds) in [
+            ("BLOCKED", "high_stakes_drug_interaction", true),
+            ("BLOCKED", "drug_interaction", false),
+            ("NARRATIVE_ONLY", "high_stakes_drug_interaction", false),
+        ] {
+            let mut output = Vec::new();
+            let ended = vectors(&format!("war_001\t{state}\t{reason}\t{text}\n"), true, &mut output).unwrap();
+            assert_eq!(matches!(ended, Ended::Done), holds, "{}", String::from_utf8_lossy(&output));
+        }
     }
 
     #[test]
