@@ -8,11 +8,12 @@ use crate::{
 use serde_json::{Value, json};
 
 /// The routes with limits of their own. The limit for Stripe's events is higher than that of each browser route.
-const ROUTES: [(&str, &str); 4] = [
+const ROUTES: [(&str, &str); 5] = [
     ("POST", "/~1api~1checkout"),
     ("POST", "/~1api~1webhook"),
     ("GET", "/~1api~1verdict"),
     ("GET", "/~1api~1chat~1exchanges~1{id}"),
+    ("POST", "/~1api~1authority~1evaluate"),
 ];
 
 fn routes_are_throttled(template: &Template) -> Vec<String> {
@@ -43,6 +44,7 @@ fn every_route_is_throttled_and_stripe_has_the_most_room() {
     let setting = |index: usize, name: &str| property("Api", &format!("MethodSettings/{index}/{name}"));
     assert_rule(rule, set(&setting(1, "ResourcePath"), json!("/api/checkout")), "POST /~1api~1checkout: no limit");
     assert_rule(rule, remove(&setting(0, "ThrottlingRateLimit")), "other routes: no limit");
+    assert_rule(rule, remove(&setting(5, "ThrottlingRateLimit")), "POST /~1api~1authority~1evaluate: no limit");
     assert_rule(rule, set(&setting(2, "ThrottlingRateLimit"), json!(10)), "less room than browsers");
     assert_rule(rule, set(&setting(4, "ThrottlingRateLimit"), json!(100)), "less room than browsers");
 }
