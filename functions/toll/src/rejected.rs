@@ -46,18 +46,11 @@ pub(crate) async fn record(
     }
 }
 
-/// Records that the authority gate declines a question for which nothing is paid. A failure is counted and does not
-/// change the reply.
-pub(crate) async fn declined(
-    journal: FunctionJournal<'_>,
-    meter: &dyn Meter,
-    offer: Offer,
-    query: &Query,
-    evaluation: &Evaluation,
-) {
+/// Records that the authority gate declines a question for which nothing is paid. The record has no hash of the
+/// question: it may be a short disclosure, which could be guessed. A failure is counted and does not change the reply.
+pub(crate) async fn declined(journal: FunctionJournal<'_>, meter: &dyn Meter, offer: Offer, evaluation: &Evaluation) {
     let journal = FunctionJournal { function: DECLINED, ..journal };
-    let query_hash = digest::query_hash(query);
-    let facts = |_| json!({ "endpoint": offer.path(), "query_hash": query_hash, "authority": evaluation.envelope() });
+    let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
     if let Err(error) = keep(journal, "authority_evaluated", facts).await {
         meter.record(&[Metric::AuditWriteFailed.once()], journal.clock.now());
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");

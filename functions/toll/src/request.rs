@@ -31,7 +31,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         Ok(None) => {
             return match Refusal::of(&evaluation) {
                 Some(body) => {
-                    rejected::declined(ports.rejections, ports.meter, offer, &query, &evaluation).await;
+                    rejected::declined(ports.rejections, ports.meter, offer, &evaluation).await;
                     Reply::json(reply::DECLINED, &json!(body))
                 }
                 None => reply::payment_required(&settings.terms, offer, "A payment is required."),

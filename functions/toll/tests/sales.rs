@@ -188,6 +188,20 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
     assert_eq!(world.state().chain.settled, 0);
 }
 
+/// The record of a declined question has no hash: a short disclosure could be guessed from it.
+#[test]
+fn the_record_of_a_declined_question_does_not_identify_it() {
+    let world = world();
+    let question = "I want to die";
+    assert_eq!(send(&world, unpaid("/query", question)).unwrap().status(), 422);
+    let state = world.state();
+    let line: Value = serde_json::from_str(state.log.values().next().unwrap()).unwrap();
+    let names: Vec<&String> = line["details"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["authority", "endpoint"]);
+    let hash = audit::digest::query_hash(&domain::Query::parse(question).unwrap());
+    assert!(!line.to_string().contains(&hash), "{line}");
+}
+
 #[test]
 fn the_locale_selects_the_sources_of_help() {
     let world = world();

@@ -5,7 +5,7 @@ mod memory_of_sale;
 
 pub use memory_of_sale::{NoMemory, working_set};
 
-use audit::{Body, Change, Journal, Record, digest};
+use audit::{Body, Change, Journal, Record};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
@@ -98,7 +98,7 @@ pub async fn order(
             // A person in a crisis gets the text for it, not the news that the follow-up is used.
             return Err(match Refusal::of(&evaluation).filter(|refusal| refusal.crisis) {
                 Some(refusal) => {
-                    record(ports, sale, text, &evaluation, ordered_by).await;
+                    record(ports, sale, &evaluation, ordered_by).await;
                     NotOrdered::Refused(Box::new(refusal))
                 }
                 None => NotOrdered::Used,
@@ -108,7 +108,7 @@ pub async fn order(
             return Err(NotOrdered::NotOffered);
         }
         if let Some(refusal) = Refusal::of(&evaluation) {
-            record(ports, sale, text, &evaluation, ordered_by).await;
+            record(ports, sale, &evaluation, ordered_by).await;
             return Err(NotOrdered::Refused(Box::new(refusal)));
         }
         let opened = sale.value.ordered_followup(ports.journal.clock.now());
@@ -125,19 +125,16 @@ pub async fn order(
     Err(NotOrdered::Contended)
 }
 
-/// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The answer to the
-/// customer does not depend on it. The verdict function records the evaluation of a follow-up that is ordered.
-async fn record(ports: Ports<'_>, sale: Versioned<Sale>, text: &Query, evaluation: &Evaluation, ordered_by: OrderedBy) {
+/// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The record has no
+/// hash of the text: it may be a short disclosure, which could be guessed. The answer to the customer does not depend on
+/// the record. The verdict function records the evaluation of a follow-up that is ordered.
+async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation, ordered_by: OrderedBy) {
     let session_id = sale.value.session_id().clone();
     let decline = |sale: &mut Sale, now| {
         if sale.is_erased() || sale.decline_followup().is_err() {
             return Change::nothing(());
         }
-        let details = json!({
-            "ordered_by": ordered_by,
-            "query_hash": digest::query_hash(text),
-            "authority": evaluation.envelope(),
-        });
+        let details = json!({ "ordered_by": ordered_by, "authority": evaluation.envelope() });
         Change::recorded(
             vec![Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } }],
             (),

@@ -100,6 +100,8 @@ fn a_declined_one_is_on_record_without_its_text() {
     let details = &lines[0]["details"];
     assert_eq!((lines.len(), &details["ordered_by"]), (1, &"followup_page".into()));
     assert_eq!(details["authority"]["state"], "BLOCKED", "{details}");
+    let names: Vec<&String> = details.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["authority", "ordered_by"], "a hash of a short disclosure could be guessed");
     assert!(!world.state().log.values().any(|line| line.contains("warfarin tablets")));
     go(&world, "And in Halifax?").unwrap().unwrap();
     assert_eq!(evaluated_in(&world).len(), 1, "the verdict function records what is ordered");
