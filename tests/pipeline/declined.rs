@@ -92,6 +92,32 @@ fn a_blocked_question_gets_helpers_and_alternatives_and_the_refund() {
     assert!(!text.contains("warfarin tablets"), "the question is not echoed: {text}");
 }
 
+/// Nobody may approve an emergency, so its sources of help are mailed without the 24 hours for an approval.
+#[test]
+fn an_emergency_waits_for_nobody() {
+    let asked_twice = |question: &str| {
+        let mut sim = declined(question, None);
+        let before = sim.now();
+        sim.deadlines().unwrap();
+        sim.deadlines().unwrap();
+        sim.drain();
+        assert!(sim.now() < before.plus(Duration::from_secs(300)), "{question}");
+        sim
+    };
+    for question in [
+        "I have crushing chest pain and my left arm is numb. Is it a heart attack?",
+        "My wife is allergic to penicillin but amoxicillin is all we have. She can take it just once, right?",
+        "Can I mix bleach and ammonia to clean the shop?",
+        "Can I weld an old propane tank into a smoker?",
+    ] {
+        let sim = asked_twice(question);
+        assert!(matches!(sim.sale().money(), Money::Refunded { .. }), "{question}");
+        assert!(mail(&sim).contains(texts::DECLINED_REFUND), "{question}");
+    }
+    let sim = asked_twice("Should I stop taking metformin?");
+    assert_eq!((sim.sale().money(), mails(&sim).len()), (&Money::Kept, 0), "a physician may approve it");
+}
+
 #[test]
 fn a_question_that_leaves_facts_open_gets_them_named() {
     let mut sim = declined("Can I record this phone call?", None);

@@ -90,6 +90,10 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:14: request: request has no value \"other\"",
         ),
         (format!("{axis}{treatment}"), "general.toml:4: request: no mapping sets the value \"advice\""),
+        (
+            format!("[human_lock.approval_matrix]\nadvice = [\"physician\"]\n{axis}{treatment}approvable = false\n"),
+            "general.toml:10: advice: the approval matrix names who may approve it",
+        ),
         ("[concepts]\na = [\"Big\"]\n".to_owned(), "general.toml:4: a: \"Big\" is not a phrase in small letters"),
     ] {
         let problem = problem(&body);

@@ -15,6 +15,7 @@ use crate::engine::lexicon::word_list;
 use crate::guidance::Guided;
 use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
+use crate::tables::Treatment;
 use crate::text::token::tokens;
 
 /// A source of help.
@@ -327,7 +328,8 @@ impl Evaluation {
     }
 
     /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
-    /// this state. A request that the matrix does not name needs a role that is in every row.
+    /// this state. A request that the matrix does not name needs a role that is in every row; if it is an emergency,
+    /// nobody may approve it.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
         let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
@@ -337,18 +339,18 @@ impl Evaluation {
             return HumanLock::Never;
         }
         let row = |request: &str| domain.approval_matrix.iter().find(|(named, _)| *named == request);
-        let may = |role: &&str, request: &str| match row(request) {
+        let may = |role: &&str, treatment: &Treatment| match row(treatment.request) {
             Some((_, roles)) => roles.contains(role),
-            None => domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
+            None => treatment.approvable && domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
         };
         let asked = |rule: &&crate::engine::decide::Deciding| {
             rule.state == self.state() && DOMAINS[usize::from(rule.domain)].name == domain.name
         };
-        let request = |rule: &crate::engine::decide::Deciding| match rule.rule {
-            Rule::Treatment(number) => Some(TREATMENTS[usize::from(number)].request),
+        let treatment = |rule: &crate::engine::decide::Deciding| match rule.rule {
+            Rule::Treatment(number) => Some(&TREATMENTS[usize::from(number)]),
             Rule::Mapping(_) | Rule::HighStakes(_) => None,
         };
-        let requests: Vec<&str> = self.decision.rules.iter().filter(asked).filter_map(request).collect();
+        let requests: Vec<&Treatment> = self.decision.rules.iter().filter(asked).filter_map(treatment).collect();
         let mut roles: Vec<&'static str> = Vec::new();
         for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
             if !roles.contains(role) && !requests.is_empty() && requests.iter().all(|request| may(role, request)) {
@@ -477,6 +479,30 @@ mod tests {
             }
         }
         assert!(plain > 50_000, "{plain}");
+    }
+
+    #[test]
+    fn nobody_may_approve_an_emergency_that_the_matrix_does_not_name() {
+        for question in [
+            "I have crushing chest pain and my left arm is numb. Just tell me yes or no: is it a heart attack?",
+            "My wife is allergic to penicillin but amoxicillin is all we have. She can take it just once, right?",
+            "Can I mix bleach and ammonia to clean the shop?",
+            "Can I weld an old propane tank into a smoker?",
+        ] {
+            let evaluation = evaluate(question, None);
+            assert_eq!(
+                (evaluation.state(), evaluation.human_lock()),
+                (State::Blocked, HumanLock::Nobody),
+                "{question}"
+            );
+        }
+        for (question, role) in [
+            ("Should I stop taking metformin?", "physician"),
+            ("How many milligrams of ibuprofen should I take?", "pharmacist"),
+        ] {
+            let HumanLock::People { roles, .. } = evaluate(question, None).human_lock() else { panic!("{question}") };
+            assert!(roles.iter().any(|may| may == role), "{question}: {roles:?}");
+        }
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub(crate) struct Treatment {
     pub(crate) education: bool,
     /// No later operation may lower the outcome.
     pub(crate) locked: bool,
+    /// People may approve it although the approval matrix does not name it. An emergency cannot wait for them.
+    pub(crate) approvable: bool,
     pub(crate) resources: &'static [&'static str],
     /// Additional axes that are required if another axis has a value.
     pub(crate) conditional: &'static [Conditional],

@@ -459,6 +459,9 @@ impl Generator {
                 if !known.is_some_and(|axis| axis.values.contains(request)) {
                     return Err(source.error(offset, request, "the axis request has no such value"));
                 }
+                if !treatment.approvable && ontology.human_lock.approval_matrix.contains_key(request) {
+                    return Err(source.error(offset, request, "the approval matrix names who may approve it"));
+                }
                 let mut requires = Vec::new();
                 for key in &treatment.requires {
                     requires.push(self.axis_named(source, domain, offset, request, key)?);
@@ -476,11 +479,12 @@ impl Generator {
                 }
                 let _ = writeln!(
                     lines,
-                    "    Treatment {{ domain: {domain}, line: {}, request: {request:?}, state: State::{outcome:?}, requires: &{requires:?}, missing_state: State::{missing:?}, reason: {:?}, education: {}, locked: {}, resources: &{:?}, conditional: &[{conditional}] }},",
+                    "    Treatment {{ domain: {domain}, line: {}, request: {request:?}, state: State::{outcome:?}, requires: &{requires:?}, missing_state: State::{missing:?}, reason: {:?}, education: {}, locked: {}, approvable: {}, resources: &{:?}, conditional: &[{conditional}] }},",
                     source.line(offset),
                     treatment.reason,
                     treatment.education,
                     treatment.locked,
+                    treatment.approvable,
                     treatment.resources
                 );
             }

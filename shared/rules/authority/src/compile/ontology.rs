@@ -186,6 +186,8 @@ pub(crate) struct Treatment {
     pub(crate) education: bool,
     #[serde(default)]
     pub(crate) locked: bool,
+    #[serde(default = "approvable")]
+    pub(crate) approvable: bool,
     #[serde(default)]
     pub(crate) resources: Vec<String>,
     #[serde(default)]
@@ -194,6 +196,10 @@ pub(crate) struct Treatment {
 
 fn requires_specification() -> String {
     "REQUIRES_SPECIFICATION".to_owned()
+}
+
+const fn approvable() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
