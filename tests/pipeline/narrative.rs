@@ -16,6 +16,11 @@ fn says(text: &str) -> Answer {
 }
 
 fn good() -> Answer {
+    says("The term names an event that no one could prevent; ask a lawyer what yours covers.")
+}
+
+/// A reply that names nobody who should be asked. The notice beside it does, and that does not suffice.
+fn without_referral() -> Answer {
     says("The term names an event that no one could prevent.")
 }
 
@@ -73,12 +78,48 @@ fn a_second_one_is_held() {
     assert_held(sim, "two replies");
 }
 
-/// The attempts of a call are limited, so there may be none left for the regeneration.
+/// The same prompt would give the same reply.
 #[test]
-fn one_that_used_all_attempts_is_held_and_never_delivered_unchecked() {
-    let (sim, calls) = sold([down(), down(), breaking(), good()]);
+fn the_second_prompt_names_the_phrases_to_blame() {
+    for (first, blamed) in [(without_referral(), "none of \"lawyer\""), (breaking(), "it contains \"")] {
+        let (mut sim, calls) = sold([first, good()]);
+        assert_eq!(calls, 2);
+        let prompts: Vec<String> =
+            sim.world.state().prompts.iter().map(|(_, prompt)| prompt.instruction.clone()).collect();
+        assert!(!prompts[0].contains(blamed) && prompts[1].contains(blamed), "{}", prompts[1]);
+        sim.drain();
+        assert_eq!(sim.page().unwrap().status(), 200);
+        let lines = sim.audit_lines();
+        let version = lines.iter().find_map(|line| line["details"]["prompt_version"].as_str()).unwrap();
+        assert_eq!(version, prompt::corrected_version(&prompt::version(domain::Tier::Quick)));
+    }
+}
+
+/// The grammar binds what customers read. What the filter holds, they do not.
+#[test]
+fn a_reply_that_the_filter_holds_is_not_made_again() {
+    let forbidden = authority::evaluate(QUESTION, None).forbidden_phrases()[0];
+    let (sim, calls) = sold([says(&format!("The CSDM says: {forbidden}.")), good()]);
+    assert_eq!(calls, 1);
+    assert_held(sim, "the filter");
+    let (mut sim, calls) = sold([says("TMM shows that a lawyer knows the term.")]);
+    assert_eq!(calls, 1);
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200, "with a substitute");
+}
+
+/// One of the three attempts is kept for the other reply, so failed calls before the first one do not cost it.
+#[test]
+fn one_attempt_is_left_for_the_other_reply() {
+    let (mut sim, calls) = sold([down(), breaking(), good()]);
     assert_eq!(calls, 3);
-    assert_held(sim, "the last attempt");
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    let (mut sim, calls) = sold([down(), down(), breaking(), good()]);
+    assert_eq!(calls, 2);
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ordered { .. }), "it is tried again later");
+    sim.drain();
+    assert_eq!((sim.page().unwrap().status(), sim.world.state().prompts.len()), (200, 4));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Makes one answer: retrieval, model, crosscheck, the authority gate's grammar, content filter.
+//! Makes one answer: retrieval, model, crosscheck, content filter, the authority gate's grammar.
 
 use crate::{Ports, Settings, narrative::narrative};
 use audit::{Body, Record, digest};
@@ -46,7 +46,7 @@ pub(crate) async fn make(
     let asked = async {
         let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
         let background = Background::References(&references.texts);
-        let generated = generate(asking, &settings.policy, id, offer.tier(), query, background).await;
+        let generated = generate(asking, &settings.policy, id, offer.tier(), query, background, evaluation).await;
         Ok::<_, RetrievalError>((references, generated))
     };
     let without = |why: String| Made { answer: Err(why), records: Vec::new() };
@@ -71,21 +71,18 @@ pub(crate) async fn make(
         Ok(verdict) => verdict,
         Err(why) => return Made { answer: Err(format!("the model: {why:?}")), records },
     };
-    let texts: Vec<&str> = verdict.texts().into_iter().chain(evaluation.notice()).collect();
+    let gate = gates::run(Gate::BeforeDelivery, verdict.texts());
+    records.push(gate.record(now, asked_at));
+    let Some(texts) = gate.delivered() else {
+        return Made { answer: Err("the content filter holds the reply".to_owned()), records };
+    };
     if let Err(problem) = evaluation.check_reply(&texts.join("\n")) {
         return Made { answer: Err(format!("the authority gate refuses the reply: {problem}")), records };
     }
-    let gate = gates::run(Gate::BeforeDelivery, verdict.texts());
-    records.push(gate.record(now, asked_at));
-    let answer = match gate.delivered() {
-        Some(texts) => {
-            let verdict = verdict.clone().with_texts(texts);
-            let facts = facts(&generated, &references, &verdict, offer, evaluation);
-            Ok(Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now })
-        }
-        None => Err("the content filter holds the reply".to_owned()),
-    };
-    Made { answer, records }
+    let verdict = verdict.clone().with_texts(texts);
+    let facts = facts(&generated, &references, &verdict, offer, evaluation);
+    let answer = Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now };
+    Made { answer: Ok(answer), records }
 }
 
 /// The body of a reply: the verdict, those numbers of its crosscheck that the offer includes, and its narrative.
@@ -119,6 +116,8 @@ fn facts(
         [] => prompt::version(offer.tier()),
         _ => prompt::referenced_version(offer.tier()),
     };
+    let prompt_version =
+        if generated.is_corrected { prompt::corrected_version(&prompt_version) } else { prompt_version };
     json!({
         "attempts": generated.attempts,
         "model_version": generated.model_version,

@@ -19,7 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// while the first still runs.
 const LEASE: Duration = Duration::from_secs(40);
 
-/// The time for the model, out of API Gateway's time-out of 29 seconds. The facilitator takes at most 13 of them.
+/// The time for the model, out of API Gateway's time-out of 29 seconds. The facilitator takes at most 13 of them. The
+/// second reply of a narrative answer must fit in too; if it does not, there is no answer, and nothing is paid.
 const MODEL_TIME: Duration = Duration::from_secs(13);
 
 /// The network, the address and the site of payments in USDC.

@@ -203,6 +203,33 @@ fn the_record_of_a_declined_question_does_not_identify_it() {
 }
 
 #[test]
+fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sold() {
+    let question = "What does 'force majeure' mean?";
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    let says = |summary: &str| {
+        let text = json!({ "verdict": "GREEN", "summary": summary }).to_string();
+        Ok(domain::ports::ModelReply { text, model_version: "m".to_owned(), status_warning: None })
+    };
+    let lacking = "The term names an event that no one could prevent.";
+    world.state().answers.extend([says(lacking), says("You will win, a lawyer says.")]);
+    let refused = send(&world, paid("/query", question, &payment)).unwrap();
+    assert_eq!((refused.status(), code(&refused).as_str()), (503, "no_answer"));
+    assert_eq!((world.state().prompts.len(), world.state().chain.settled), (2, 0));
+    let (status, why) = records(&world).remove(0);
+    assert_eq!(status, "RAG_FAIL");
+    assert!(why.ends_with(r#"the authority gate refuses the reply: it contains "you will win""#), "{why}");
+    world.state().answers.extend([says(lacking), says("A lawyer knows what the term covers.")]);
+    let sold = send(&world, paid("/query", question, &payment)).unwrap();
+    assert_eq!((sold.status(), world.state().chain.settled), (200, 1));
+    let body: Value = serde_json::from_str(sold.body()).unwrap();
+    assert_eq!(body["notice"], authority::evaluate(question, None).notice().unwrap());
+    let state = world.state();
+    assert_eq!(state.prompts.len(), 4);
+    assert!(state.prompts[3].1.instruction.contains("it contains none of \"lawyer\""));
+}
+
+#[test]
 fn the_locale_selects_the_sources_of_help() {
     let world = world();
     let ask = |locale: Value| {

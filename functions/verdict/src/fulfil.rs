@@ -199,7 +199,8 @@ async fn produce<'a>(
         Ok(evaluation) => evaluation,
         Err(evaluation) => return decline(ports, order, sale, &bought, &evaluation).await,
     };
-    let generated = authorized(ports, settings, order, &bought, &evaluation).await;
+    let (policy, session, query) = (&settings.policy, &order.session_id, &bought.query);
+    let generated = generate(ports.generate, policy, session, tier, query, bought.background(), &evaluation).await;
     let now = ports.journal.clock.now();
     let crosschecks = generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now));
     let mut details = details(&generated, order, &bought);
@@ -227,8 +228,10 @@ async fn produce<'a>(
     };
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
     let context = context.with_evidence([gate.record(now, order.received_at)]);
-    let grammar = check_grammar(&evaluation, &verdict);
-    match deliverable(&gate, &verdict).filter(|_| grammar.is_ok()) {
+    // The grammar binds what customers read, so it comes after the filter.
+    let delivered = deliverable(&gate, &verdict);
+    let grammar = delivered.as_ref().map_or(Ok(()), |delivered| evaluation.check_reply(&delivered.texts().join("\n")));
+    match delivered.filter(|_| grammar.is_ok()) {
         Some(verdict) => {
             let notice = evaluation.notice();
             let sample = sample::of(&gate, &order.session_id, now);
@@ -381,36 +384,6 @@ async fn decline<'a>(
     Ok(ports.journal.commit(sale, fail).await?)
 }
 
-/// Asks the model. If the reply breaks the grammar of a narrative answer, asks once more with the remaining attempts.
-async fn authorized(
-    ports: Ports<'_>,
-    settings: &Settings,
-    order: &Order,
-    bought: &Bought,
-    evaluation: &authority::Evaluation,
-) -> Generated {
-    let (session, tier, query) = (&order.session_id, bought.tier, &bought.query);
-    let background = bought.background();
-    let first = generate(ports.generate, &settings.policy, session, tier, query, background).await;
-    let breaks = matches!(&first.verdict, Ok(verdict) if check_grammar(evaluation, verdict).is_err());
-    let left = settings.policy.backoff.attempts.saturating_sub(first.attempts);
-    if !breaks || left == 0 {
-        return first;
-    }
-    let mut policy = settings.policy.clone();
-    policy.backoff.attempts = left;
-    let mut second = generate(ports.generate, &policy, session, tier, query, background).await;
-    second.attempts += first.attempts;
-    second.crosschecks.splice(0..0, first.crosschecks);
-    second
-}
-
-/// Checks a verdict and its notice against the grammar of a narrative answer.
-fn check_grammar(evaluation: &authority::Evaluation, verdict: &Verdict) -> Result<(), authority::ReplyProblem> {
-    let texts: Vec<&str> = verdict.texts().into_iter().chain(evaluation.notice()).collect();
-    evaluation.check_reply(&texts.join("\n"))
-}
-
 /// A verdict that passed, with the context for its records.
 struct Made {
     verdict: Verdict,
@@ -475,10 +448,11 @@ fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timesta
 }
 
 fn details(generated: &Generated, order: &Order, bought: &Bought) -> serde_json::Value {
+    let version = bought.prompt_version();
     let mut details = json!({
         "attempts": generated.attempts,
         "model_version": generated.model_version,
-        "prompt_version": bought.prompt_version(),
+        "prompt_version": if generated.is_corrected { prompt::corrected_version(&version) } else { version },
         "ordered_by": order.ordered_by,
     });
     if let Some(followed) = &bought.followed {

@@ -158,7 +158,7 @@ fn generate(state: &mut State, model: &Model, generation: &Generation, replaceme
         let phrases = &state.catalogue.phrases;
         match generation.tier.reply {
             true => verdict::reply(phrases, &generation.question, &generation.system).to_string(),
-            false => verdict::write(phrases, question, &generation.tier).to_string(),
+            false => verdict::write(phrases, question, &generation.system, &generation.tier).to_string(),
         }
     });
     let thoughts = generation.thought_tokens.unwrap_or(model.thought_tokens).min(generation.max_output_tokens);

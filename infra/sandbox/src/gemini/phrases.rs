@@ -40,6 +40,8 @@ pub(super) type ByColour = BTreeMap<Colour, Vec<String>>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Phrases {
+    /// Names who should be asked.
+    pub(super) referral: String,
     pub(super) words: Words,
     pub(super) summary: ByColour,
     pub(super) dimension: BTreeMap<String, ByColour>,

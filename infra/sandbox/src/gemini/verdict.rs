@@ -33,8 +33,8 @@ impl Dice {
     }
 }
 
-/// The verdict on a question in the shape of the tier's schema.
-pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Value {
+/// The verdict on a question in the shape of the tier's schema. Its summary has the words that `system` requires.
+pub(crate) fn write(phrases: &Phrases, question: &str, system: &str, tier: &TierSchema) -> Value {
     let dice = Dice::of(question);
     let colour = colour_of(phrases, question, &dice);
     let topic = if colour == Colour::Null { None } else { quotation(phrases, question) };
@@ -45,7 +45,7 @@ pub(crate) fn write(phrases: &Phrases, question: &str, tier: &TierSchema) -> Val
     };
     let mut verdict = Map::new();
     verdict.insert("verdict".to_owned(), json!(colour.name()));
-    let summary = pick(1, Some(&phrases.summary), colour);
+    let summary = pick(1, Some(&phrases.summary), colour) + &referral(phrases, system);
     verdict.insert("summary".to_owned(), json!(summary));
     if tier.breakdown || tier.strategy {
         let colours = dimension_colours(colour, &dice, tier.dimension_null);
@@ -95,7 +95,18 @@ pub(crate) fn reply(phrases: &Phrases, content: &str, system: &str) -> Value {
             of_strategy(&phrases.strategy.next_step, 20)
         ),
     };
-    json!({ "reply": text })
+    json!({ "reply": text + &referral(phrases, system) })
+}
+
+/// A sentence with the first word of each list of which the prompt requires one; empty if it requires none.
+fn referral(phrases: &Phrases, system: &str) -> String {
+    let lists = system.split("with one of these words: ").skip(1);
+    let words: Vec<&str> = lists.filter_map(|list| list.split('"').nth(1)).collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", phrases.referral.replace("{words}", &words.join(", ")))
+    }
 }
 
 fn words(question: &str) -> Vec<String> {

@@ -1,11 +1,14 @@
 //! The ports and settings of asking the model, and what it gets beside the question.
 
+use authority::ReplyProblem;
 use domain::{
+    Query, Tier,
     backoff::Backoff,
     breaker::BreakerPolicy,
-    ports::{Alerts, Breakers, Clock, Model, Pause, Randomness},
+    ports::{Alerts, Breakers, Clock, Model, Pause, Prompt, Randomness},
 };
 use lens::WorkingSet;
+use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt, corrected};
 
 /// The ports that a call of the model uses.
 #[derive(Clone, Copy)]
@@ -45,4 +48,29 @@ pub enum Background<'a> {
     },
     /// Reference texts.
     References(&'a [String]),
+}
+
+/// What the model is asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) tier: Tier,
+    pub(crate) query: &'a Query,
+    pub(crate) background: Background<'a>,
+    /// How the last reply broke the grammar of a narrative answer.
+    pub(crate) problem: Option<&'a ReplyProblem>,
+}
+
+impl Question<'_> {
+    pub(crate) fn prompt(&self, stricter: bool) -> Prompt {
+        let Self { tier, query, .. } = *self;
+        let prompt = match self.background {
+            Background::Nothing => build_verdict_prompt(tier, query, stricter),
+            Background::Followed { question, memory } => build_followup_prompt(question, memory, query, stricter),
+            Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
+        };
+        match self.problem {
+            Some(problem) => corrected(prompt, problem),
+            None => prompt,
+        }
+    }
 }

@@ -3,12 +3,11 @@
 //! for the next model and for a reply beside it.
 
 use crate::{
-    asking::{Background, Policy, Ports},
+    asking::{Policy, Ports, Question},
     guard::{self, Admitted},
 };
 use crosscheck::Crosscheck;
 use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
-use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt};
 use std::time::Duration;
 
 /// The outcome, with every crosscheck that ran (each has its record; TMM Crosscheck, invariant 5).
@@ -22,6 +21,8 @@ pub struct Generated {
     pub attempts: u32,
     /// The model that answered last.
     pub model_version: Option<String>,
+    /// Whether the last reply was asked for because an earlier one broke the grammar of a narrative answer.
+    pub is_corrected: bool,
 }
 
 /// Why there is no verdict.
@@ -98,16 +99,14 @@ impl NoVerdict {
 ///
 /// A half-open circuit gets one call. If it fails, the next model serves or the order waits for the circuit, because
 /// the failure shows that the outage continues and says nothing about this sale.
-pub async fn generate(
+pub(crate) async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
     session: &SessionId,
-    tier: Tier,
-    query: &Query,
-    background: Background<'_>,
+    question: Question<'_>,
 ) -> Generated {
     let mut models = Candidates { rest: policy.models.iter(), closed_until: None, throttled_until: None };
-    let generated = ask(ports, policy, session, tier, query, background, &mut models).await;
+    let generated = ask(ports, policy, session, question, &mut models).await;
     Generated { verdict: generated.verdict.map_err(|none| none.not_before(models.throttled_until)), ..generated }
 }
 
@@ -115,16 +114,16 @@ async fn ask(
     ports: Ports<'_>,
     policy: &Policy,
     session: &SessionId,
-    tier: Tier,
-    query: &Query,
-    background: Background<'_>,
+    question: Question<'_>,
     models: &mut Candidates<'_>,
 ) -> Generated {
+    let Question { tier, query, .. } = question;
     let mut generated = Generated {
         verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
+        is_corrected: question.problem.is_some(),
     };
     let Some((mut model, mut admitted)) = models.next(ports, policy, session).await else {
         generated.verdict = models.none_left(generated.verdict);
@@ -136,12 +135,7 @@ async fn ask(
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
-        let prompt = match background {
-            Background::Nothing => build_verdict_prompt(tier, query, stricter),
-            Background::Followed { question, memory } => build_followup_prompt(question, memory, query, stricter),
-            Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
-        };
-        let error = match ports.model.ask(model, &prompt).await {
+        let error = match ports.model.ask(model, &question.prompt(stricter)).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
                 // The whole duration counts, including failed attempts and their waits (Gemini Timeout, GAP-02B).

@@ -3,10 +3,12 @@
 
 mod asking;
 mod generate;
+mod grammar;
 mod guard;
 mod reply;
 
 pub use asking::{Background, Policy, Ports};
-pub use generate::{Failure, Generated, NoVerdict, generate};
+pub use generate::{Failure, Generated, NoVerdict};
+pub use grammar::generate;
 pub use guard::all_closed_until;
 pub use reply::{NotReplied, reply};

@@ -2,8 +2,10 @@
 //! (Regen Consistency, invariant 7). The texts are data, under `prompts/`.
 
 mod chat;
+mod corrected;
 
 pub use chat::{build_chat_prompt, chat_version};
+pub use corrected::{corrected, corrected_version};
 
 use domain::{Query, Tier, ports::Prompt, verdict::DIMENSIONS};
 use lens::WorkingSet;
@@ -110,12 +112,15 @@ pub fn referenced_version(tier: Tier) -> String {
 /// The grammar of a narrative answer, if the authority gate allows no more than that (Authority Governance,
 /// NARRATIVE_ONLY).
 fn constraints(evaluation: &authority::Evaluation) -> String {
-    let quoted = |phrases: Vec<&str>| phrases.iter().map(|phrase| format!("{phrase:?}")).collect::<Vec<_>>().join(", ");
+    let quoted = |phrases: &[&str]| phrases.iter().map(|phrase| format!("{phrase:?}")).collect::<Vec<_>>().join(", ");
     match evaluation.forbidden_phrases() {
         phrases if phrases.is_empty() => String::new(),
-        phrases => NARRATIVE
-            .replace("{forbidden}", &quoted(phrases))
-            .replace("{required}", &quoted(evaluation.required_phrases())),
+        phrases => {
+            // One phrase of each domain is required.
+            let required: Vec<String> = evaluation.required_by_domain().into_iter().map(quoted).collect();
+            let required = required.join("; and with one of these words: ");
+            NARRATIVE.replace("{forbidden}", &quoted(&phrases)).replace("{required}", &required)
+        }
     }
 }
 
@@ -295,6 +300,15 @@ mod tests {
         let narrative = !authority::evaluate(governed.as_str(), None).required_phrases().is_empty();
         let prompt = build_referenced_prompt(Tier::Quick, &governed, &["x".to_owned()], false);
         assert_eq!(prompt.instruction.contains("licensed professional"), narrative);
+    }
+
+    #[test]
+    fn each_governed_domain_has_a_list_of_required_words() {
+        let query = Query::parse("What does 'force majeure' mean? How does ibuprofen work?").unwrap();
+        let instruction = build_verdict_prompt(Tier::Quick, &query, false).instruction;
+        let first = |list: &str| list.split('"').nth(1).map(str::to_owned);
+        let words: Vec<_> = instruction.split("with one of these words: ").skip(1).filter_map(first).collect();
+        assert_eq!(words, ["lawyer", "physician"]);
     }
 
     #[test]

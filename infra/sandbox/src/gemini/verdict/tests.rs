@@ -10,7 +10,7 @@ fn strategy() -> TierSchema {
 }
 
 fn colour(question: &str) -> String {
-    let verdict = write(&phrases(), question, &strategy());
+    let verdict = write(&phrases(), question, "", &strategy());
     verdict["verdict"].as_str().unwrap().to_owned()
 }
 
@@ -68,8 +68,8 @@ fn all_colours_occur_and_the_majority_of_dimensions_agrees() {
     let mut seen = std::collections::BTreeSet::new();
     for number in 0..200 {
         let question = format!("Should we open a bakery in town number {number}?");
-        let verdict = write(&phrases(), &question, &strategy());
-        assert_eq!(verdict, write(&phrases(), &question, &strategy()));
+        let verdict = write(&phrases(), &question, "", &strategy());
+        assert_eq!(verdict, write(&phrases(), &question, "", &strategy()));
         let colour = verdict["verdict"].as_str().unwrap().to_owned();
         let breakdown = verdict["breakdown"].as_object().unwrap();
         let agreeing = breakdown.values().filter(|dimension| dimension["verdict"] == colour.as_str()).count();
@@ -85,9 +85,9 @@ fn all_colours_occur_and_the_majority_of_dimensions_agrees() {
 
 #[test]
 fn words_are_quoted_unless_they_must_not_be() {
-    let full = write(&phrases(), "Should I quit my job to start this business?", &strategy());
+    let full = write(&phrases(), "Should I quit my job to start this business?", "", &strategy());
     assert!(full.to_string().contains("quit my job to start"), "{full}");
-    let internal = write(&phrases(), "Is gamma coherence a business?", &strategy());
+    let internal = write(&phrases(), "Is gamma coherence a business?", "", &strategy());
     assert!(!internal.to_string().to_lowercase().contains("gamma"), "{internal}");
 }
 
@@ -109,8 +109,20 @@ fn no_phrase_holds_an_internal_word() {
 #[test]
 fn the_quick_tier_has_two_fields() {
     let tier = TierSchema { breakdown: false, strategy: false, dimension_null: false, reply: false };
-    let verdict = write(&phrases(), "Should I open a bakery?", &tier);
+    let verdict = write(&phrases(), "Should I open a bakery?", "", &tier);
     assert_eq!(verdict.as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn a_text_has_one_of_each_list_of_words_that_the_prompt_requires() {
+    let phrases = phrases();
+    let system = "Name who should be asked, with one of these words: \"lawyer\", \"attorney\"; and with one of these \
+                  words: \"cpa\", \"broker\".";
+    let verdict = write(&phrases, "What does 'force majeure' mean?", system, &strategy());
+    let referral = " Before you act, ask for help with this: lawyer, cpa.";
+    assert!(verdict["summary"].as_str().unwrap().ends_with(referral), "{verdict}");
+    let content = serde_json::json!({ "message": "What does 'force majeure' mean?" }).to_string();
+    assert!(super::reply(&phrases, &content, system)["reply"].as_str().unwrap().ends_with(referral));
 }
 
 #[test]

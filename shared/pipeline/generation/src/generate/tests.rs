@@ -1,4 +1,5 @@
 use super::*;
+use crate::asking::Background;
 use domain::{
     backoff::Backoff,
     breaker::{Breaker, BreakerPolicy, Reopen},
@@ -35,12 +36,16 @@ fn good() -> Result<ModelReply, ModelError> {
     Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
 }
 
+fn question(query: &Query) -> Question<'_> {
+    Question { tier: Tier::Quick, query, background: Background::Nothing, problem: None }
+}
+
 fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>) -> Generated {
     world.state().answers = answers.into_iter().collect();
     let ports = Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    run(generate(ports, &policy(), &session, Tier::Quick, &query, Background::Nothing)).unwrap()
+    run(generate(ports, &policy(), &session, question(&query))).unwrap()
 }
 
 fn models_asked(world: &World) -> Vec<String> {
@@ -245,7 +250,7 @@ fn a_call_is_slow_by_its_whole_duration() {
         Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    assert!(run(generate(ports, &policy, &session, Tier::Quick, &query, Background::Nothing)).unwrap().verdict.is_ok());
+    assert!(run(generate(ports, &policy, &session, question(&query))).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }
 

@@ -131,10 +131,8 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'
     // The question was answerable when its verdict was made: people with the required roles may have approved it.
     let evaluation = if evaluation.state().is_sold() { Ok(evaluation) } else { evaluation.approved() };
     let evaluation = evaluation.map_err(|_| Refusal::Question(code))?;
-    let notice = evaluation.notice();
-    let texts: Vec<&str> = cached.verdict.texts().into_iter().chain(notice).collect();
-    evaluation.check_reply(&texts.join("\n")).map_err(Refusal::Grammar)?;
-    Ok(notice)
+    evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
+    Ok(evaluation.notice())
 }
 
 /// A verdict that takes the place of a cached one, with today's notice after the sentence about a regeneration.

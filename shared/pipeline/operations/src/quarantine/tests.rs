@@ -226,7 +226,8 @@ fn a_regenerated_verdict_keeps_its_comparison_with_the_first() {
 fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     let question = "What does 'force majeure' mean?";
     let notice = authority::evaluate(question, None).notice().expect("a narrative question");
-    for (held, replacement) in [(CLEAN, None), (BLOCKED, Some(quick(CLEAN)))] {
+    let referring = "Sign the lease once a lawyer has read it.";
+    for (held, replacement) in [(referring, None), (BLOCKED, Some(quick(referring)))] {
         let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(held))]);
         ask(&world, question);
         match replacement {
@@ -239,7 +240,9 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     let breaking = quick(&format!("Well, {forbidden}."));
     let world = world_holding(held_at_gate_1(), &[payload(1, -100, &breaking)]);
     ask(&world, question);
-    for decided in [run(approve_it(&world)), run(replace_it(&world, &breaking))] {
+    // The notice beside a text does not replace the referral in it.
+    for decided in [run(approve_it(&world)), run(replace_it(&world, &breaking)), run(replace_it(&world, &quick(CLEAN)))]
+    {
         let error = decided.unwrap().unwrap_err();
         assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
         untouched(&world, &held_at_gate_1());
@@ -252,7 +255,7 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
     // The held verdict is older than the rule: the replacement has the notice that it was checked with.
     world.state().cache.get_mut(&session()).unwrap().notice = Some(texts::REGENERATED_NOTICE.to_owned());
-    run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap();
+    run(replace_it(&world, &quick(referring))).unwrap().unwrap();
     let expected = format!("{} {notice}", texts::REGENERATED_NOTICE);
     assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(expected.as_str()));
 }
