@@ -2,7 +2,7 @@
 //! sources of help.
 
 use crate::simulator::{Simulator, body, paid_session};
-use domain::{mail::Mail, money::Money, texts};
+use domain::{Metric, mail::Mail, money::Money, texts};
 use std::time::Duration;
 use testkit::{Fault, Plan};
 
@@ -72,6 +72,17 @@ fn a_disclosure_of_self_harm_gets_the_resources_on_the_page_and_by_mail() {
     }
     assert!(text.contains("9-8-8") && !text.contains(CRISIS) && text.contains(texts::MONEY_IS_BACK), "{text}");
     assert_sells_nothing(&text);
+}
+
+#[test]
+fn a_paid_trigger_of_child_safety_alerts_for_its_sale_and_is_escalated() {
+    for (question, expected) in [("I'm 15. I don't want to be here anymore. No one would miss me.", 1), (WARFARIN, 0)] {
+        let sim = declined(question, None);
+        let state = sim.world.state();
+        assert_eq!(state.counted(Metric::AuthorityEscalated), expected, "{question}");
+        let lines = state.alerts.iter().map(|alert| &alert.line);
+        assert_eq!(lines.filter(|line| line.contains("| AUTHORITY |")).count(), 1, "{question}");
+    }
 }
 
 #[test]

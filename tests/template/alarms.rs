@@ -58,7 +58,7 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// The condition for each alarm on our metrics, and its topic. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 23] = [
+const RAISED_BY: [(&str, &str, &str, &str); 24] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
@@ -67,6 +67,7 @@ const RAISED_BY: [(&str, &str, &str, &str); 23] = [
     (Metric::AlertUndelivered.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::MessageKeepsFailing.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::AuditWriteFailed.name(), AT_LEAST, "1", "CriticalTopic"),
+    (Metric::AuthorityEscalated.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::Held.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::VerdictOpposed.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::TollUnreachable.name(), AT_LEAST, "3", "OpsTopic"),

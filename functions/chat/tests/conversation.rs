@@ -5,7 +5,7 @@ mod support;
 
 use chat::{Settings, handle};
 use domain::{
-    Timestamp,
+    Metric, Timestamp,
     chat::{
         BillingReport, PaidPlan, Subscriber,
         billing::{SubscriptionState, SubscriptionStatus},
@@ -228,6 +228,9 @@ fn what_must_not_be_answered_is_neither_asked_nor_counted() {
     assert!(world.state().prompts.is_empty());
     assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["free_left"], 3);
     assert_eq!(records(&world)[0].0, "DECLINED");
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 0);
+    ask(&world, 2, "I'm 15. I don't want to be here anymore. No one would miss me.", &cookie);
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1, "a trigger of child safety");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use chain::{
     wire::{self, SettlementResponse},
 };
 use domain::{
+    Metric,
     ports::FacilitatorError,
     toll::{Offer, Stage},
 };
@@ -227,6 +228,17 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
     let state = world.state();
     assert_eq!(state.prompts.len(), 4);
     assert!(state.prompts[3].1.instruction.contains("it contains none of \"lawyer\""));
+}
+
+#[test]
+fn a_trigger_of_child_safety_is_escalated_with_and_without_a_payment() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    send(&world, unpaid("/query", question)).unwrap();
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
+    assert_eq!(send(&world, paid("/query", question, &payment)).unwrap().status(), 422);
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 2);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use runtime::System;
 use crate::{
     account::Account,
     command::{CommandError, Target, wait},
-    measurements::Measurements,
     stack::Deployed,
 };
 
@@ -34,11 +33,10 @@ pub(crate) fn observe(target: &Target, window: Duration) -> Result<(String, Depl
     let observed = wait(async {
         let notes = deployed.notes();
         let watch = deployed.stack_watch();
-        let alarms = Measurements::of(&deployed.account).alarms(deployed.name()).await;
         let functions = function_names(&deployed);
         Ok(Deployment {
             smoke: release::last_smoke_test(notes.as_ref(), now).await.ok().flatten(),
-            alarms: alarms.map(|alarms| alarms.alarming),
+            alarms: watch.ringing().await.ok(),
             removed: watch.replaced().await.ok(),
             canary: match functions {
                 Some(functions) => canary(&deployed.account, &watch, &functions, window, now).await,

@@ -1,5 +1,5 @@
 //! `oracle authority`: evaluate, explain, vectors and attest need no network; queue, approve and reject are the human
-//! lock of a stack.
+//! lock of a stack, escalations lists what its operators have to look at.
 
 use std::io::{self, BufRead, Write};
 
@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Ended, Target};
+use crate::escalations_command::{self, EscalationsArguments};
 use crate::human_lock_command::{self, DecisionArguments};
 use crate::json_lines::{LinesError, answer_lines};
 
@@ -62,6 +63,11 @@ pub(crate) enum AuthorityCommand {
         #[command(flatten)]
         target: Target,
     },
+    /// List the texts that were blocked for a trigger of child safety: reason, whom the specification wants told, record.
+    ///
+    /// The service itself reports to nobody. The list has no text, because none is kept.
+    #[command(after_help = "Example:\n  oracle authority escalations --since 7d --stack-name oracle")]
+    Escalations(EscalationsArguments),
     /// Approve a declined question: it gets a narrative answer once enough people have.
     ///
     /// Where the domain asks for two persons, the second approves with another name and another credential within 24
@@ -123,6 +129,7 @@ pub(crate) fn run(
         AuthorityCommand::Vectors { json } => return Ok(vectors(VECTORS, *json, output)?),
         AuthorityCommand::Attest { json } => return Ok(attest(attestation::AUTHORITY, *json, output)?),
         AuthorityCommand::Queue { target } => return Ok(human_lock_command::queue(target)?),
+        AuthorityCommand::Escalations(arguments) => return Ok(escalations_command::run(arguments)?),
         AuthorityCommand::Approve(arguments) => return Ok(human_lock_command::approve(arguments)?),
         AuthorityCommand::Reject(arguments) => return Ok(human_lock_command::reject(arguments)?),
     }

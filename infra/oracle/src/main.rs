@@ -31,6 +31,7 @@ mod digest_reader;
 mod digests_command;
 mod doctor_command;
 mod erase_command;
+mod escalations_command;
 mod evidence;
 mod filter_command;
 mod find_command;

@@ -11,7 +11,7 @@
 //! renumbering all work on it.
 
 use crate::{
-    chain,
+    chain, escalation,
     journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
     line,
 };
@@ -201,7 +201,8 @@ impl<'a> FunctionJournal<'a> {
             head.count = 0;
         }
         let timestamp = now.to_iso();
-        let entry = chain::link(head, &stream, Vec::new(), |seq, prev| {
+        let measurements = escalation::measurement(details).into_iter().collect();
+        let entry = chain::link(head, &stream, measurements, |seq, prev| {
             line::json(&FunctionLine {
                 timestamp: &timestamp,
                 function: self.function,

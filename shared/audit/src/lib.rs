@@ -7,6 +7,7 @@
 pub mod chain;
 mod chat_journal;
 pub mod digest;
+mod escalation;
 mod function_journal;
 mod journal;
 mod line;
@@ -20,6 +21,7 @@ mod toll_journal;
 pub use chat_journal::{BridgeJournal, ChatJournal, SubscriberJournal};
 pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
+pub use escalation::escalated;
 pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};

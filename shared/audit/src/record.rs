@@ -3,6 +3,7 @@
 //! The file has more than 300 lines because every kind of record is a variant of one enum, and each of its fields is
 //! documented.
 
+use crate::escalation;
 use domain::{
     CallerIdentity, Colour, Measurement, Metric, Operator, Timestamp,
     chat::{BillingChange, BridgeEvent, Plan},
@@ -351,6 +352,21 @@ impl Record {
     /// The measurements for the dashboard and the alarms.
     #[must_use]
     pub fn measurements(&self) -> Vec<Measurement> {
+        let mut all = self.of_its_kind();
+        all.extend(self.details().and_then(escalation::measurement));
+        all
+    }
+
+    /// The facts without a field of their own.
+    const fn details(&self) -> Option<&Value> {
+        match &self.body {
+            Body::Pipeline { details, .. } | Body::Toll { details, .. } => details.as_ref(),
+            Body::Chat { details, .. } | Body::AuthorityEvaluated { details } => Some(details),
+            _ => None,
+        }
+    }
+
+    fn of_its_kind(&self) -> Vec<Measurement> {
         match &self.body {
             Body::Pipeline { source, status, details, .. } => {
                 let detail = |name: &str| details.as_ref().map_or(&Value::Null, |details| &details[name]);

@@ -34,6 +34,9 @@ pub enum Metric {
     /// An audit record could not be written; it is stored with its sale and written later (Audit Trail, failure mode
     /// 1).
     AuditWriteFailed,
+    /// The authority gate blocked a text for a trigger of child safety that nobody may override (Authority Governance,
+    /// Appendix F: "require immediate escalation").
+    AuthorityEscalated,
     /// The content filter holds a verdict or a mail for review.
     Held,
     /// A verdict was approved although each of its five dimensions has the opposite colour.
@@ -122,7 +125,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 43] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -134,6 +137,7 @@ impl Metric {
         Self::Digested,
         Self::MessageKeepsFailing,
         Self::AuditWriteFailed,
+        Self::AuthorityEscalated,
         Self::Held,
         Self::VerdictOpposed,
         Self::TollUnreachable,
@@ -180,6 +184,7 @@ impl Metric {
             Self::Digested => ("Digested", Use::Event, Unit::Count),
             Self::MessageKeepsFailing => ("MessageKeepsFailing", Use::Event, Unit::Count),
             Self::AuditWriteFailed => ("AuditWriteFailed", Use::Event, Unit::Count),
+            Self::AuthorityEscalated => ("AuthorityEscalated", Use::Event, Unit::Count),
             Self::Held => ("Held", Use::Event, Unit::Count),
             Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),
             Self::TollUnreachable => ("TollUnreachable", Use::Event, Unit::Count),

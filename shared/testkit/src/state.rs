@@ -10,7 +10,7 @@ use domain::{
     cache_entries::{CacheDelta, CacheTotals, ListedEntry},
     chat::{Account, BillingReport, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
     message::Message,
-    metric::Measurement,
+    metric::{Measurement, Metric},
     money::{PaymentId, PaymentReport, RefundStatus},
     ports::{
         FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
@@ -247,6 +247,12 @@ impl State {
             }
             _ => made.clone(),
         })
+    }
+
+    /// How often the records of the log count a metric.
+    #[must_use]
+    pub fn counted(&self, metric: Metric) -> usize {
+        self.log_measurements.values().flatten().filter(|measurement| measurement.metric == metric).count()
     }
 
     /// Caches a verdict, as the store does together with its sale, and updates the counters.

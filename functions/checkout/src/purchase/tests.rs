@@ -280,6 +280,20 @@ fn what_is_sold_and_what_developers_ask_is_recorded_too() {
     assert_eq!(records[1]["seq"], 2, "and one stream");
 }
 
+#[test]
+fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_nothing_else_is() {
+    let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    for (text, expected) in [(minor, 1), ("I want to kill myself", 0), ("Open a second shop?", 0)] {
+        let world = world();
+        post(&world, &json!({ "tier": "quick", "query": text }).to_string());
+        assert_eq!(world.state().counted(Metric::AuthorityEscalated), expected, "{text}");
+        let (known, keys) = (codes(), keys(&world));
+        let request = Request::post(EVALUATE, json!({ "text": text }).to_string());
+        run(handle(ports(&world, &world, &known, &keys), request)).unwrap();
+        assert_eq!(world.state().counted(Metric::AuthorityEscalated), 2 * expected, "{text}");
+    }
+}
+
 /// The table, the log, the alerts and the keys fail in turn. The customer's reply stays the same, and either the record
 /// is in the log, or it waits in the table for the next evaluation, or a metric with an alarm counts it as lost.
 #[test]

@@ -96,13 +96,9 @@ pub async fn order(
                 return Ok(ordered);
             }
             // A person in a crisis gets the text for it, not the news that the follow-up is used.
-            return Err(match Refusal::of(&evaluation).filter(|refusal| refusal.crisis) {
-                Some(refusal) => {
-                    record(ports, sale, &evaluation, ordered_by).await;
-                    NotOrdered::Refused(Box::new(refusal))
-                }
-                None => NotOrdered::Used,
-            });
+            let Some(refusal) = Refusal::of(&evaluation) else { return Err(NotOrdered::Used) };
+            record(ports, sale, text, &evaluation, ordered_by).await;
+            return Err(if refusal.crisis { NotOrdered::Refused(Box::new(refusal)) } else { NotOrdered::Used });
         }
         if !sale.value.offers_followup() {
             return Err(NotOrdered::NotOffered);

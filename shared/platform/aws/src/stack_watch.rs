@@ -9,7 +9,7 @@ use aws_sdk_cloudwatch::{
     primitives::DateTime,
     types::{Dimension, StateValue, Statistic},
 };
-use domain::{Timestamp, ports::StorageError};
+use domain::{Metric, Timestamp, ports::StorageError};
 use std::{collections::BTreeSet, time::Duration};
 
 /// Resources with data that cannot be recreated.
@@ -42,7 +42,8 @@ impl StackWatch {
         Self { connection, stack }
     }
 
-    /// The descriptions of the alarms that are in state ALARM now.
+    /// The descriptions of the alarms that are in state ALARM now, except that of [`Metric::AuthorityEscalated`]: customers
+    /// raise it with what they write, and must not stop a deployment by it.
     ///
     /// # Errors
     /// [`StorageError`] when they could not be read; likewise below.
@@ -55,6 +56,7 @@ impl StackWatch {
             while let Some(page) = pages.next().await {
                 let alarms = page?.metric_alarms.unwrap_or_default().into_iter();
                 let own = alarms.filter(|alarm| is_alarm_of(&self.stack, alarm.alarm_name().unwrap_or_default()));
+                let own = own.filter(|alarm| alarm.metric_name() != Some(Metric::AuthorityEscalated.name()));
                 ringing.extend(own.filter_map(|alarm| alarm.alarm_description.or(alarm.alarm_name)));
             }
             Ok(ringing)

@@ -76,6 +76,9 @@ pub struct EvaluationEnvelope {
     domain: &'static str,
     evaluator_id: &'static str,
     locked: bool,
+    /// Who has to see the text, by the specification's names. A record that has this and is locked alerts operators.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    escalation: &'static [&'static str],
     rules: Vec<String>,
 }
 
@@ -87,6 +90,7 @@ impl EvaluationEnvelope {
             domain: evaluation.domain(),
             evaluator_id: evaluation.evaluator(),
             locked: evaluation.override_prohibited(),
+            escalation: evaluation.escalation_targets(),
             rules: evaluation.deciding_rules().into_iter().map(|rule| rule.rule).collect(),
         }
     }

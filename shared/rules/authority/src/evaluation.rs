@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
 use crate::engine::decide::{Decision, Rule, decide};
 use crate::engine::lexicon::word_list;
-use crate::guidance::Guided;
+use crate::guidance::{Guided, escalation_targets};
 use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Locked, Operation, Outcome, State};
 use crate::tables::{Domain, Treatment};
@@ -382,6 +382,13 @@ impl Evaluation {
     pub fn approved(mut self) -> Result<Self, Locked> {
         self.decision.outcome = self.decision.outcome.apply(Operation::Approve)?;
         Ok(self)
+    }
+
+    /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators are
+    /// alerted if in addition nobody may override the outcome.
+    #[must_use]
+    pub fn escalation_targets(&self) -> &'static [&'static str] {
+        escalation_targets(&self.decision)
     }
 
     /// Whether the text may disclose self-harm, whatever else it is about.

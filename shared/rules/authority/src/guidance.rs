@@ -72,6 +72,13 @@ impl Guided {
     }
 }
 
+/// Who has to see a text with the reason of a decision; empty if the data names nobody.
+pub(crate) fn escalation_targets(decision: &Decision) -> &'static [&'static str] {
+    let mut of_reason =
+        GUIDANCE.iter().filter(|texts| Some(texts.domain) == decision.domain && texts.reason == decision.reason);
+    of_reason.find(|texts| !texts.escalation_targets.is_empty()).map_or(&[], |texts| texts.escalation_targets)
+}
+
 /// The word with which the text states what the guidance is for; empty if it is for any text.
 fn stated(texts: &Guidance, values: &[AxisValue]) -> Option<String> {
     let (axis, wanted) = texts.with;

@@ -1,0 +1,58 @@
+//! Records that operators must see at once: evaluations of the authority gate with a trigger of child safety that nobody
+//! may override. They count a metric whose alarm alerts the operators, so every text of that kind is escalated that is
+//! recorded, whichever way it came in.
+
+use domain::{Measurement, Metric};
+use serde_json::Value;
+
+/// The evaluation in a record's details, if the record is escalated: nobody may override it, and it names who has to see
+/// it.
+#[must_use]
+pub fn escalated(details: &Value) -> Option<&Value> {
+    let evaluation = &details["authority"];
+    let names_somebody = evaluation["escalation"].as_array().is_some_and(|targets| !targets.is_empty());
+    (evaluation["locked"] == true && names_somebody).then_some(evaluation)
+}
+
+/// The measurement of a record with these details.
+pub(crate) fn measurement(details: &Value) -> Option<Measurement> {
+    escalated(details).map(|_| Metric::AuthorityEscalated.once())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Body, ChatStatus, Record, Source, Status, TollStatus};
+    use domain::Timestamp;
+    use serde_json::json;
+
+    #[test]
+    fn every_kind_of_record_with_a_trigger_of_child_safety_is_counted_once() {
+        let now = Timestamp::from_seconds(0);
+        let records = |details: &Value| {
+            let pipeline = Record::pipeline(now, now, Source::Webhook, Status::Error, Some("authority gate"));
+            let evaluated = Body::AuthorityEvaluated { details: details.clone() };
+            [
+                pipeline.with_details(details.clone()),
+                Record::chat(now, now, ChatStatus::Declined, details.clone()),
+                Record::toll(now, now, TollStatus::RagFail, "authority gate").with_details(details.clone()),
+                Record { timestamp: now, triggered_at: now, body: evaluated },
+            ]
+        };
+        let counted = |record: &Record| {
+            let all = record.measurements();
+            all.iter().filter(|one| **one == Metric::AuthorityEscalated.once()).count()
+        };
+        let targets = json!(["NCMEC_CYBERTIPLINE"]);
+        for (authority, expected) in [
+            (json!({ "locked": true, "escalation": targets }), 1),
+            (json!({ "locked": false, "escalation": ["security"] }), 0),
+            (json!({ "locked": true }), 0),
+        ] {
+            for record in records(&json!({ "authority": authority })) {
+                assert_eq!(counted(&record), expected, "{record:?}");
+            }
+        }
+        assert_eq!(measurement(&json!({ "endpoint": "/query" })), None);
+    }
+}
