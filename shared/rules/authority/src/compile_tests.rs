@@ -66,6 +66,16 @@ fn every_fault_is_named_with_file_line_and_rule() {
             ),
             "general.toml:12: request: action_states has no \"block\"",
         ),
+        (
+            format!("[human_lock.approval_matrix]\nadvise = [\"lawyer\"]\n{axis}{treatment}"),
+            "general.toml:4: advise: no treatment answers this request of the approval matrix",
+        ),
+        (
+            format!(
+                "[human_lock.approval_matrix]\nadvice = [\"lawyer\"]\n{axis}{treatment}[[high_stakes]]\naxis = \"request\"\noperator = \"eq\"\naction = \"block\"\nrationale = \"r\"\nreason = \"r\"\napproval = [\"layer\"]\n"
+            ),
+            "general.toml:19: layer: no row of the approval matrix has this role",
+        ),
         ("nonsense = 1\n".to_owned(), "general.toml:3: form of the file: unknown field `nonsense`"),
         (
             format!(

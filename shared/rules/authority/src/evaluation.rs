@@ -9,7 +9,7 @@ use domain::sale::HumanLock;
 use filter::Reading;
 use serde::Serialize;
 
-use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
+use crate::engine::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
 use crate::engine::decide::{Decision, Rule, decide};
 use crate::engine::lexicon::word_list;
 use crate::guidance::{Guided, escalation_targets};
@@ -334,8 +334,8 @@ impl Evaluation {
     }
 
     /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
-    /// this state. A request that the matrix does not name needs a role that is in every row; if it is an emergency,
-    /// nobody may approve it.
+    /// this state, and that every high-stakes rule which names roles has. A request that the matrix does not name needs
+    /// a role that is in every row; if it is an emergency, nobody may approve it.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
         let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
@@ -357,9 +357,17 @@ impl Evaluation {
             Rule::Mapping(_) | Rule::HighStakes(_) => None,
         };
         let requests: Vec<&Treatment> = self.decision.rules.iter().filter(asked).filter_map(treatment).collect();
+        let approval = |rule: &crate::engine::decide::Deciding| match rule.rule {
+            Rule::HighStakes(number) => Some(HIGH_STAKES[usize::from(number)].approval),
+            Rule::Treatment(_) | Rule::Mapping(_) => None,
+        };
+        let named = self.decision.rules.iter().filter(asked).filter_map(approval);
+        let named: Vec<&[&str]> = named.filter(|roles| !roles.is_empty()).collect();
+        let is_asked = !requests.is_empty() || !named.is_empty();
         let mut roles: Vec<&'static str> = Vec::new();
         for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
-            if !roles.contains(role) && !requests.is_empty() && requests.iter().all(|request| may(role, request)) {
+            let may_all = requests.iter().all(|request| may(role, request)) && named.iter().all(|of| of.contains(role));
+            if is_asked && may_all && !roles.contains(role) {
                 roles.push(role);
             }
         }
@@ -557,6 +565,35 @@ mod tests {
             let HumanLock::People { roles, .. } = evaluate(question, None).human_lock() else { panic!("{question}") };
             assert!(roles.iter().any(|may| may == role), "{question}: {roles:?}");
         }
+    }
+
+    #[test]
+    fn the_roles_are_those_of_the_request_and_of_the_high_stakes_rule_that_blocks_it() {
+        for (text, expected) in [
+            ("Does ibuprofen interact with warfarin?", vec!["physician", "nurse_practitioner", "pharmacist"]),
+            ("Can I double my insulin tonight?", vec!["physician"]),
+            (
+                "Tell the claimant she owes $3,200 in overpayment of her benefits; we have no evidence yet.",
+                vec!["supervisor"],
+            ),
+            (
+                "Deny this applicant's SNAP application automatically, without a human looking at it.",
+                vec!["eligibility_officer", "supervisor"],
+            ),
+            (
+                "Somebody tampered with the sensor readings of the freezer. Can we still use them?",
+                vec!["quality_assurance"],
+            ),
+            ("What size beam do I need for the public library of our city?", vec!["professional_engineer"]),
+        ] {
+            let evaluation = evaluate(text, None);
+            assert_eq!(evaluation.state(), State::Blocked, "{text}");
+            let HumanLock::People { roles, .. } = evaluation.human_lock() else {
+                panic!("{text}: {:?}", evaluation.human_lock())
+            };
+            assert_eq!(roles, expected, "{text}");
+        }
+        assert_eq!(evaluate("I want to kill myself tonight.", None).human_lock(), HumanLock::Never);
     }
 
     #[test]

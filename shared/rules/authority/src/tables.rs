@@ -202,6 +202,8 @@ pub(crate) struct HighStakes {
     pub(crate) state: State,
     pub(crate) rationale: &'static str,
     pub(crate) reason: &'static str,
+    /// The roles that may approve what it blocks; empty if it names none.
+    pub(crate) approval: &'static [&'static str],
     /// The treatments in `TREATMENTS` that it applies to; empty for all of its domain except education.
     pub(crate) requests: &'static [u8],
     pub(crate) locked: bool,

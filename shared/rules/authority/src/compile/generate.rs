@@ -168,6 +168,25 @@ fn check_countries(files: &[(Source, Ontology)]) -> Result<(), DataError> {
     Ok(())
 }
 
+/// Refuses a row of the approval matrix for a request that the domain does not treat, which would only take roles from
+/// the others, and roles of a high-stakes rule that no row names.
+fn check_approvals(source: &Source, ontology: &Ontology) -> Result<(), DataError> {
+    let matrix = &ontology.human_lock.approval_matrix;
+    for (request, roles) in matrix {
+        if !ontology.treatment.iter().any(|treatment| treatment.request.get_ref() == request) {
+            let offset = roles.first().map_or(0, |role| role.span().start);
+            return Err(source.error(offset, request, "no treatment answers this request of the approval matrix"));
+        }
+    }
+    let is_known = |role: &Text| matrix.values().flatten().any(|known| known.get_ref() == role.get_ref());
+    match ontology.high_stakes.iter().flat_map(|rule| &rule.approval).find(|role| !is_known(role)) {
+        Some(role) => {
+            Err(source.error(role.span().start, role.get_ref(), "no row of the approval matrix has this role"))
+        }
+        None => Ok(()),
+    }
+}
+
 fn state(source: &Source, offset: usize, rule: &str, state: &str) -> Result<State, DataError> {
     let problem = || format!("{state:?} is not a state; there are {}", State::ALL.map(State::as_str).join(", "));
     State::parse(state).ok_or_else(|| source.error(offset, rule, problem()))
@@ -230,12 +249,13 @@ impl Generator {
                     oracle.name, oracle.tier, oracle.recency_seconds
                 );
             }
-            let roles: Vec<String> = ontology
-                .human_lock
-                .approval_matrix
-                .iter()
-                .map(|(request, roles)| format!("{request}: {}", roles.join(", ")))
+            check_approvals(source, ontology)?;
+            let rows = ontology.human_lock.approval_matrix.iter();
+            let rows: Vec<(&String, Vec<&str>)> = rows
+                .map(|(request, roles)| (request, roles.iter().map(|role| role.get_ref().as_str()).collect()))
                 .collect();
+            let roles: Vec<String> =
+                rows.iter().map(|(request, roles)| format!("{request}: {}", roles.join(", "))).collect();
             let lock = match (ontology.human_lock.never, roles.is_empty()) {
                 (true, _) => "never".to_owned(),
                 (false, true) => "none registered".to_owned(),
@@ -245,8 +265,7 @@ impl Generator {
                 }
             };
             let rank = PRECEDENCE.iter().position(|domain| *domain == ontology.domain).unwrap_or(PRECEDENCE.len());
-            let row = |(request, roles): (&String, &Vec<String>)| format!("({request:?}, &{roles:?}), ");
-            let matrix: String = ontology.human_lock.approval_matrix.iter().map(row).collect();
+            let matrix: String = rows.iter().map(|(request, roles)| format!("({request:?}, &{roles:?}), ")).collect();
             let _ = writeln!(
                 lines,
                 "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
@@ -530,13 +549,14 @@ impl Generator {
                 };
                 let _ = writeln!(
                     lines,
-                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, condition: {condition}, operator: Operator::{operator}, values: &[{}], number: {:?}, action: {:?}, state: State::{outcome:?}, rationale: {:?}, reason: {:?}, requests: &{requests:?}, locked: {}, resources: &{:?} }},",
+                    "    HighStakes {{ domain: {domain}, line: {}, axis: {axis}, condition: {condition}, operator: Operator::{operator}, values: &[{}], number: {:?}, action: {:?}, state: State::{outcome:?}, rationale: {:?}, reason: {:?}, approval: &{:?}, requests: &{requests:?}, locked: {}, resources: &{:?} }},",
                     source.line(offset),
                     self.names.list(&rule.value),
                     rule.number,
                     rule.action,
                     rule.rationale,
                     rule.reason,
+                    rule.approval.iter().map(Spanned::get_ref).collect::<Vec<_>>(),
                     rule.locked,
                     rule.resources
                 );

@@ -101,7 +101,7 @@ pub(crate) struct HumanLock {
     pub(crate) two_persons: bool,
     /// Roles that may approve, by request.
     #[serde(default)]
-    pub(crate) approval_matrix: BTreeMap<String, Vec<String>>,
+    pub(crate) approval_matrix: BTreeMap<String, Vec<Text>>,
     /// Registers for looking up a credential.
     #[serde(default)]
     pub(crate) verification_sources: Vec<String>,
@@ -225,6 +225,9 @@ pub(crate) struct HighStakes {
     pub(crate) action: String,
     pub(crate) rationale: String,
     pub(crate) reason: String,
+    /// The roles that may approve what it blocks, in addition to those for the request.
+    #[serde(default)]
+    pub(crate) approval: Vec<Text>,
     #[serde(default)]
     pub(crate) requests: Vec<String>,
     #[serde(default)]
