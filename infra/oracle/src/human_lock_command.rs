@@ -77,7 +77,9 @@ fn decide(
     if !arguments.one.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let by = Authority { operator: &operator, role, credential };
+    // On an emulator everybody has the same identity, which tells nobody apart.
+    let identity = operator.identity().filter(|_| !deployed.is_emulated());
+    let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
     if arguments.one.target.json {
         output::print_json(&json!({ "session_id": session, "decision": word }))?;

@@ -99,6 +99,11 @@ impl Deployed {
         &self.stack.name
     }
 
+    /// Whether the stack runs on an emulator of AWS.
+    pub(crate) const fn is_emulated(&self) -> bool {
+        self.stack.endpoint.is_some()
+    }
+
     /// The AWS identity of the command's caller.
     pub(crate) async fn caller_identity(&self) -> Option<CallerIdentity> {
         self.caller.identity(&self.account, &mut std::io::stderr()).await

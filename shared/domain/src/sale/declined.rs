@@ -4,7 +4,11 @@
 //! and change them.
 
 use super::{AuthorityDecision, Event, Fulfilment, Purchase, Refused, Sale};
-use crate::{Timestamp, operator::Operator, texts};
+use crate::{
+    Timestamp,
+    operator::{CallerIdentity, Operator},
+    texts,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -48,6 +52,9 @@ pub struct Approval {
     pub role: String,
     /// `REGISTER:NUMBER`, as the register publishes it.
     pub credential: String,
+    /// Their AWS identity, as in [`Authority`]; missing in earlier approvals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<CallerIdentity>,
     /// When.
     pub at: Timestamp,
 }
@@ -61,6 +68,8 @@ pub struct Authority<'a> {
     pub role: &'a str,
     /// `REGISTER:NUMBER`.
     pub credential: &'a str,
+    /// Their AWS identity; `None` if AWS did not name it, or if all people have the same one, as on the local stack.
+    pub identity: Option<&'a CallerIdentity>,
 }
 
 /// The authority gate's decision, without text of the customer.
@@ -121,6 +130,9 @@ pub enum NotApproved {
     /// The same person or credential has approved already.
     #[error("{0} or this credential has approved already: another person has to")]
     SamePerson(String),
+    /// The same AWS identity has approved already.
+    #[error("{0} has approved already: another person has to, with their own AWS identity")]
+    SameIdentity(String),
 }
 
 impl Declined {
@@ -222,11 +234,17 @@ impl Sale {
         if standing.iter().any(|one| is_one_person(one, name, by.credential)) {
             return Err(NotApproved::SamePerson(name.to_owned()));
         }
+        if let Some(identity) = by.identity
+            && standing.iter().any(|one| one.identity.as_ref() == Some(identity))
+        {
+            return Err(NotApproved::SameIdentity(identity.as_str().to_owned()));
+        }
         let needed = usize::from(*persons);
         standing.push(Approval {
             by: name.to_owned(),
             role: by.role.to_owned(),
             credential: by.credential.to_owned(),
+            identity: by.identity.cloned(),
             at: now,
         });
         let count = standing.len();

@@ -219,7 +219,7 @@ fn declined() -> Sale {
 fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
     let mut sale = declined();
     let operator = Operator::parse("dana", None).unwrap();
-    let by = Authority { operator: &operator, role: "physician", credential: "register:123" };
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
     sale.approve_declined(by, at(2)).unwrap();
     sale.claim("b", Claimant::Customer, at(3), LEASE);
     sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();

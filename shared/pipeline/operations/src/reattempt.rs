@@ -113,7 +113,7 @@ pub async fn reattempt(
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
     let wanted = match plan(&sale.value, submission) {
         Err(ReattemptError::Locked) => {
-            let by = Authority { operator, role: "operator", credential: "none" };
+            let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
             authority_gate::record_override(journal, sale, by).await?;
             return Err(ReattemptError::Locked);
         }

@@ -103,7 +103,7 @@ fn declined(persons: u8, is_open: bool) -> Declined {
 }
 
 fn authority(operator: &Operator) -> Authority<'_> {
-    Authority { operator, role: "physician", credential: "register:123" }
+    Authority { operator, role: "physician", credential: "register:123", identity: None }
 }
 
 fn operator() -> Operator {

@@ -1,12 +1,13 @@
 //! The decisions of operators, approvals among them, and the money.
 
 use super::*;
+use crate::CallerIdentity;
 
 #[test]
 fn a_declined_question_is_decided_by_different_people_with_a_role_and_a_credential() {
     let people = |name: &str| Operator::parse(name, None).unwrap();
     let (dana, kim) = (people("dana"), people("kim"));
-    let by = |operator, role, credential| Authority { operator, role, credential };
+    let by = |operator, role, credential| Authority { operator, role, credential, identity: None };
     let mut sale = declined();
     sale.declined.as_mut().unwrap().lock =
         HumanLock::People { persons: 2, roles: vec!["physician".into()], sources: vec!["register".into()] };
@@ -36,9 +37,29 @@ fn a_declined_question_is_decided_by_different_people_with_a_role_and_a_credenti
 }
 
 #[test]
+fn one_aws_identity_is_one_person_whatever_names_were_typed() {
+    let [dana, kim] = ["dana", "kim"].map(|name| Operator::parse(name, None).unwrap());
+    let [one, other] = ["user/dana", "user/kim"]
+        .map(|name| CallerIdentity::parse(&format!("arn:aws:iam::123456789012:{name}")).unwrap());
+    let people = HumanLock::People { persons: 2, roles: vec!["physician".into()], sources: vec!["register".into()] };
+    let approved_after = |first, second| {
+        let mut sale = declined();
+        sale.declined.as_mut().unwrap().lock = people.clone();
+        let by = |operator, credential, identity| Authority { operator, role: "physician", credential, identity };
+        sale.approve_declined(by(&dana, "register:123", first), at(2)).unwrap();
+        sale.approve_declined(by(&kim, "register:456", second), at(3)).map(|(_, decision)| decision)
+    };
+    let same = approved_after(Some(&one), Some(&one));
+    assert_eq!(same.unwrap_err(), NotApproved::SameIdentity(one.as_str().to_owned()));
+    for (first, second) in [(Some(&one), Some(&other)), (None, Some(&one)), (Some(&one), None), (None, None)] {
+        assert_eq!(approved_after(first, second), Ok(AuthorityDecision::Approved { count: 2, needed: 2 }));
+    }
+}
+
+#[test]
 fn a_rejected_question_is_approved_by_nobody_and_a_lock_is_lifted_by_nobody() {
     let operator = Operator::parse("dana", None).unwrap();
-    let by = Authority { operator: &operator, role: "physician", credential: "register:123" };
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
     let mut sale = declined();
     assert_eq!(sale.refuse_override(by).unwrap_err(), NotApproved::NotDeclined("failed"), "without a lock");
     sale.reject_declined(by).unwrap();

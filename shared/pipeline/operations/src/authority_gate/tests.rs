@@ -39,7 +39,7 @@ fn two_people() -> HumanLock {
 
 fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Result<AuthorityDecision, DecideError> {
     let operator = Operator::parse(name, Some("looked at it")).unwrap();
-    let by = Authority { operator: &operator, role, credential };
+    let by = Authority { operator: &operator, role, credential, identity: None };
     run(approve(Ports { journal: journal(world), orders: world }, by, &session())).unwrap()
 }
 
@@ -115,7 +115,7 @@ fn a_rejection_makes_the_refund_due_at_once() {
     let world = declined(two_people());
     assert!(stored(&world).open_work().unwrap().due > at(0));
     let operator = Operator::parse("dana", None).unwrap();
-    let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123" };
+    let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123", identity: None };
     run(reject(journal(&world), by, &session())).unwrap().unwrap();
     assert!(stored(&world).open_work().unwrap().due <= at(0));
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
