@@ -2,8 +2,8 @@
 //! wrong.
 
 use crate::{
-    operators::{oracle, program},
-    world::World,
+    operators::{is_bound, oracle, program},
+    world::{SOON, World},
 };
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf, process::Output};
@@ -82,14 +82,7 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     assert_eq!(unanswered.status.code(), Some(2), "nobody confirmed it");
     let done = redrive();
     assert_eq!((done.status.code(), &json_of(&done)["moved"]), (Some(0), &json!(12)));
-    let decisions = world.function_records("operator", "operator").await;
-    let redriven = |record: &&Value| record["action"] == "queues redrive";
-    let decision = decisions.iter().rfind(redriven).expect("the decision is on record");
-    let evidence = &decision["facts"]["evidence"];
-    assert_eq!((&decision["by"], &evidence["operation"]), (&json!("dana"), &json!("correct")));
-    for category in ["schema", "constraint", "data_sample"] {
-        assert_eq!(evidence["evidence"][category]["fingerprint"].as_str().map(str::len), Some(64), "{decision}");
-    }
+    is_bound(&world, "queues redrive").await;
     eventually("no dead letters", SOON, async || (row()["dead_letters"] == 0).then_some(())).await;
     world.drained().await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));

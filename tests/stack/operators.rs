@@ -45,6 +45,17 @@ pub(crate) async fn listed(world: &World, list: &[&str], session: &str, expected
     .await;
 }
 
+/// Checks that the operator's latest decision of this kind is on record, bound to what the command saw before it.
+pub(crate) async fn is_bound(world: &World, action: &str) {
+    let decisions = world.function_records("operator", "operator").await;
+    let decision = decisions.iter().rfind(|record| record["action"] == action).expect("the decision is on record");
+    let evidence = &decision["facts"]["evidence"];
+    assert_eq!((&decision["by"], &evidence["operation"]), (&json!("dana"), &json!("correct")));
+    for category in ["schema", "constraint", "data_sample"] {
+        assert_eq!(evidence["evidence"][category]["fingerprint"].as_str().map(str::len), Some(64), "{decision}");
+    }
+}
+
 async fn mailed_once(world: &World, sale: &Sale) {
     eventually("a mail", SOON, async || (!world.mails(&sale.email).await.is_empty()).then_some(())).await;
     world.delivered(sale).await;
@@ -67,6 +78,7 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     listed(&world, &["list"], &sale.session, true).await;
     let (code, text) = decide(&world, &["deadletters", "redrive", &sale.session]);
     assert_eq!(code, Some(0), "{text}");
+    is_bound(&world, "deadletters redrive").await;
     mailed_once(&world, &sale).await;
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the recorded draft is what goes out");
     decide(&world, &["deadletters", "redrive", &sale.session]);
@@ -116,6 +128,7 @@ async fn a_delivered_mail_is_sent_again_once() {
     mailed_once(&world, &sale).await;
     let (code, text) = decide(&world, &["mail", "send-again", &sale.session]);
     assert_eq!(code, Some(0), "{text}");
+    is_bound(&world, "mail send-again").await;
     let mails = eventually("a second mail", SOON, async || {
         Some(world.mails(&sale.email).await).filter(|mails| mails.len() == 2)
     })

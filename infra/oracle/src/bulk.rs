@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     command::{CommandError, Ended, Signature, wait},
-    evidence::{self, Observed, RULES_OF_SALES},
-    output,
+    evidence, output,
     progress::counted,
     sale_name::{self, SaleName},
     stack::Deployed,
@@ -118,11 +117,10 @@ impl Bulk<'_> {
         }
         if !self.selection.dry_run {
             let operator = self.signature.operator(self.deployed)?;
-            let observed = wait(self.observe(sessions))?;
-            if !self.signature.confirm(question)? {
+            let observed = evidence::of_sales(self.deployed, sessions)?;
+            if !observed.confirm(self.deployed, (self.signature, &operator), self.action, question)? {
                 return Ok(Ended::Nothing);
             }
-            wait(observed.record(self.deployed, &operator, self.action))?;
         }
         let answers = wait(async {
             let mut answers = Vec::new();
@@ -134,15 +132,6 @@ impl Bulk<'_> {
         })?;
         let stood = if self.selection.wait && !self.selection.dry_run { self.waited(sessions)? } else { Vec::new() };
         self.tell(sessions, answers, &stood)
-    }
-
-    /// The sales' state before the change is proposed.
-    async fn observe(&self, sessions: &[SessionId]) -> Result<Observed<'static>, CommandError> {
-        let mut items = Vec::new();
-        for session in sessions {
-            items.push(evidence::of_sale(self.deployed, session).await?);
-        }
-        Ok(Observed { store: "sales", rules: RULES_OF_SALES, items })
     }
 
     fn progress(&self, done: usize, of: usize, what: &str) {

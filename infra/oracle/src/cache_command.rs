@@ -3,16 +3,19 @@
 use audit::Notebook;
 use clap::{Args, Subcommand};
 use domain::{
+    SessionId,
     cache_health::{FUNCTION, HealthRecord, unknown_block},
-    ports::{CacheEntries, Clock, Notes},
+    ports::{CacheEntries, CacheEntry, Clock, Notes, SaleStore},
 };
 use operations::cache::{self, RemoveError};
 use runtime::System;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::slice;
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
+    evidence,
     output::{self, minute},
     signed_sale::SignedSale,
 };
@@ -94,7 +97,10 @@ fn text(line: Option<&Value>, stale: bool) -> String {
 
 fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
-    if !one.signature.confirm(&format!("Take the cached verdict of {} out?", session.as_str()))? {
+    let question = format!("Take the cached verdict of {} out?", session.as_str());
+    let mut observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    observed.items.push(wait(entry(&deployed.stores.sales, &session))?);
+    if !observed.confirm(&deployed, (&one.signature, &operator), "cache remove", &question)? {
         return Ok(Ended::Nothing);
     }
     let removed = wait(async {
@@ -109,6 +115,19 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     Ok(if removed { Ended::Done } else { Ended::Nothing })
 }
 
+/// The cached verdict as it is before it is removed. One that is damaged has only its state.
+async fn entry(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
+    let found = store.load_with_verdict(session).await;
+    let (_, found) = found.map_err(|error| CommandError::failed("the cached verdict cannot be read", error))?;
+    let (state, verdict) = match found {
+        CacheEntry::Hit(cached) => ("cached", json!(cached)),
+        CacheEntry::Miss => ("none", Value::Null),
+        CacheEntry::Removed => ("removed", Value::Null),
+        CacheEntry::Corrupt => ("damaged", Value::Null),
+    };
+    Ok(json!({ "session": session, "entry": state, "verdict": verdict }))
+}
+
 fn failed(error: RemoveError) -> CommandError {
     if error.is_refusal() {
         CommandError::Refused(error.to_string())
@@ -120,6 +139,21 @@ fn failed(error: RemoveError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::{CachedVerdict, Colour, Query, Tier, Timestamp, Verdict};
+    use testkit::World;
+
+    #[test]
+    fn the_cached_verdict_is_observed_before_it_is_removed() {
+        let world = World::default();
+        let session = SessionId::parse("cs_test_1").unwrap();
+        assert_eq!(wait(entry(&world, &session)).unwrap()["entry"], "none");
+        let verdict = Verdict { verdict: Colour::Green, summary: "Yes.".into(), breakdown: None, strategy: None };
+        let at = Timestamp::from_seconds(0);
+        let cached = CachedVerdict::first(Tier::Quick, &Query::parse("Open a shop?").unwrap(), verdict, at);
+        world.state().cache_verdict(&session, &cached, at);
+        let item = wait(entry(&world, &session)).unwrap();
+        assert_eq!((&item["entry"], &item["verdict"]), (&json!("cached"), &json!(cached)));
+    }
 
     #[test]
     fn the_status_is_for_people() {

@@ -10,9 +10,11 @@ use operations::{
 };
 use runtime::System;
 use serde_json::json;
+use std::slice;
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence,
     output::{self, minute},
     sale_name::{self, SaleName},
     signed_sale::SignedSale,
@@ -111,7 +113,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     } else {
         (Found::Sent, "Note that the mail has gone?")
     };
-    if !arguments.one.signature.confirm(question)? {
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&arguments.one.signature, &operator), "deadletters settle", question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -182,7 +185,9 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     }
     let operator = arguments.signature.operator(&deployed)?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
-    if sessions.is_empty() || !arguments.signature.confirm(&question)? {
+    let observed = evidence::of_sales(&deployed, &sessions)?;
+    let by = (&arguments.signature, &operator);
+    if sessions.is_empty() || !observed.confirm(&deployed, by, "deadletters redrive", &question)? {
         output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
         return Ok(Ended::Nothing);
     }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     }
     let items = vec![json!(plan)];
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
-    wait(observed.record(&deployed, &operator, "erase"))?;
+    wait(observed.record(&deployed, &operator, "erase", json!({})))?;
     let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(failed) })?;
     if arguments.target.json {
         output::print_json(&json!({ "session_id": session, "erased": erased, "by_hand": hands() }))?;

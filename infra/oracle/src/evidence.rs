@@ -1,6 +1,9 @@
 //! The evidence of a command that corrects data (Authority Governance, RFC-0007): fingerprints of the form of the
 //! items, of the rules for a change, and of the items as they were before the command proposed the change. It is
 //! recorded before the change.
+//!
+//! Form and items are read from the store. The rules are those that this build's code applies, in words: the store
+//! enforces none but the key, so its description would say nothing about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +11,10 @@ use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOpera
 use domain::{Operator, SessionId, ports::SaleStore};
 use serde_json::{Value, json};
 
-use crate::{command::CommandError, stack::Deployed};
+use crate::{
+    command::{CommandError, Signature, wait},
+    stack::Deployed,
+};
 
 /// Items of one store that a command is about to change.
 pub(crate) struct Observed<'a> {
@@ -20,9 +26,20 @@ pub(crate) struct Observed<'a> {
     pub(crate) items: Vec<Value>,
 }
 
+/// Stored sales, each with its version.
+pub(crate) fn of_sales(deployed: &Deployed, sessions: &[SessionId]) -> Result<Observed<'static>, CommandError> {
+    let items = wait(async {
+        let mut items = Vec::new();
+        for session in sessions {
+            items.push(of_sale(&deployed.stores.sales, session).await?);
+        }
+        Ok(items)
+    })?;
+    Ok(Observed { store: "sales", rules: RULES_OF_SALES, items })
+}
+
 /// A stored sale with its version; both are `null` if there is no such sale.
-pub(crate) async fn of_sale(deployed: &Deployed, session: &SessionId) -> Result<Value, CommandError> {
-    let store: &dyn SaleStore = &deployed.stores.sales;
+async fn of_sale(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
     let found = store.load(session).await.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
     Ok(match found {
         Some(found) => json!({ "session": session, "version": found.version, "sale": found.value }),
@@ -31,7 +48,7 @@ pub(crate) async fn of_sale(deployed: &Deployed, session: &SessionId) -> Result<
 }
 
 /// The rules for every change of a sale.
-pub(crate) const RULES_OF_SALES: &[&str] = &["saved on condition of its version", "only transitions of its state"];
+const RULES_OF_SALES: &[&str] = &["saved on condition of its version", "only transitions of its state"];
 
 impl Observed<'_> {
     /// The evidence that a correction needs.
@@ -60,16 +77,38 @@ impl Observed<'_> {
         EvidenceBinding::new(EvidenceOperation::Correct, evidence)
     }
 
-    /// Records the operator's decision with its evidence. If that fails, the command must change nothing.
+    /// Asks `question`, and records the decision if the operator confirms it. Returns whether they did.
+    pub(crate) fn confirm(
+        &self,
+        deployed: &Deployed,
+        (signature, operator): (&Signature, &Operator),
+        action: &'static str,
+        question: &str,
+    ) -> Result<bool, CommandError> {
+        let is_confirmed = signature.confirm(question)?;
+        if is_confirmed {
+            wait(self.record(deployed, operator, action, json!({})))?;
+        }
+        Ok(is_confirmed)
+    }
+
+    /// Records the operator's decision with its evidence beside other facts. If that fails, the command must change
+    /// nothing.
     pub(crate) async fn record(
         &self,
         deployed: &Deployed,
         operator: &Operator,
         action: &'static str,
+        facts: Value,
     ) -> Result<(), CommandError> {
+        deployed.record(operator, action, &self.with_evidence(facts)?).await
+    }
+
+    fn with_evidence(&self, mut facts: Value) -> Result<Value, CommandError> {
         let unbound = |error| CommandError::failed("the decision is bound to no evidence, and nothing was done", error);
-        let facts = json!({ "items": self.items.len(), "evidence": self.bind().map_err(unbound)? });
-        deployed.record(operator, action, &facts).await
+        facts["items"] = self.items.len().into();
+        facts["evidence"] = json!(self.bind().map_err(unbound)?);
+        Ok(facts)
     }
 }
 
@@ -87,6 +126,8 @@ const fn kind(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::{Sale, Timestamp};
+    use testkit::World;
 
     #[test]
     fn a_correction_is_bound_to_exactly_what_was_seen_and_shows_none_of_it() {
@@ -105,5 +146,26 @@ mod tests {
         assert_ne!(sample(&bound), sample(&other), "another version is another observation");
         assert_eq!(bound["evidence"]["schema"], other["evidence"]["schema"]);
         assert_eq!(other["evidence"]["data_sample"]["summary"], "1 of sales");
+    }
+
+    #[test]
+    fn a_sale_is_observed_as_it_is_stored_and_one_that_is_not_there_too() {
+        let world = World::default();
+        let session = SessionId::parse("cs_test_1").unwrap();
+        assert_eq!(wait(of_sale(&world, &session)).unwrap()["version"], Value::Null);
+        let sale = Sale::ordered(session.clone(), Timestamp::from_seconds(0));
+        world.state().sales.insert(session.clone(), (sale.clone(), 3));
+        let item = wait(of_sale(&world, &session)).unwrap();
+        assert_eq!((&item["version"], &item["sale"]), (&json!(3), &json!(sale)));
+    }
+
+    #[test]
+    fn the_evidence_stands_beside_the_facts_of_the_command() {
+        let items = vec![json!({ "id": "m-1", "body": "of a customer" })];
+        let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
+        let facts = observed.with_evidence(json!({ "message": "m-1" })).unwrap();
+        assert_eq!((&facts["message"], &facts["items"]), (&json!("m-1"), &json!(1)));
+        assert_eq!(facts["evidence"]["operation"], "correct");
+        assert!(!facts.to_string().contains("of a customer"), "{facts}");
     }
 }

@@ -1,6 +1,6 @@
 //! `oracle findings`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, slice};
 
 use clap::{Args, Subcommand};
 use domain::{customer_text, open_work::Work, ports::Clock};
@@ -13,8 +13,7 @@ use serde_json::json;
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
-    evidence::{self, Observed, RULES_OF_SALES},
-    list_command, output,
+    evidence, list_command, output,
     quarantine_command::read,
     sale_name::{self, SaleName},
     signed_sale::SignedSale,
@@ -100,12 +99,11 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
 
 fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
-    let items = vec![wait(evidence::of_sale(&deployed, &session))?];
-    if !one.signature.confirm(&format!("Let the verdict of {} stand?", session.as_str()))? {
+    let question = format!("Let the verdict of {} stand?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "findings dismiss", &question)? {
         return Ok(Ended::Nothing);
     }
-    let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
-    wait(observed.record(&deployed, &operator, "findings dismiss"))?;
     wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
     told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
 }
@@ -114,12 +112,11 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let ReplaceArguments { file, one } = arguments;
     let verdict = read(file)?;
     let (deployed, operator, session) = one.open()?;
-    let items = vec![wait(evidence::of_sale(&deployed, &session))?];
-    if !one.signature.confirm(&format!("Replace what the page of {} shows?", session.as_str()))? {
+    let question = format!("Replace what the page of {} shows?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "findings replace", &question)? {
         return Ok(Ended::Nothing);
     }
-    let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
-    wait(observed.record(&deployed, &operator, "findings replace"))?;
     wait(async { findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
     told(session.as_str(), &one.target, "replaced", "has the new text on its page")
 }

@@ -7,10 +7,11 @@ use operations::{
     send_again::{SendAgainError, send_again},
 };
 use serde_json::json;
+use std::slice;
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
-    output,
+    evidence, output,
     sale_name::{self, SaleName},
 };
 
@@ -39,7 +40,9 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let operator = signature.operator(&deployed)?;
     let session = sale.find(&deployed)?;
-    if !signature.confirm(&format!("Send the mail of {} once more?", session.as_str()))? {
+    let question = format!("Send the mail of {} once more?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (signature, &operator), "mail send-again", &question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;

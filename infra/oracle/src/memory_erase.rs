@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
     if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
-    wait(observed.record(&deployed, &operator, "memory erase"))?;
+    wait(observed.record(&deployed, &operator, "memory erase", json!({})))?;
     let begun = wait(begin(deployed.stores.chat_journal(), account, &operator))?;
     if arguments.target.json {
         writeln!(output, "{begun}")?;

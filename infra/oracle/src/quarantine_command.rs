@@ -1,6 +1,9 @@
 //! `oracle quarantine`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    slice,
+};
 
 use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
 use backend::QueueName;
@@ -21,8 +24,7 @@ use serde_json::{Value, json};
 use crate::{
     bulk::{Answer, Bulk, Selection},
     command::{CommandError, Ended, Signature, Target, wait},
-    evidence::{self, Observed, RULES_OF_SALES},
-    list_command,
+    evidence, list_command,
     output::{self, minute},
     refunds_command::{self, IssueArguments},
     sale_name::{self, SaleName},
@@ -228,12 +230,11 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
     let parts = Parts::of(&deployed)?;
     let submissions = DynamoSubmissions(&deployed.stores.sales);
-    let items = vec![wait(evidence::of_sale(&deployed, &session))?];
-    if !one.signature.confirm(&format!("Replace what is held of {} and deliver it?", session.as_str()))? {
+    let question = format!("Replace what is held of {} and deliver it?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "quarantine replace", &question)? {
         return Ok(Ended::Nothing);
     }
-    let observed = Observed { store: "sales", rules: RULES_OF_SALES, items };
-    wait(observed.record(&deployed, &operator, "quarantine replace"))?;
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);

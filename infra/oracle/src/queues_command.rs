@@ -290,8 +290,10 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
+    let items = vec![document(queue, &message)];
+    let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {
-        deployed.record(&operator, "queues remove", &facts).await?;
+        observed.record(&deployed, &operator, "queues remove", facts).await?;
         let deleted = desk.delete(url, id).await;
         deleted.map_err(|error| CommandError::failed("the message may still be there", error))
     })?;
@@ -323,7 +325,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
         let rules = &["a worker claims the message's sale first"];
         let observed = Observed { store: "dead letters", rules, items: vec![counts] };
-        wait(observed.record(&deployed, &operator, "queues redrive"))?;
+        wait(observed.record(&deployed, &operator, "queues redrive", json!({})))?;
         wait(async { move_back(&desk, url, dead, depth.waiting).await })?
     } else {
         return Ok(Ended::Nothing);

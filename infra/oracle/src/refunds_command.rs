@@ -1,6 +1,6 @@
 //! `oracle refunds`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, slice};
 
 use clap::{Args, Subcommand};
 use domain::{
@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::{
     bulk::{Answer, Bulk, Selection},
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence,
     output::{self, minute},
     sale_name::{self, SaleName},
     stack::Deployed,
@@ -96,7 +97,9 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let operator = signature.operator(&deployed)?;
     let session = &session.find(&deployed)?;
-    if !signature.confirm(&format!("Record that the money of {} went back by hand?", session.as_str()))? {
+    let question = format!("Record that the money of {} went back by hand?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
+    if !observed.confirm(&deployed, (signature, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
     }
     let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
     output::{self, minute},
     stack::Deployed,
     when,
@@ -196,16 +197,26 @@ fn table(rows: &[Value], width: usize) -> String {
     output::table(&["PURCHASE", "SINCE (UTC)", "USDC", "PAYER"], &rows, width)
 }
 
+/// The purchase as it is before the operator decides.
+fn observed(found: &Versioned<Purchase>) -> Observed<'static> {
+    let rules = &["saved on condition of its version", "only a purchase that waits for a human"];
+    let item = json!({ "purchase": found.value.id(), "version": found.version, "state": found.value });
+    Observed { store: "purchases", rules, items: vec![item] }
+}
+
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let operator = arguments.signature.operator(&deployed)?;
     let name = &arguments.purchase;
-    if !arguments.signature.confirm(&format!("Is the purchase {name} dealt with?"))? {
+    let found = wait(async {
+        let found = listed(&deployed, List::Humans).await?.into_iter().find(|it| it.value.id().reference() == name);
+        found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))
+    })?;
+    let question = format!("Is the purchase {name} dealt with?");
+    if !observed(&found).confirm(&deployed, (&arguments.signature, &operator), "toll settle", &question)? {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        let found = listed(&deployed, List::Humans).await?.into_iter().find(|it| it.value.id().reference() == name);
-        let found = found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))?;
         let resolve = |purchase: &mut Purchase, now: Timestamp| {
             if purchase.resolve().is_err() {
                 return Change::nothing(());
