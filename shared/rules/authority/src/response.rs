@@ -212,7 +212,8 @@ mod tests {
         }
     }
 
-    /// Appendix F, "Mandatory Escalation (Non-Overridable)" and its example; telem_003 and elig_004.
+    /// Authority Governance, Appendix F, "Mandatory Escalation (Non-Overridable)" and its example; telem_003 and
+    /// elig_004.
     #[test]
     fn every_trigger_of_child_safety_is_escalated_and_so_are_tampering_and_denials() {
         let minor = ["988_SUICIDE_LIFELINE", "TRUST_AND_SAFETY"];
