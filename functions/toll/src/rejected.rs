@@ -46,8 +46,8 @@ pub(crate) async fn record(
     }
 }
 
-/// Records that the authority gate declines a question for which nothing is paid or taken. A failure is counted and does not
-/// change the reply.
+/// Records that the authority gate declines a question for which nothing is paid or taken. A failure is counted and does
+/// not change the reply.
 pub(crate) async fn declined(
     journal: FunctionJournal<'_>,
     meter: &dyn Meter,

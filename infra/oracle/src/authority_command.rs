@@ -63,7 +63,7 @@ pub(crate) enum AuthorityCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// List the texts that were blocked for a trigger of child safety: reason, whom the specification wants told, record.
+    /// List the texts that a trigger of child safety blocked: reason, whom the specification wants told, record.
     ///
     /// The service itself reports to nobody. The list has no text, because none is kept.
     #[command(after_help = "Example:\n  oracle authority escalations --since 7d --stack-name oracle")]

@@ -48,7 +48,7 @@ struct Line {
 }
 
 impl Escalation {
-    /// The escalation in a record, if there is one. A line that cannot be read has none; `oracle audit verify` finds it.
+    /// The escalation in a record, if there is one. `oracle audit verify` finds lines that cannot be read.
     fn of(key: &str, line: &[u8]) -> Option<Self> {
         let Line { timestamp, details } = serde_json::from_slice(line).ok()?;
         let evaluation = audit::escalated(&details)?;

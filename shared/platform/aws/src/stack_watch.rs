@@ -42,8 +42,8 @@ impl StackWatch {
         Self { connection, stack }
     }
 
-    /// The descriptions of the alarms that are in state ALARM now, except that of [`Metric::AuthorityEscalated`]: customers
-    /// raise it with what they write, and must not stop a deployment by it.
+    /// The descriptions of the alarms that are in state ALARM now, except that of [`Metric::AuthorityEscalated`]:
+    /// customers raise it with what they write, and must not stop a deployment by it.
     ///
     /// # Errors
     /// [`StorageError`] when they could not be read; likewise below.

@@ -392,8 +392,8 @@ impl Evaluation {
         Ok(self)
     }
 
-    /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators are
-    /// alerted if in addition nobody may override the outcome.
+    /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators
+    /// are alerted if in addition nobody may override the outcome.
     #[must_use]
     pub fn escalation_targets(&self) -> &'static [&'static str] {
         escalation_targets(&self.decision)
