@@ -187,11 +187,8 @@ async fn make(
     if let Some(turn) = opened.turn(&asked.id) {
         return Err(NotAnswered::Remembered(turn));
     }
-    // The rules for the domain of an earlier question also apply to the messages that follow it.
-    let evaluation = match opened.last_asked() {
-        Some(last) => evaluate_followup(&last, asked.message.as_str(), asked.locale.as_deref()),
-        None => evaluate(asked.message.as_str(), asked.locale.as_deref()),
-    };
+    // The model gets earlier messages too. Together with them a message may be one that must not be answered.
+    let evaluation = evaluate_followup(&opened.latest_asked(), asked.message.as_str(), asked.locale.as_deref());
     if Refusal::of(&evaluation).is_some() {
         return Err(NotAnswered::Declined(Box::new(evaluation)));
     }

@@ -29,6 +29,10 @@ use std::borrow::Cow;
 /// The largest part of the memory that a model sees.
 const BUDGET: Budget = Budget::of_bytes(24_000);
 
+/// The authority gate evaluates a message together with this many earlier ones. With the longest messages they have
+/// 24,000 characters, and the model sees no more of a memory than [`BUDGET`].
+const EVALUATED: usize = 6;
+
 /// The largest number of exchanges that a page can ask for.
 const MOST_NEWEST: usize = 500;
 
@@ -137,9 +141,10 @@ impl Opened {
         self.turns().find(|(key, _)| is_it(key)).map(|(_, turn)| turn)
     }
 
-    /// The customer's latest message.
-    pub(crate) fn last_asked(&self) -> Option<String> {
-        self.turns().last().map(|(_, turn)| turn.asked)
+    /// The customer's latest answered messages, at most [`EVALUATED`], oldest first.
+    pub(crate) fn latest_asked(&self) -> Vec<String> {
+        let mut asked: Vec<String> = self.turns().map(|(_, turn)| turn.asked).collect();
+        asked.split_off(asked.len().saturating_sub(EVALUATED))
     }
 
     /// The working set that a model sees beside this message. It is built from the log as the exchange will extend it: with

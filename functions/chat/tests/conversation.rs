@@ -233,6 +233,67 @@ fn what_must_not_be_answered_is_neither_asked_nor_counted() {
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1, "a trigger of child safety");
 }
 
+/// Says a sentence that every governed domain accepts as a narrative answer.
+fn answers_in_general_terms(world: &testkit::World) {
+    world.state().model = Some(Box::new(|_, _| {
+        let people = "a doctor, a pharmacist, a lawyer and a financial adviser";
+        Ok(said(&format!("In general terms: ask {people} about this first.")))
+    }));
+}
+
+/// The model sees earlier messages too, so a question that is split over several of them is declined. The declined part
+/// joins no memory, and the conversation goes on.
+#[test]
+fn a_question_that_is_split_over_several_messages_is_declined() {
+    let last = "Is ibuprofen fine?";
+    let splits = [
+        (["My son has a fever.", "How much should he get?"], "needs_specification"),
+        (["I am pregnant.", "We want to paint the shop green."], "blocked"),
+    ];
+    for (earlier, code) in splits {
+        let world = world();
+        answers_in_general_terms(&world);
+        grant(&world, "someone@example.com", PaidPlan::Chat);
+        let cookie = signed_in(&world, "someone@example.com");
+        for (n, text) in (1..).zip(earlier) {
+            let reply = ask(&world, n, text, &cookie);
+            assert!(reply.status() == 200 && body(&reply).get("apology").is_none(), "{text}: {}", reply.body());
+        }
+        let asked = world.state().prompts.len();
+        let declined = ask(&world, 20, last, &cookie);
+        assert_eq!((declined.status(), &body(&declined)["code"]), (422, &json!(code)), "{}", declined.body());
+        assert_eq!(world.state().prompts.len(), asked, "the model is not asked");
+        assert_eq!(records(&world).last().unwrap().0, "DECLINED");
+        assert_eq!(ask(&world, 21, QUESTION, &cookie).status(), 200);
+        let state = world.state();
+        assert!(!state.prompts.last().unwrap().1.content.contains(last), "it is not remembered");
+    }
+}
+
+/// A governed question governs the next message, and declines none of those after it.
+#[test]
+fn an_ordinary_conversation_after_a_governed_question_goes_on() {
+    let world = world();
+    answers_in_general_terms(&world);
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let cookie = signed_in(&world, "someone@example.com");
+    let messages = [
+        ("What is a mortgage?", true),
+        ("Should we open a second bakery in Halifax?", true),
+        ("The rent is 4,000 dollars and the first shop earns twice that.", false),
+        ("My sister wants to run it from May on.", false),
+        ("How much should we spend on the ovens?", false),
+        ("We kill our prices on Mondays. Is that smart?", false),
+        ("Thanks, that helps. What should we look at first?", false),
+        ("And if it fails?", false),
+    ];
+    for (n, (text, is_governed)) in (1..).zip(messages) {
+        let reply = ask(&world, n, text, &cookie);
+        assert_eq!(reply.status(), 200, "{text}: {}", reply.body());
+        assert_eq!(body(&reply).get("notice").is_some(), is_governed, "{text}: {}", reply.body());
+    }
+}
+
 #[test]
 fn a_reply_that_fails_is_made_again_once_then_apologised_for_and_not_counted() {
     for bad in ["The CSDM says so.", "See https://example.com for more.", ""] {

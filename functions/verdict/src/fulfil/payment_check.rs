@@ -38,7 +38,7 @@ impl Bought {
     pub(super) fn evaluate(&self) -> authority::Evaluation {
         let locale = self.purchase.locale.as_deref();
         match &self.followed {
-            Some(followed) => authority::evaluate_followup(&followed.first.query, self.query.as_str(), locale),
+            Some(followed) => authority::evaluate_followup(&[&followed.first.query], self.query.as_str(), locale),
             None => authority::evaluate(self.query.as_str(), locale),
         }
     }

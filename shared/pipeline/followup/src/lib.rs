@@ -164,7 +164,7 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
 /// which also reads the archive, evaluates both together in any case.
 fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluation {
     match first {
-        CacheEntry::Hit(cached) => evaluate_followup(&cached.query, text.as_str(), locale),
+        CacheEntry::Hit(cached) => evaluate_followup(&[&cached.query], text.as_str(), locale),
         CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => evaluate(text.as_str(), locale),
     }
 }

@@ -54,7 +54,7 @@ pub fn build_referenced_prompt(tier: Tier, query: &Query, references: &[String],
 /// Builds the prompt of a follow-up: of the first question and its verdict, the model sees only the working set.
 #[must_use]
 pub fn build_followup_prompt(first_question: &str, memory: &WorkingSet, query: &Query, stricter: bool) -> Prompt {
-    let evaluation = authority::evaluate_followup(first_question, query.as_str(), None);
+    let evaluation = authority::evaluate_followup(&[first_question], query.as_str(), None);
     Prompt {
         instruction: instruction(FOLLOWUP_TIER, stricter) + FOLLOWUP + &constraints(&evaluation),
         content: document_with_memory(memory, "submission", query.as_str()),

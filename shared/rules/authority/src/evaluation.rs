@@ -137,12 +137,26 @@ pub fn evaluate_turns<'a>(turns: impl IntoIterator<Item = &'a str>, locale: Opti
     evaluate(&turns.join("\n"), locale)
 }
 
-/// Evaluates a follow-up alone, and then together with the question that it follows, because the model gets both. So a
-/// follow-up to a question of a governed domain has that domain's grammar, regardless of its own words.
+/// Evaluates a text alone, with the latest earlier text, and with all earlier texts, because the model gets them all.
+/// Returns the most severe evaluation. So a text after a question of a governed domain has that domain's grammar,
+/// regardless of its own words, and a question that is split over several texts is found. `earlier` is in order of time.
+///
+/// All earlier texts together count only if this text makes them more severe. Otherwise one governed question would
+/// govern every ordinary text after it.
 #[must_use]
-pub fn evaluate_followup(first: &str, text: &str, locale: Option<&str>) -> Evaluation {
+pub fn evaluate_followup<T: AsRef<str>>(earlier: &[T], text: &str, locale: Option<&str>) -> Evaluation {
+    let severity = |it: &Evaluation| (it.override_prohibited(), it.state());
+    let turns: Vec<&str> = earlier.iter().map(T::as_ref).collect();
     let alone = evaluate(text, locale);
-    if alone.state().is_sold() { evaluate_turns([first, text], locale) } else { alone }
+    let Some(latest) = turns.last() else { return alone };
+    let pair = evaluate_turns([*latest, text], locale);
+    let found = if severity(&alone) > severity(&pair) { alone } else { pair };
+    if turns.len() == 1 || !found.state().is_sold() {
+        return found;
+    }
+    let without = evaluate_turns(turns.iter().copied(), locale);
+    let together = evaluate_turns(turns.into_iter().chain([text]), locale);
+    if severity(&together) > severity(&found).max(severity(&without)) { together } else { found }
 }
 
 /// SHA-256 of the compiled vocabulary's words. Records use it to identify the vocabulary of an evaluation.
@@ -483,6 +497,50 @@ fn words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const FILLER: &str = "We want to paint the shop green.";
+    const FEVER: [&str; 2] = ["My son has a fever.", "How much should he get?"];
+
+    /// Whether a text is sold alone, after the latest earlier text, and after all of them.
+    fn sold(earlier: &[&str], text: &str) -> [bool; 3] {
+        let latest = &earlier[earlier.len().saturating_sub(1)..];
+        [&earlier[..0], latest, earlier].map(|earlier| evaluate_followup(earlier, text, None).state().is_sold())
+    }
+
+    #[test]
+    fn a_question_that_is_split_over_several_texts_is_found() {
+        for (earlier, text, state) in [
+            (FEVER, "Is ibuprofen fine?", State::RequiresSpecification),
+            (["I am pregnant.", FILLER], "Is ibuprofen fine?", State::Blocked),
+        ] {
+            assert_eq!(sold(&earlier, text), [true, true, false], "{earlier:?}");
+            assert_eq!(evaluate_followup(&earlier, text, None).state(), state, "{earlier:?}");
+        }
+    }
+
+    /// What earlier texts are without this one decides nothing about it, except that the latest one governs it.
+    #[test]
+    fn an_ordinary_text_is_sold_after_whatever_came_before() {
+        let bakery = "Should we open a second bakery in Halifax?";
+        let declined = [FEVER[0], FEVER[1], "Is ibuprofen fine?", FILLER];
+        assert_eq!(sold(&declined, bakery), [true; 3]);
+        let state = |earlier: &[&str]| evaluate_followup(earlier, bakery, None).state();
+        assert_eq!(state(&[FEVER[0]]), State::NarrativeOnly);
+        assert_eq!(state(&[FEVER[0], FILLER]), State::Authorized);
+    }
+
+    #[test]
+    fn no_earlier_text_lowers_an_evaluation() {
+        let texts = [FEVER[0], "Is this legal?", "Should I buy Bitcoin with my savings?", "I want to kill myself", "?"];
+        for text in texts {
+            let alone = evaluate(text, None);
+            for earlier in texts {
+                let found = evaluate_followup(&[earlier, "Thanks."], text, None);
+                assert!(found.state() >= alone.state(), "{earlier} {text}");
+                assert!(found.is_crisis() || !alone.is_crisis(), "{earlier} {text}");
+            }
+        }
+    }
 
     /// The gate reads most texts itself because that is faster; it must read them as the filter does.
     #[test]

@@ -124,7 +124,7 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
 /// [`Refusal::Grammar`], or [`Refusal::Question`] if today's rules refuse the question and no approval can change that.
 pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'static str>, Refusal> {
     let evaluation = match &cached.first {
-        Some(first) => authority::evaluate_followup(&first.query, &cached.query, locale),
+        Some(first) => authority::evaluate_followup(&[&first.query], &cached.query, locale),
         None => authority::evaluate(&cached.query, locale),
     };
     let code = evaluation.reason_code();
