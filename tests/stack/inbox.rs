@@ -185,15 +185,15 @@ async fn a_sender_is_acknowledged_once_a_day() {
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;
     watched.put(json!({ "from": sender(), "subject": "lost" })).await;
-    // List, message, sale (found through its conversation), draft; then the reply to sending is lost.
-    watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "drop": true }])).await;
+    // List, message, its new text, sale (found through its conversation), draft; then the reply to sending is lost.
+    watched.world.stack.faults("graph", json!([{}, {}, {}, {}, {}, { "drop": true }])).await;
     watched.look().await;
     watched.look().await;
     watched.world.faults_are_used_up().await;
     assert_eq!((watched.mails().await.len(), watched.last_outcome().await), (1, json!("sent")));
 
     watched.put(json!({ "from": sender(), "subject": "refused" })).await;
-    watched.world.stack.faults("graph", json!([{}, {}, {}, { "status": 400 }])).await;
+    watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "status": 400 }])).await;
     watched.look().await;
     watched.look().await;
     assert_eq!((watched.mails().await.len(), watched.last_outcome().await), (1, json!("not_sent")));

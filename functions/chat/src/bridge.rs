@@ -1,6 +1,7 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
 use crate::{NotDone, Ports, limits, ports, recollection, reply};
+use authority::{Evaluation, Refusal, evaluate};
 use bridge::{AcceptError, Asked, BridgeError, Held, PostError};
 use domain::{
     EmailAddress, Timestamp,
@@ -132,29 +133,44 @@ async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, BridgeError> {
     Ok(body)
 }
 
-fn parse_message(request: &Request) -> Result<(ExchangeId, Message), Reply> {
+fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<String>), Reply> {
     let fields = fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =
         Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
-    Ok((id, message))
+    Ok((id, message, fields.get("locale").and_then(Value::as_str).map(str::to_owned)))
 }
 
-/// POST: adds a message to the thread. Repeating the same id and text changes nothing.
+/// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
+/// self-harm is posted too, because a person reads the thread; its reply is the sources of help, also if the message is
+/// not posted.
 pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
-    let (id, message) = match parse_message(request) {
+    let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
         Err(reply) => return Ok(reply),
     };
+    let disclosed = Some(evaluate(message.as_str(), locale.as_deref())).filter(Evaluation::is_crisis);
+    let reply = deliver(ports, who, &id, &message, disclosed.as_ref()).await?;
+    let refusal = disclosed.as_ref().and_then(Refusal::of);
+    Ok(refusal.map_or(reply, |refusal| Reply::json(422, &json!(refusal))))
+}
+
+async fn deliver(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    id: &ExchangeId,
+    message: &Message,
+    disclosed: Option<&Evaluation>,
+) -> Result<Reply, NotDone> {
     recollection::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
-    if known.value.message(&id).is_none() && !limits::message(ports, who).await? {
+    if known.value.message(id).is_none() && !limits::message(ports, who).await? {
         return Ok(reply::too_many(Duration::from_secs(3600)));
     }
-    Ok(match bridge::post(desk(ports), who, &id, &message).await {
+    Ok(match bridge::post(desk(ports), who, id, message, disclosed).await {
         Ok(bridge) => {
-            let at = bridge.value.message(&id).map(|post| post.at().to_iso());
+            let at = bridge.value.message(id).map(|post| post.at().to_iso());
             Reply::json(200, &json!({ "id": id, "from": "you", "at": at, "text": message.as_str() }))
         }
         Err(PostError::Refused(refused)) => of_refusal(refused),

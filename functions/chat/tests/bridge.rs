@@ -104,6 +104,30 @@ fn the_agreement_is_accepted_granted_used_and_revoked() {
     assert!(!get(&world, "/api/chat/bridge/messages", &cookie).body().contains("dana"));
 }
 
+/// The sources of help come whatever becomes of the message.
+#[test]
+fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
+    let disclosure = "I want to kill myself";
+    let (world, cookie) = begun();
+    let posted = post(&world, 2, disclosure, &cookie);
+    assert_eq!(code(&posted), (422, "blocked".to_owned()));
+    assert_eq!((&body(&posted)["crisis"], &body(&posted)["error"]), (&json!(true), &json!(domain::texts::CRISIS)));
+    assert!(!body(&posted)["resources"].as_array().unwrap().is_empty());
+    assert_eq!(post(&world, 2, disclosure, &cookie).body(), posted.body(), "repeated");
+    assert_eq!(thread(&world, &cookie).len(), 2, "a person reads it");
+    let recorded = world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
+    assert_eq!(recorded, 1);
+    assert!(!stored(&world).contains("kill"));
+    let mut in_france = message(3, disclosure);
+    in_france["locale"] = json!("fr-FR");
+    let french = send(&world, posting("/api/chat/bridge/messages", &in_france, &cookie)).unwrap();
+    assert!(french.body().contains("3114") && !french.body().contains("9-8-8"), "{}", french.body());
+    revoke(&world);
+    assert_eq!(post(&world, 4, disclosure, &cookie).body(), posted.body());
+    assert_eq!(code(&post(&world, 5, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
+    assert_eq!(thread(&world, &cookie).len(), 3);
+}
+
 #[test]
 fn a_grant_ends_by_itself() {
     let world = world();

@@ -41,7 +41,7 @@ impl Asked {
 impl Watch<'_> {
     /// Orders the follow-up with the text of the buyer's reply, if the sale includes one. Quoted text and attachments
     /// are not read. A later run that finds the same reply gives it the same answer.
-    pub(crate) async fn follow_up(&self, id: &str, sale: &Sale) -> Result<Asked, WatchError> {
+    pub(crate) async fn follow_up(&self, id: &str, sale: &Sale, text: Option<&str>) -> Result<Asked, WatchError> {
         if sale.tier() != Some(Tier::Strategy) {
             return Ok(Asked::nothing());
         }
@@ -55,9 +55,8 @@ impl Watch<'_> {
             Some(Some(FollowupReply::Used)) => return Ok(Asked::used()),
             Some(Some(FollowupReply::Refused)) | None => {}
         }
-        let Some(text) = self.ports.inbox.new_text(id).await? else { return Ok(Asked::nothing()) };
-        // The text is empty or too long: a person reads the reply.
-        let Ok(text) = Query::parse(text.trim()) else { return Ok(Asked::nothing()) };
+        // Without a text, or with one that is empty or too long, a person reads the reply.
+        let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else { return Ok(Asked::nothing()) };
         let paid = sale.session_id().paid_session();
         let outcome = if known.is_some() {
             // A reply that the sale has as refused orders nothing any more. Its text is evaluated again for its answer;

@@ -15,8 +15,15 @@ use serde_json::json;
 
 /// What a message answers.
 pub(crate) enum Linked {
-    /// A mail of this sale. A reply that asks for a follow-up has a specific answer.
-    Sale(SessionId, Option<String>),
+    /// A mail of a sale.
+    Sale {
+        /// The sale.
+        session: SessionId,
+        /// Its language tag, which names the customer's country.
+        locale: Option<String>,
+        /// The specific answer to a reply that asks for a follow-up.
+        answer: Option<String>,
+    },
     /// A mail about a Bridge, and its thread has the text.
     Bridge,
     /// Nothing that is known.
@@ -24,11 +31,17 @@ pub(crate) enum Linked {
 }
 
 impl Watch<'_> {
-    /// Notes a reply on the sale or the Bridge that it belongs to.
-    pub(crate) async fn link(&self, id: &str, message: &Incoming, sender: &EmailAddress) -> Result<Linked, WatchError> {
+    /// Notes a reply on the sale or the Bridge that it belongs to. `text` is its new text, if the sender is authenticated.
+    pub(crate) async fn link(
+        &self,
+        id: &str,
+        message: &Incoming,
+        sender: &EmailAddress,
+        text: Option<&str>,
+    ) -> Result<Linked, WatchError> {
         let Some(session) = self.sale_of(message).await? else { return Ok(Linked::Nothing) };
         if let Some(member) = bridge::subscriber_of(&session) {
-            let is_posted = self.post(id, &member, message, sender).await?;
+            let is_posted = self.post(id, &member, sender, text).await?;
             return Ok(if is_posted { Linked::Bridge } else { Linked::Nothing });
         }
         let Some(sale) = self.ports.store.load(&session).await? else {
@@ -36,7 +49,7 @@ impl Watch<'_> {
             return Ok(Linked::Nothing);
         };
         let asked = if self.is_from_buyer(&sale.value, message, sender) == Some(true) {
-            self.follow_up(id, &sale.value).await?
+            self.follow_up(id, &sale.value, text).await?
         } else {
             Asked::nothing()
         };
@@ -46,9 +59,10 @@ impl Watch<'_> {
             let message = id.to_owned();
             replied(sale, Reply { message, at: now, from_buyer, settled_at, followup: asked.reply }, now)
         };
+        let locale = sale.value.locale().map(str::to_owned);
         let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
         // A specific answer is given once per kind, and the sale's list of replies counts it.
-        Ok(Linked::Sale(session, asked.answer.filter(|_| is_kept || asked.is_crisis)))
+        Ok(Linked::Sale { session, locale, answer: asked.answer.filter(|_| is_kept || asked.is_crisis) })
     }
 
     /// The sale whose mail a message replies to. The mailbox knows the mails that it has sent; those that were sent
@@ -68,14 +82,10 @@ impl Watch<'_> {
         &self,
         id: &str,
         member: &SubscriberId,
-        message: &Incoming,
         sender: &EmailAddress,
+        text: Option<&str>,
     ) -> Result<bool, WatchError> {
-        if !is_authenticated(message) {
-            return Ok(false);
-        }
-        let text = self.ports.inbox.new_text(id).await?;
-        let Some(text) = text.and_then(|text| Message::parse(&text).ok()) else { return Ok(false) };
+        let Some(text) = text.and_then(|text| Message::parse(text).ok()) else { return Ok(false) };
         Ok(bridge::post_mail(self.ports.bridges, member, id, sender, &text).await?)
     }
 

@@ -35,6 +35,12 @@ pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
 /// senders.
 const MOST_ANSWERED: usize = 2_000;
 
+/// The most answers to a sender's disclosures in that time, so that two machines that answer each other come to an end.
+const MOST_HELPED: usize = 5;
+
+/// The most senders whose disclosures are answered in that time: the table's item has room for no more.
+const MOST_DISCLOSING: usize = 300;
+
 /// The number of attempts at a message, after which it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
@@ -104,6 +110,9 @@ pub(crate) struct Memory {
     pub(crate) at_hand: Vec<AtHand>,
     /// When each sender was last acknowledged, by the keyed hash of the address.
     pub(crate) answered: BTreeMap<String, Timestamp>,
+    /// When each sender's disclosures were answered, by the keyed hash of the address.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    helped: BTreeMap<String, Vec<Timestamp>>,
     /// The mailbox asked us not to call before this time.
     wait_until: Option<Timestamp>,
     /// The code of the current failure, once operators were alerted to it.
@@ -121,6 +130,18 @@ pub(crate) enum Begun {
     Busy,
     /// The mailbox asked us to wait (Inbox Watch, G4).
     Waiting,
+}
+
+/// What a message is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The usual acknowledgement: one for a sender in 24 hours.
+    Acknowledgement,
+    /// The answer to a follow-up. The sale limits these.
+    Followup,
+    /// Sources of help after a disclosure of self-harm: one for each message, at most [`MOST_HELPED`] for a sender in 24
+    /// hours.
+    Help,
 }
 
 /// Whether a sender may be acknowledged.
@@ -196,7 +217,17 @@ impl Memory {
     pub(crate) fn end(&mut self, now: Timestamp, wait: Option<Duration>) {
         self.run = None;
         self.wait_until = wait.map(|wait| now.plus(wait));
-        self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
+        self.forget(now);
+    }
+
+    /// Removes the answers that limit nothing any more.
+    fn forget(&mut self, now: Timestamp) {
+        let is_recent = |at: &Timestamp| at.plus(COOLDOWN) > now;
+        self.answered.retain(|_, at| is_recent(at));
+        self.helped.retain(|_, helped| {
+            helped.retain(is_recent);
+            !helped.is_empty()
+        });
     }
 
     /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2).
@@ -291,19 +322,24 @@ impl Memory {
         }
     }
 
-    /// Claims the right to acknowledge a sender. An answer to a follow-up (`is_counted`) is limited per sale instead,
-    /// so it is sent even if the sender was acknowledged today.
-    pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, is_counted: bool, now: Timestamp) -> Claimed {
+    /// Claims the right to answer a sender. Only an acknowledgement waits until the one before it is a day old.
+    pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, kind: Kind, now: Timestamp) -> Claimed {
         if self.find(id).is_some_and(|at_hand| at_hand.answer.is_some()) {
             // An earlier run claimed it and crashed.
             return Claimed::Granted;
         }
-        self.answered.retain(|_, at| at.plus(COOLDOWN) > now);
-        if !is_counted && self.answered.contains_key(sender) {
-            return Claimed::Cooldown;
-        }
-        if !is_counted && self.answered.len() >= MOST_ANSWERED {
-            return Claimed::Full;
+        self.forget(now);
+        match kind {
+            Kind::Acknowledgement if self.answered.contains_key(sender) => return Claimed::Cooldown,
+            Kind::Acknowledgement if self.answered.len() >= MOST_ANSWERED => return Claimed::Full,
+            Kind::Acknowledgement | Kind::Followup => {}
+            Kind::Help if self.helped.get(sender).is_some_and(|helped| helped.len() >= MOST_HELPED) => {
+                return Claimed::Cooldown;
+            }
+            Kind::Help if !self.helped.contains_key(sender) && self.helped.len() >= MOST_DISCLOSING => {
+                return Claimed::Full;
+            }
+            Kind::Help => self.helped.entry(sender.to_owned()).or_default().push(now),
         }
         self.answered.insert(sender.to_owned(), now);
         if let Some(at_hand) = self.find_mut(id) {

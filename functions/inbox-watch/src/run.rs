@@ -2,17 +2,20 @@
 
 use crate::{
     answer::{self, Unanswered},
+    disclosure::{disclosure, report},
     error::WatchError,
     link::Linked,
-    memory::{Begun, Claimed, Ended, MOST_SEEN, Memory, digest},
+    memory::{Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble},
     watch::{Ports, Report, Settings, Watch},
 };
 use audit::Noted;
+use authority::Refusal;
 use domain::{
     Timestamp,
     alert::Severity,
     inbox::{Order, ReceivedAt, is_authenticated},
+    ports::MailError,
 };
 use runtime::within;
 use serde_json::json;
@@ -113,23 +116,40 @@ impl Watch<'_> {
             Ok(address) => address,
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
+        let is_authenticated = is_authenticated(&message);
+        let text = if is_authenticated { self.read(id, at_hand.unlinked).await? } else { None };
         // Only a person's message is linked: an out-of-office reply is no work for an operator.
-        let (mut session, mut answer) = (None, None);
+        let (mut session, mut country, mut answer) = (None, None, None);
         if !at_hand.unlinked {
-            match self.link(id, &message, &address).await? {
-                Linked::Sale(of, asked) => (session, answer) = (Some(of), asked),
+            match self.link(id, &message, &address, text.as_deref()).await? {
+                Linked::Sale { session: of, locale, answer: asked } => {
+                    (session, country, answer) = (Some(of), locale, asked);
+                }
                 Linked::Bridge => {}
                 Linked::Nothing => self.inquire(id, &address).await?,
             }
         }
-        if !is_authenticated(&message) {
+        if !is_authenticated {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
+        let disclosed = text.and_then(|text| disclosure(&message, &text, country.as_deref()));
+        let (kind, body) = match (&disclosed, answer) {
+            (Some(disclosed), _) => (Kind::Help, Refusal::of(disclosed).map(|refusal| refusal.text())),
+            (None, Some(answer)) => (Kind::Followup, Some(answer)),
+            (None, None) => (Kind::Acknowledgement, None),
+        };
         let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
-        let is_counted = answer.is_some();
-        match self.note(|memory, now| Noted::save(memory.claim_answer(id, &sender, is_counted, now))).await? {
+        let claim = |memory: &mut Memory, now| {
+            let is_first = memory.find(id).is_some_and(|at_hand| at_hand.answer.is_none());
+            let noted = Noted::save(memory.claim_answer(id, &sender, kind, now));
+            match &disclosed {
+                Some(disclosed) if is_first => report(noted, id, &sender, disclosed, now),
+                _ => noted,
+            }
+        };
+        match self.note(claim).await? {
             Claimed::Granted => {
-                let body = answer.unwrap_or_else(|| answer::BODY.to_owned());
+                let body = body.unwrap_or_else(|| answer::BODY.to_owned());
                 self.acknowledge(id, address, &message.subject, body, session).await
             }
             Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
@@ -138,6 +158,14 @@ impl Watch<'_> {
                 let alert = alert(Severity::Error, now, "AUTORESPONSE", "-", detail);
                 self.finish(id, "skipped_full", Ended::Well, Some(alert)).await
             }
+        }
+    }
+
+    /// The new text of a message. With `may_lack`, one that cannot be read is handled without its text.
+    async fn read(&self, id: &str, may_lack: bool) -> Result<Option<String>, WatchError> {
+        match self.ports.inbox.new_text(id).await {
+            Err(error) if may_lack && !matches!(error, MailError::Throttled(_)) => Ok(None),
+            read => Ok(read?),
         }
     }
 

@@ -24,6 +24,7 @@ use testkit::{Fault, Plan, World, inbox::Unread, run};
 
 mod bridges;
 mod changes;
+mod disclosures;
 mod faults;
 mod followups;
 

@@ -1,4 +1,4 @@
-use super::*;
+use super::{Kind::Acknowledgement, *};
 
 const LEASE: Duration = Duration::from_secs(110);
 
@@ -153,14 +153,18 @@ fn a_sender_is_acknowledged_once_in_24_hours() {
     let mut memory = seeded();
     memory.take(&arrivals((1..=4).map(|n| arrival(n, &format!("m{n}"))).collect()));
     let day = 24 * 3600;
-    assert_eq!(memory.claim_answer("m1", "tag", false, at(0)), Claimed::Granted);
-    assert_eq!(memory.claim_answer("m1", "tag", false, at(5)), Claimed::Granted, "the claim of a run that died");
-    assert_eq!(memory.claim_answer("m2", "tag", false, at(day - 1)), Claimed::Cooldown);
-    assert_eq!(memory.claim_answer("m3", "other", false, at(day - 1)), Claimed::Granted);
-    assert_eq!(memory.claim_answer("m4", "tag", false, at(day)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m1", "tag", Acknowledgement, at(0)), Claimed::Granted);
+    assert_eq!(
+        memory.claim_answer("m1", "tag", Acknowledgement, at(5)),
+        Claimed::Granted,
+        "the claim of a run that died"
+    );
+    assert_eq!(memory.claim_answer("m2", "tag", Acknowledgement, at(day - 1)), Claimed::Cooldown);
+    assert_eq!(memory.claim_answer("m3", "other", Acknowledgement, at(day - 1)), Claimed::Granted);
+    assert_eq!(memory.claim_answer("m4", "tag", Acknowledgement, at(day)), Claimed::Granted);
     assert_eq!(memory.finish("m3", Ended::NotSent).as_deref(), Some("other"));
     assert_eq!(
-        memory.claim_answer("m2", "other", false, at(day)),
+        memory.claim_answer("m2", "other", Acknowledgement, at(day)),
         Claimed::Granted,
         "the first one certainly did not go"
     );
@@ -171,9 +175,20 @@ fn the_cooldown_is_bounded() {
     let mut memory = seeded();
     memory.take(&arrivals(vec![arrival(1, "m")]));
     memory.answered = (0..MOST_ANSWERED).map(|n| (format!("t{n}"), at(0))).collect();
-    assert_eq!(memory.claim_answer("m", "new", false, at(1)), Claimed::Full);
+    assert_eq!(memory.claim_answer("m", "new", Acknowledgement, at(1)), Claimed::Full);
     memory.end(at(24 * 3600), None);
     assert!(memory.answered.is_empty());
+}
+
+#[test]
+fn the_answers_to_disclosures_are_bounded() {
+    let mut memory = seeded();
+    memory.take(&arrivals(vec![arrival(1, "m")]));
+    memory.helped = (0..MOST_DISCLOSING).map(|n| (format!("t{n}"), vec![at(0)])).collect();
+    assert_eq!(memory.claim_answer("m", "new", Kind::Help, at(1)), Claimed::Full);
+    assert_eq!(memory.claim_answer("m", "t0", Kind::Help, at(1)), Claimed::Granted);
+    memory.end(at(24 * 3600), None);
+    assert_eq!(memory.helped.len(), 1, "what limits nothing any more is forgotten");
 }
 
 #[test]
@@ -182,7 +197,7 @@ fn only_the_first_recorded_draft_may_be_sent() {
     memory.take(&arrivals(vec![arrival(1, "m")]));
     let draft = |id: &str| Draft { id: id.into(), internet_message_id: format!("<{id}>") };
     assert!(!memory.drafted("m", &draft("a")), "nobody has claimed the answer");
-    memory.claim_answer("m", "tag", false, at(0));
+    memory.claim_answer("m", "tag", Acknowledgement, at(0));
     assert!(memory.drafted("m", &draft("a")) && memory.drafted("m", &draft("a")));
     assert!(!memory.drafted("m", &draft("b")));
     assert!(!memory.drafted("gone", &draft("a")));
@@ -195,6 +210,8 @@ fn a_full_memory_fits_into_an_item_of_the_table() {
     memory.undated = (0..MOST_UNDATED).map(|n| digest(&n.to_string())).collect();
     let tag = |n| (format!("hmac-sha256:v1:{n:032}"), at(1_800_000_000));
     memory.answered = (0..MOST_ANSWERED).map(tag).collect();
+    let helped = |n| (tag(n).0, vec![tag(n).1; MOST_HELPED]);
+    memory.helped = (0..MOST_DISCLOSING).map(helped).collect();
     let bytes = serde_json::to_string(&memory).unwrap().len();
-    assert!(bytes < 250_000, "{bytes}");
+    assert!(bytes < 290_000, "{bytes}");
 }

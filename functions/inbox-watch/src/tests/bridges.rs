@@ -87,6 +87,19 @@ fn a_reply_that_is_not_posted_is_an_inquiry() {
     }
 }
 
+#[test]
+fn a_members_disclosure_is_in_the_thread_and_answered_with_the_resources() {
+    let world = answered(MEMBER, "I want to kill myself");
+    look(&world, "a").unwrap().unwrap();
+    look(&world, "b").unwrap().unwrap();
+    assert_eq!(thread(&world), ["I want to kill myself"]);
+    let state = world.state();
+    let sent: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.body.as_str()).collect();
+    assert!(sent.len() == 1 && sent[0].starts_with(domain::texts::CRISIS), "{sent:?}");
+    let recorded = state.log.values().filter(|line| line.contains("authority_evaluated")).count();
+    assert_eq!(recorded, 1);
+}
+
 /// With any fault at any step, the runs that follow post the text once.
 #[test]
 fn no_fault_posts_a_reply_twice_or_loses_it() {

@@ -1,15 +1,19 @@
 //! A customer's steps on the page.
 
 use crate::{
-    BridgeError, Ports, commit, load, of_memory,
+    BridgeError, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
+use audit::{Body, Record};
+use authority::Evaluation;
 use domain::{
-    EmailAddress,
+    Alert, EmailAddress, Timestamp,
+    alert::Severity,
     chat::{Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberId, SubscriberKey},
     ports::Versioned,
     words::{self, InvalidWords},
 };
+use serde_json::json;
 
 /// A customer's request to accept the agreement.
 #[derive(Clone, Debug)]
@@ -83,7 +87,8 @@ pub enum PostError {
     Bridge(#[from] BridgeError),
 }
 
-/// Posts a customer's message. Repeating it with the same id and text changes nothing.
+/// Posts a customer's message. Repeating it with the same id and text changes nothing. `disclosed` is the evaluation of
+/// a message that may disclose self-harm: the write that posts the message also records it and alerts operators.
 ///
 /// # Errors
 /// [`PostError`]
@@ -92,6 +97,7 @@ pub async fn post(
     who: &SubscriberId,
     id: &ExchangeId,
     message: &Message,
+    disclosed: Option<&Evaluation>,
 ) -> Result<Versioned<Bridge>, PostError> {
     let held = load(ports, who).await?;
     let state = held.bridge.value.state(ports.journal.clock.now());
@@ -100,8 +106,25 @@ pub async fn post(
     }
     let memory = held.memory().to_owned();
     let sealed = held.sealer(ports.keys).await?.seal_message(id, message.as_str())?;
-    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.post(id, &sealed, now);
-    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
+    let decide = |bridge: &mut Bridge, now| {
+        let posted = of_memory(bridge, &memory).and_then(|bridge| bridge.post(id, &sealed, now));
+        let mut change = change(bridge, posted, now);
+        if let (Ok(Some(_)), Some(disclosed)) = (&change.answer, disclosed) {
+            let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
+            let body = Body::AuthorityEvaluated { details };
+            change.records.push(Record { timestamp: now, triggered_at: now, body });
+            change.alerts.push(disclosure_alert(bridge, now));
+        }
+        change
+    };
+    let committed = ports.journal.commit(held.bridge, decide).await.map_err(BridgeError::from)?;
+    let (bridge, done) = committed.settle().await;
     done?;
     Ok(bridge)
+}
+
+fn disclosure_alert(bridge: &Bridge, now: Timestamp) -> Alert {
+    let digits = bridge.id().prefix();
+    let detail = format!("a message may disclose self-harm: read it now; oracle bridge show {digits}");
+    Alert::about("ORACLE-BRIDGE", Severity::Error, now, "BRIDGE_DISCLOSURE", digits, &detail)
 }

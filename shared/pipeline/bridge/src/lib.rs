@@ -80,9 +80,21 @@ fn of_memory<'b>(bridge: &'b mut Bridge, memory: &str) -> Result<&'b mut Bridge,
 async fn commit(
     ports: Ports<'_>,
     bridge: Versioned<Bridge>,
-    step: impl Fn(&mut Bridge, Timestamp) -> Result<Option<BridgeEvent>, BridgeRefused> + Send + Sync,
-) -> Result<(Versioned<Bridge>, Result<Option<BridgeEvent>, BridgeRefused>), CommitError> {
-    let decide = |bridge: &mut Bridge, now| match step(bridge, now) {
+    step: impl Fn(&mut Bridge, Timestamp) -> Step + Send + Sync,
+) -> Result<(Versioned<Bridge>, Step), CommitError> {
+    let decide = |bridge: &mut Bridge, now| {
+        let done = step(bridge, now);
+        change(bridge, done, now)
+    };
+    Ok(ports.journal.commit(bridge, decide).await?.settle().await)
+}
+
+/// The outcome of a step.
+type Step = Result<Option<BridgeEvent>, BridgeRefused>;
+
+/// The change that a step has made, with its audit record and alert.
+fn change(bridge: &Bridge, done: Step, now: Timestamp) -> Change<Step> {
+    match done {
         Ok(Some(event)) => {
             let alert = alert(&event, bridge.id(), now);
             let mut change = Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event)));
@@ -90,8 +102,7 @@ async fn commit(
             change
         }
         unchanged => Change::nothing(unchanged),
-    };
-    Ok(ports.journal.commit(bridge, decide).await?.settle().await)
+    }
 }
 
 /// The alert that a customer waits for operators, or has no mail about a change. Contains no text, name or address.

@@ -34,7 +34,8 @@ pub async fn post_mail(
     let is_member = person.is_some_and(|person| person.address.eq_ignore_ascii_case(sender.expose()));
     let id = id_of(mail).filter(|_| is_member);
     let Some(id) = id else { return Ok(false) };
-    match post(ports, who, &id, text).await {
+    // Who receives the mail evaluates it and answers a disclosure.
+    match post(ports, who, &id, text, None).await {
         Ok(_) => Ok(true),
         // Access ended meanwhile, or the thread is full: a person reads the mail.
         Err(PostError::Refused(_)) => Ok(false),

@@ -69,7 +69,7 @@ async fn granting(world: &World) -> Result<Versioned<Bridge>, DecideError> {
 }
 
 async fn posting(world: &World) -> Result<Versioned<Bridge>, PostError> {
-    post(ports(world), &who(), &id(), &message(TEXT)).await
+    post(ports(world), &who(), &id(), &message(TEXT), None).await
 }
 
 async fn replying(world: &World) -> Result<Replied, ReplyError> {
@@ -132,6 +132,29 @@ fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
     let signed = records.iter().filter(|record| record["details"]["by"] == "dana");
     assert!(signed.clone().all(|record| record["details"]["identity"] == IDENTITY), "{records:?}");
     assert_eq!(signed.count(), 2, "the grant and the reply");
+}
+
+/// A person reads what is posted; the record and the alert contain no word of it, and repeating the message adds none.
+#[test]
+fn a_disclosure_is_posted_recorded_and_alerted_once() {
+    let text = "I want to kill myself";
+    let disclosed = authority::evaluate(text, None);
+    let world = granted();
+    let go = || run(post(ports(&world), &who(), &id(), &message(text), Some(&disclosed))).unwrap();
+    go().unwrap();
+    go().unwrap();
+    let held = run(load(ports(&world), &who())).unwrap().unwrap();
+    assert_eq!(run(held.messages(&world)).unwrap().unwrap()[0].text, text);
+    let state = world.state();
+    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let recorded: Vec<Value> = lines.filter(|line| line["event"] == "authority_evaluated").collect();
+    assert_eq!(recorded.len(), 1);
+    let details = &recorded[0]["details"];
+    assert_eq!(details["bridge_message"], id().as_str());
+    assert_eq!(details["authority"]["locked"], true);
+    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("BRIDGE_DISCLOSURE")).count(), 1);
+    drop(state);
+    assert!(!kept(&world).contains("kill"));
 }
 
 #[test]
@@ -211,7 +234,7 @@ fn the_same_words_to_another_message_are_another_reply() {
     let first = run(replying(&world)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
     let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-    run(post(ports(&world), &who(), &second, &message("And now?"))).unwrap().unwrap();
+    run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
     assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
     assert_eq!(world.state().sent.len(), 2);
 }
@@ -226,7 +249,7 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
         assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::NotMailed(_))));
         world.plan(Plan::none());
         let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-        run(post(ports(&world), &who(), &second, &message("And now?"))).unwrap().unwrap();
+        run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
         run(replying(&world)).unwrap().unwrap();
         assert_eq!(world.state().sent.len(), 1, "{fault:?}");
         assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");

@@ -1,0 +1,181 @@
+//! Messages that may disclose self-harm.
+
+use super::*;
+use domain::texts;
+
+const TEXT: &str = "I want to kill myself";
+
+fn writes(world: &World, id: &str, sender: &str, text: &str) {
+    let second = u32::try_from(world.state().inbox.len()).unwrap() + 1;
+    world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
+}
+
+/// A world after its first run, to which a stranger has written.
+fn written(text: &str) -> World {
+    let world = World::at(at(0));
+    assert!(look(&world, "first").unwrap().unwrap().looked);
+    world.state().alerts.clear();
+    writes(&world, "m1", "stranger@example.com", text);
+    world
+}
+
+/// The bodies of the sent mails, in order.
+fn answers(world: &World) -> Vec<String> {
+    world.state().sent.iter().map(|(_, letter)| letter.body.clone()).collect()
+}
+
+fn is_help(body: &str) -> bool {
+    body.starts_with(texts::CRISIS) && !body.contains("inquiry")
+}
+
+/// The records of disclosures.
+fn recorded(world: &World) -> Vec<Value> {
+    let state = world.state();
+    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == "authority_evaluated").map(|line| line["details"].clone()).collect()
+}
+
+fn is_inquiry(world: &World, id: &str) -> bool {
+    let message = format!("\"message\":\"{id}\"");
+    world.state().notes.get("inquiries").is_some_and(|(document, _)| document.contains(&message))
+}
+
+#[test]
+fn a_stranger_gets_the_resources_at_once_and_a_person_reads_the_message() {
+    let world = written("Please call me back.");
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!(answers(&world), [answer::BODY]);
+    // Within a day of the acknowledgement.
+    writes(&world, "m2", "stranger@example.com", TEXT);
+    look(&world, "b").unwrap().unwrap();
+    look(&world, "c").unwrap().unwrap();
+    let answers = answers(&world);
+    assert!(answers.len() == 2 && is_help(&answers[1]) && answers[1].contains("9-8-8"), "{answers:?}");
+    assert!(is_inquiry(&world, "m2"));
+    assert_eq!(told_of(&world, "DISCLOSURE"), 1);
+    let records = recorded(&world);
+    assert_eq!(records.len(), 1);
+    let decided = &records[0]["authority"];
+    assert_eq!((&decided["state"], &decided["locked"]), (&json!("BLOCKED"), &json!(true)));
+    assert_eq!(records[0]["sender"], tag("v1", "stranger@example.com"));
+    let state = world.state();
+    let notes = state.notes.values().map(|(note, _)| note);
+    let kept: String = state.log.values().chain(notes).cloned().collect();
+    assert!(!kept.contains("kill") && !kept.contains('@'), "{kept}");
+    assert!(state.alerts.iter().all(|alert| !alert.line.contains("kill")));
+}
+
+/// A buyer of any tier; the country of the payment selects the resources.
+#[test]
+fn a_buyer_gets_the_resources_of_their_country_and_the_reply_waits_for_a_person() {
+    let world = replied();
+    world.state().inbox[0].text = TEXT.to_owned();
+    if let Some((sale, _)) = world.state().sales.get_mut(&session()) {
+        *sale = sale.with("tier", "quick").with("locale", Some("und-US"));
+    }
+    look(&world, "a").unwrap().unwrap();
+    let answers = answers(&world);
+    assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
+    assert!(answers[0].contains("988 Suicide & Crisis Lifeline") && !answers[0].contains("9-8-8"), "{answers:?}");
+    let state = world.state();
+    assert_eq!(state.acknowledged.get(&state.sent[0].0.id), Some(&session()), "an erasure of the sale finds it");
+    assert_eq!(state.sales[&session()].0.waiting_replies().count(), 1);
+}
+
+#[test]
+fn the_subject_of_a_new_message_is_read_and_that_of_a_reply_is_not() {
+    let reply = ("In-Reply-To".to_owned(), "<earlier@example.com>".to_owned());
+    for (header, expected) in [(None, true), (Some(reply), false)] {
+        let world = written("Please.");
+        {
+            let message = &mut world.state().inbox[0].message;
+            TEXT.clone_into(&mut message.subject);
+            message.headers.extend(header);
+        }
+        look(&world, "a").unwrap().unwrap();
+        assert_eq!(is_help(&answers(&world)[0]), expected);
+    }
+}
+
+#[test]
+fn machines_and_unconfirmed_senders_get_nothing_and_harmless_words_the_usual_answer() {
+    let forged = written(TEXT);
+    forged.state().inbox[0].message.headers.clear();
+    let machine = written(TEXT);
+    machine.state().inbox[0].message.headers.push(("Auto-Submitted".to_owned(), "auto-replied".to_owned()));
+    for world in [forged, machine] {
+        look(&world, "a").unwrap().unwrap();
+        assert!(answers(&world).is_empty() && recorded(&world).is_empty());
+    }
+    for text in ["How do I kill a subscription?", "Can I give my son two of my warfarin tablets?", ""] {
+        let world = written(text);
+        look(&world, "a").unwrap().unwrap();
+        assert_eq!(answers(&world), [answer::BODY], "{text}");
+        assert!(recorded(&world).is_empty(), "{text}");
+    }
+}
+
+/// Each message has an answer of its own, up to a limit that ends two machines that answer each other.
+#[test]
+fn every_disclosure_is_answered_up_to_five_a_day() {
+    let world = written(TEXT);
+    for number in 2..=8 {
+        look(&world, &format!("run {number}")).unwrap().unwrap();
+        writes(&world, &format!("m{number}"), "Stranger@example.com", TEXT);
+    }
+    look(&world, "last").unwrap().unwrap();
+    assert_eq!(answers(&world).len(), 5);
+    assert_eq!(recorded(&world).len(), 8);
+    assert!((1..=8).all(|number| is_inquiry(&world, &format!("m{number}"))));
+    writes(&world, "other", "other@example.com", TEXT);
+    look(&world, "other").unwrap().unwrap();
+    world.advance(COOLDOWN);
+    writes(&world, "later", "stranger@example.com", TEXT);
+    look(&world, "later").unwrap().unwrap();
+    let answers = answers(&world);
+    assert!(answers.len() == 7 && answers.iter().all(|answer| is_help(answer)), "{answers:?}");
+}
+
+/// A message whose text cannot be read is acknowledged all the same (Inbox Watch, V3).
+#[test]
+fn a_text_that_cannot_be_read_delays_the_acknowledgement_and_does_not_withhold_it() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
+    for _ in 0..=MOST_FAILURES {
+        look(&world, "a").unwrap().unwrap();
+    }
+    assert_eq!((answers(&world), memory(&world).at_hand.len()), (vec![answer::BODY.to_owned()], 0));
+    assert_eq!(told_of(&world, "look into the inbox"), 1);
+}
+
+/// With any fault at any step a message gets at most one answer, which is the right one, and is recorded once.
+#[test]
+fn whatever_breaks_a_disclosure_is_answered_once() {
+    let clean = written(TEXT);
+    clean.plan(Plan::none());
+    look(&clean, "a").unwrap().unwrap();
+    let boundaries = clean.passed();
+    assert!(boundaries > 15, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = written(TEXT);
+            world.plan(Plan::at(boundary, fault));
+            drop(look(&world, "a"));
+            world.plan(Plan::none());
+            for run in 0..8 {
+                look(&world, &format!("later {run}")).expect(&what).expect(&what);
+            }
+            let answers = answers(&world);
+            assert!(answers.iter().all(|answer| is_help(answer)), "{what}: {answers:?}");
+            // A mailbox that fails is not asked again (Inbox Watch, FM-4): then a person answers.
+            let is_unsent = told_of(&world, "AUTORESPONSE") == 1 && matches!(fault, Fault::Fail | Fault::LoseReply);
+            assert!(answers.len() == 1 || (answers.is_empty() && is_unsent), "{what}: {answers:?}");
+            assert!(recorded(&world).len() == 1 && is_inquiry(&world, "m1"), "{what}: {:?}", recorded(&world));
+            // An alert that cannot be raised is in the function's own log.
+            let state = world.state();
+            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+            assert!(alerts.any(|alert| alert.line.contains("DISCLOSURE")), "{what}");
+        }
+    }
+}
