@@ -12,7 +12,7 @@ async fn ask(browser: &Browser, question: &str) {
 }
 
 /// Gives the browser a language. Its region selects the country of the resources.
-async fn speak(browser: &Browser, language: &str) {
+pub(crate) async fn speak(browser: &Browser, language: &str) {
     let script = format!("Object.defineProperty(navigator, 'language', {{ get: () => '{language}' }});");
     browser.before_every_page(&script).await;
 }
@@ -32,6 +32,18 @@ async fn draft(browser: &Browser) -> String {
 /// The visible text of the page in lower case.
 async fn shown(browser: &Browser) -> String {
     browser.run("return document.body.innerText").await.as_str().unwrap_or_default().to_lowercase()
+}
+
+/// Checks that the page shows who helps, no word of a sale, and nothing of the text "I want to kill myself".
+pub(crate) async fn shows_only_who_helps(browser: &Browser) {
+    let resources = browser.text("#care-resources").await;
+    assert!(resources.contains("9-8-8") && resources.contains("911"), "{resources}");
+    assert!(!browser.sees("#care-actions").await);
+    let page = shown(browser).await;
+    for word in ["verdict", "$", "payment", "charged", "quick take", "strategy", "refund", "buy", "subscri", "free"] {
+        assert!(!page.contains(word), "{word}: {page}");
+    }
+    assert!(!page.contains("kill"), "the text is not repeated: {page}");
 }
 
 #[tokio::test]
@@ -61,14 +73,7 @@ async fn a_crisis_shows_the_resources_without_a_word_of_a_sale_and_forgets_the_t
     speak(&browser, "en-CA").await;
     ask(&browser, "I want to kill myself").await;
     browser.see("#care").await;
-    let resources = browser.text("#care-resources").await;
-    assert!(resources.contains("9-8-8") && resources.contains("911"), "{resources}");
-    assert!(!browser.sees("#care-actions").await);
-    let page = shown(&browser).await;
-    for word in ["verdict", "$", "payment", "charged", "quick take", "strategy", "refund", "buy"] {
-        assert!(!page.contains(word), "{word}: {page}");
-    }
-    assert!(!page.contains("kill"), "the text is not repeated: {page}");
+    shows_only_who_helps(&browser).await;
     assert_eq!(draft(&browser).await, "");
     look(&browser, "care-crisis").await;
     browser.visit("/").await;

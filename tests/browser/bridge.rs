@@ -1,6 +1,7 @@
 //! The Bridge on the chat's page: a customer reads and accepts the agreement with the keyboard, writes, and sees a
 //! closed thread.
 
+use crate::before_payment::{shows_only_who_helps, speak};
 use crate::browser::Browser;
 use crate::chat::{is_accessible, sign_in};
 use crate::stack::{poll, unique};
@@ -50,6 +51,7 @@ fn in_a_month() -> String {
 #[tokio::test]
 async fn the_agreement_is_accepted_and_the_thread_is_used() {
     let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
     let address = sign_in(&browser).await;
     let before = oracle(&browser, &["bridge", "list"]).as_array().expect("rows").len();
     browser.see("#bridge-read").await;
@@ -98,6 +100,16 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     assert!(thread.contains("42 Sisters AI") && !thread.contains("dana"), "{thread}");
     is_accessible(&browser, "bridge-thread").await;
 
+    // A person reads a disclosure in the thread; the page shows who helps.
+    browser.type_into("#bridge-message", "I want to kill myself").await;
+    browser.click("#bridge-send").await;
+    browser.see("#care").await;
+    shows_only_who_helps(&browser).await;
+    browser.click("#care-back").await;
+    browser.see("#bridge-thread").await;
+    assert!(browser.text("#bridge-thread").await.contains("kill myself"));
+    assert_eq!(browser.run("return document.getElementById('bridge-message').value").await, "");
+
     oracle(&browser, &[&["bridge", "revoke", &digits][..], &decision].concat());
     browser.type_into("#bridge-message", "One more thing.").await;
     browser.click("#bridge-send").await;
@@ -105,6 +117,6 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     assert!(closed.is_some() && browser.text("#bridge-text").await.contains("closed"));
     is_accessible(&browser, "bridge-closed").await;
     let count = browser.run("return document.querySelectorAll('#bridge-thread .said').length").await;
-    assert_eq!(count, json!(2), "nothing was posted after the revocation");
+    assert_eq!(count, json!(3), "nothing was posted after the revocation");
     browser.close().await;
 }

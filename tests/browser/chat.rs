@@ -1,5 +1,6 @@
 //! The chat's page: signing in, three exchanges, the subscription offer, and the memory.
 
+use crate::before_payment::{shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
@@ -87,6 +88,28 @@ async fn three_exchanges_an_offer_and_a_memory() {
     assert!(!browser.text("#talk").await.contains(&mark));
     browser.click("#sign-out").await;
     browser.see("#sign-in-form").await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_disclosure_shows_only_who_helps_and_leaves_nothing_of_the_text() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
+    sign_in(&browser).await;
+    browser.type_into("#message", "I want to kill myself").await;
+    browser.click("#send").await;
+    browser.see("#care").await;
+    shows_only_who_helps(&browser).await;
+    assert!(!browser.sees("#talk").await);
+    assert_eq!(browser.run("return document.activeElement.id").await, "care-title");
+    is_accessible(&browser, "care").await;
+    let kept = "return [document.getElementById('message').value, sessionStorage.getItem('oracle.chat.pending'), \
+                document.getElementById('thread').textContent]";
+    assert_eq!(browser.run(kept).await, json!(["", null, ""]));
+    browser.click("#care-back").await;
+    browser.see("#talk").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "message");
+    assert_eq!(browser.text("#plan").await, "Three free exchanges are left.");
     browser.close().await;
 }
 

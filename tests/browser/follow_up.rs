@@ -1,5 +1,6 @@
 //! The follow-up of a Strategy Session on its result page.
 
+use crate::before_payment::{shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
 use crate::result_page::verdict;
 use crate::stack::{poll, unique};
@@ -15,6 +16,7 @@ async fn is_accessible(browser: &Browser, what: &str) {
 #[tokio::test]
 async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
     let email = format!("strategist-{}@example.com", unique());
     let first = "Demand is real, and nobody is named to run it.";
     browser.stack.next_verdict(verdict("AMBER", first)).await;
@@ -37,6 +39,20 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
     is_accessible(&browser, "a refusal").await;
     browser.look("follow-up-refused").await;
+
+    // A disclosure leaves nothing on the page but who helps, and does not use up the follow-up either.
+    browser.run("document.getElementById('follow-up-query').value = ''").await;
+    browser.type_into("#follow-up-query", "I want to kill myself").await;
+    browser.click("#follow-up-send").await;
+    browser.see("#care").await;
+    shows_only_who_helps(&browser).await;
+    assert!(!browser.sees("#result").await);
+    assert_eq!(browser.run("return document.activeElement.id").await, "care");
+    is_accessible(&browser, "who helps").await;
+    browser.look("follow-up-care").await;
+    browser.click("#care-back").await;
+    browser.see("#follow-up-form").await;
+    assert_eq!(browser.run("return document.getElementById('follow-up-query').value").await, "");
 
     let asked = format!("And if my sister runs it from May on? <b>{}</b>", unique());
     browser.run("document.getElementById('follow-up-query').value = ''").await;

@@ -1,4 +1,3 @@
-"use strict";
 // The chat: signs in by a mailed link, sends messages and shows replies, the memory and the offer.
 // Every text is inserted with textContent; the page's policy allows nothing else.
 // The file has more than 300 lines because a page has one inlined script, and the parts of this one share the functions
@@ -18,11 +17,10 @@
   // The address in an offer is used for an hour; the payment page behind it closes after a day.
   const OFFERED = 3_600_000;
 
-  const byId = (id) => document.getElementById(id);
   const number = new Intl.NumberFormat("en-CA");
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const states = ["sign-in", "sent", "broken", "talk"];
+  const states = ["sign-in", "sent", "broken", "care", "talk"];
 
   const show = (state, focus = true) => {
     for (const name of states) byId(name).hidden = name !== state;
@@ -249,15 +247,23 @@
 
   const refuse = (sentence, lines = []) => {
     problem("message-error", sentence);
-    byId("message-lines").replaceChildren(...lines.map((line) => {
-      const item = document.createElement("li");
-      item.textContent = line;
-      return item;
-    }));
-    byId("message-lines").hidden = lines.length === 0;
+    fillList("message-lines", lines);
     byId("message").toggleAttribute("aria-invalid", false);
     if (sentence !== "") byId("message").setAttribute("aria-invalid", "true");
   };
+
+  // After a possible disclosure of self-harm the page shows only who helps. Nothing of the text stays on it.
+  let careFor = "message";
+  const showCare = (answer, field) => {
+    careFor = field;
+    fillCare(answer.error, answer);
+    show("care");
+    scrollTo(0, 0);
+  };
+  byId("care-back").addEventListener("click", () => {
+    show("talk", false);
+    byId(careFor).focus();
+  });
 
   // Sends one message until there is an answer; the id makes it one exchange, however often it is sent.
   const exchange = async (id, text) => {
@@ -308,14 +314,14 @@
       replies.remove();
       byId("thread").lastElementChild?.remove();
       byId("empty").hidden = byId("thread").childElementCount > 0;
-      if (byId("message").value === "") byId("message").value = text;
+      if (!answer.crisis && byId("message").value === "") byId("message").value = text;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
       else if (status === 402) offer(answer.url);
       else if (status === 401) show("sign-in");
+      else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
-        const helpers = (answer.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
-        refuse(answer.error, [...(answer.questions ?? []), ...(answer.suggested_actions ?? []), ...helpers]);
+        refuse(answer.error, advice(answer));
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
@@ -475,7 +481,7 @@
     const id = known?.text === text ? known.id : newId();
     unconfirmed({ id, text });
     busy(byId("bridge-send"), true);
-    const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text });
+    const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text, locale: navigator.language });
     busy(byId("bridge-send"), false);
     if (status === 200) {
       unconfirmed(null);
@@ -484,6 +490,12 @@
       byId("bridge-thread").hidden = false;
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
       say("Your message is sent.");
+    } else if (status === 422) {
+      // The message is in the thread: a person reads it.
+      unconfirmed(null);
+      byId("bridge-message").value = "";
+      showCare(answer, "bridge-message");
+      await readBridge();
     } else if (status === 403) {
       await readBridge();
       byId("bridge-title").focus();

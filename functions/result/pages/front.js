@@ -1,4 +1,3 @@
-"use strict";
 // The front page: takes the question and the tier, asks for a payment session and goes to the payment page.
 // Every text is inserted with textContent; the page's policy allows nothing else.
 {
@@ -6,7 +5,6 @@
   const DRAFT = "oracle.draft";
   const CONNECTION_ERROR = "We could not reach the payment page. Nothing was charged. Please try again.";
 
-  const byId = (id) => document.getElementById(id);
   const form = byId("ask");
   const query = byId("query");
   const referral = byId("referral_code");
@@ -100,17 +98,6 @@
 
   // ---- what must not be answered, or not yet (the authority gate) ----
 
-  const listItem = (text) => {
-    const item = document.createElement("li");
-    item.textContent = text;
-    return item;
-  };
-
-  const fillList = (id, texts) => {
-    byId(id).replaceChildren(...texts.map(listItem));
-    byId(id).hidden = texts.length === 0;
-  };
-
   const showGate = (reply) => {
     const sentence = typeof reply.error === "string" ? reply.error : CONNECTION_ERROR;
     if (reply.code !== "blocked" && reply.code !== "needs_verification") {
@@ -119,9 +106,7 @@
       return;
     }
     // A page of its own: nothing here sells anything.
-    byId("care-text").textContent = sentence;
-    fillList("care-actions", reply.suggested_actions ?? []);
-    fillList("care-resources", (reply.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`));
+    fillCare(sentence, reply);
     if (reply.crisis) {
       query.value = "";
       saveDraft();

@@ -1,4 +1,3 @@
-"use strict";
 // The result page: asks for the verdict until it is there and shows it.
 // Every text is inserted with textContent; the page's policy allows nothing else.
 // The file has more than 300 lines because a page has one inlined script, and this one shows every state of a sale and
@@ -50,8 +49,7 @@
   const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
-  const byId = (id) => document.getElementById(id);
-  const sections = ["pending", "review", "problem", "result"].map(byId);
+  const sections = ["pending", "review", "problem", "care", "result"].map(byId);
   const sessionId = new URLSearchParams(location.search).get("session_id") ?? "";
   const started = Date.now();
 
@@ -104,15 +102,7 @@
   };
 
   // Who helps and what to do instead: of a question that is not answered.
-  const showHelp = (id, { resources = [], suggested_actions: actions = [] }) => {
-    const lines = [...resources.map(({ name, contact }) => `${name}: ${contact}`), ...actions];
-    byId(id).replaceChildren(...lines.map((line) => {
-      const item = document.createElement("li");
-      item.textContent = line;
-      return item;
-    }));
-    byId(id).hidden = lines.length === 0;
-  };
+  const showHelp = (id, reply) => fillList(id, [...helpers(reply), ...(reply.suggested_actions ?? [])]);
 
   const showProblem = (status, sentence, reply = {}) => {
     const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[reply.code] ?? PROBLEMS[status] ?? "Something went wrong";
@@ -321,18 +311,26 @@
   const showFollowUpError = (sentence, lines) => {
     setText("follow-up-error", sentence);
     byId("follow-up-error").hidden = sentence === "";
-    byId("follow-up-lines").replaceChildren(...lines.map((line) => {
-      const item = document.createElement("li");
-      item.textContent = line;
-      return item;
-    }));
-    byId("follow-up-lines").hidden = lines.length === 0;
+    fillList("follow-up-lines", lines);
     const field = byId("follow-up-query");
     if (sentence === "") return field.removeAttribute("aria-invalid");
     field.setAttribute("aria-invalid", "true");
     field.focus();
   };
   byId("follow-up-query").addEventListener("input", () => showFollowUpError("", []));
+
+  // After a possible disclosure of self-harm the page shows only who helps, and forgets the text.
+  const showCare = (reply) => {
+    fillCare(reply.error, reply);
+    byId("follow-up-query").value = "";
+    show("care", byId("care-title").textContent, "");
+    scrollTo(0, 0);
+    byId("care").focus();
+  };
+  byId("care-back").addEventListener("click", () => {
+    show("result", "Your verdict", "");
+    byId("follow-up-query").focus();
+  });
 
   const sendFollowUp = async (query) => {
     const response = await fetch("/api/followup", {
@@ -343,9 +341,8 @@
     const reply = await response.json();
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) return ask();
-    const contacts = (reply.resources ?? []).map(({ name, contact }) => `${name}: ${contact}`);
-    const lines = [...(reply.questions ?? []), ...(reply.suggested_actions ?? []), ...contacts];
-    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, lines);
+    if (response.status === 422 && reply.crisis) return showCare(reply);
+    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, advice(reply));
   };
 
   byId("follow-up-form").addEventListener("submit", async (event) => {

@@ -3,7 +3,7 @@
 //!
 //! The texts are in `pages/`: `layout.html` holds what all pages share; each page's file holds its head (title and meta
 //! elements), an empty line, and its content. They contain no customer data. The page's own script fetches what differs
-//! between sales and inserts it as text.
+//! between sales and inserts it as text. `help.js` precedes the scripts of the pages that take a customer's text.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
@@ -25,7 +25,7 @@ pub struct Page {
 pub fn front() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| {
-        let script = Some(include_str!("../pages/front.js"));
+        let script = Some(concat!(include_str!("../pages/help.js"), include_str!("../pages/front.js")));
         assemble(include_str!("../pages/front.html"), script, Frame::Wide)
     })
 }
@@ -34,7 +34,7 @@ pub fn front() -> &'static Page {
 pub fn result() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| {
-        let script = Some(include_str!("../pages/result.js"));
+        let script = Some(concat!(include_str!("../pages/help.js"), include_str!("../pages/result.js")));
         assemble(include_str!("../pages/result.html"), script, Frame::Narrow)
     })
 }
@@ -43,7 +43,7 @@ pub fn result() -> &'static Page {
 pub fn chat() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| {
-        let script = Some(include_str!("../pages/chat.js"));
+        let script = Some(concat!(include_str!("../pages/help.js"), include_str!("../pages/chat.js")));
         assemble(include_str!("../pages/chat.html"), script, Frame::Narrow)
     })
 }
@@ -236,7 +236,7 @@ mod tests {
     fn scripts_find_every_element_they_name() {
         for (name, page) in [("front", front()), ("result", result()), ("chat", chat())] {
             let script = element(&page.html, "script").unwrap_or_default();
-            for call in ["byId(\"", "setText(\""] {
+            for call in ["byId(\"", "setText(\"", "fillList(\""] {
                 for rest in script.split(call).skip(1) {
                     let id = rest.split('"').next().unwrap_or_default();
                     assert!(page.html.contains(&format!("id=\"{id}\"")), "{name}: {id}");
@@ -292,6 +292,19 @@ mod tests {
         }
         for tier in Tier::ALL {
             assert!(html.contains(&format!("{}: \"{}\"", tier.key(), tier.name())));
+        }
+    }
+
+    /// After a possible disclosure of self-harm a page shows this step alone.
+    #[test]
+    fn the_step_that_says_who_helps_sells_nothing() {
+        for (name, page) in [("front", front()), ("result", result()), ("chat", chat())] {
+            let (_, step) = page.html.split_once(" id=\"care\"").expect(name);
+            let text = visible_text(step.split_once("</section>").expect(name).0).to_lowercase();
+            assert!(text.contains("please talk to somebody"), "{name}: {text}");
+            for word in ["verdict", "$", "pay", "charge", "free", "subscri", "follow-up", "order", "buy"] {
+                assert!(!text.contains(word), "{name}: {word}: {text}");
+            }
         }
     }
 
