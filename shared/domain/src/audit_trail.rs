@@ -1,11 +1,31 @@
 //! The part of a stored state that its journal writes: the head of its stream of audit records, and the records and
 //! alerts that are saved with the state and not published yet.
 
-use crate::{
-    Alert, SessionId,
-    sale::{AuditEntry, AuditHead},
-};
+use crate::{Alert, Measurement, SessionId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The end of a stream of audit records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditHead {
+    /// The day on which the stream was opened: the first part of every key in it.
+    pub opened: String,
+    /// The number of records in the stream.
+    pub count: u64,
+    /// SHA-256 of the last record's line; of no bytes before the first.
+    pub hash: String,
+}
+
+/// One finished audit record that waits to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// The object key.
+    pub key: String,
+    /// The JSON line, without its line break.
+    pub line: String,
+    /// The record's measurements, which are reported once it is in the log; stored only if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measurements: Vec<Measurement>,
+}
 
 /// The id of an audited state.
 pub trait StateId: Clone + Ord + Send + Sync + 'static {

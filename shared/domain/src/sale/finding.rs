@@ -1,7 +1,7 @@
 //! A hit of a newer block list in a delivered verdict: an operator decides, and nothing happens automatically. The
 //! customer has the verdict and keeps it.
 
-use super::{Decision, Event, Fulfilment, NewVerdict, Refused, Sale};
+use super::{Decision, Event, Fulfilment, NewVerdict, Part, Refused, Sale};
 use crate::{Timestamp, operator::Operator};
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,17 @@ impl Sale {
         let verdict = Some((new.colour, self.note_verdict(new.colour, new.verdict_hash)));
         let (operator, received_at) = (operator.clone(), self.received_at);
         Ok(Event::Freed { decision: Decision::Replace, operator, received_at, verdict })
+    }
+
+    /// A refusal because of the finding's state.
+    fn refuse_finding(&self, to: &'static str) -> Refused {
+        let from = match self.finding.as_ref().map(|finding| finding.settled) {
+            None => "missing",
+            Some(None) => "open",
+            Some(Some(Settled::Dismissed)) => "dismissed",
+            Some(Some(Settled::Replaced)) => "replaced",
+        };
+        Refused { part: Part::Finding, from, to }
     }
 
     fn settle_finding(&mut self, how: Settled) -> Result<(), Refused> {

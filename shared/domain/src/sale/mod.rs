@@ -114,6 +114,7 @@ mod refused;
 mod replies;
 mod trail;
 
+pub use crate::audit_trail::{AuditEntry, AuditHead};
 pub use crate::mail::{Draft, Letter, Mail, Progress};
 pub use authority_decision::AuthorityDecision;
 pub use decisions::NewVerdict;
@@ -128,7 +129,7 @@ pub use payment::RefundAnswer;
 pub use refused::{Part, Refused};
 
 use crate::{
-    Colour, Measurement, SessionId, Tier, Timestamp,
+    Colour, SessionId, Tier, Timestamp,
     audit_trail::AuditTrail,
     inbox::Reply,
     money::{Money, PaymentHistory},
@@ -208,29 +209,6 @@ impl Fulfilment {
             Self::Erased { .. } => "erased",
         }
     }
-}
-
-/// The end of the sale's audit stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditHead {
-    /// The day on which the stream was opened: the first part of every key in it.
-    pub opened: String,
-    /// The number of records in the stream.
-    pub count: u64,
-    /// SHA-256 of the last record's line; of no bytes before the first.
-    pub hash: String,
-}
-
-/// One finished audit record that waits to be published.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditEntry {
-    /// The object key.
-    pub key: String,
-    /// The JSON line, without its line break.
-    pub line: String,
-    /// The record's measurements, which are reported once it is in the log; stored only if there are any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measurements: Vec<Measurement>,
 }
 
 /// One sale.

@@ -140,10 +140,10 @@ impl Sale {
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        let change = match self.payment.note(report, charge.amount_total) {
-            Noted::Nothing => return Err(Refused { part: Part::Report, from: "known", to: "reported on" }),
-            Noted::Detail => return Ok(Event::PaymentDetail),
-            Noted::Change(change) => change,
+        let change = match self.payment.record_report(report, charge.amount_total) {
+            ReportEffect::Nothing => return Err(Refused { part: Part::Report, from: "known", to: "reported on" }),
+            ReportEffect::Detail => return Ok(Event::PaymentDetail),
+            ReportEffect::Change(change) => change,
         };
         let returned = self.payment.returned(charge.amount_total);
         let money = self.money_after(change, returned.whole, now);

@@ -1,6 +1,6 @@
 //! A transition that the state does not allow.
 
-use super::{Sale, Settled};
+use super::Sale;
 use crate::{Timestamp, mail::Letter, money::Money};
 use std::fmt;
 
@@ -96,17 +96,6 @@ impl Sale {
             Some(open) => open.work.as_str(),
         };
         Refused { part: Part::Work, from, to }
-    }
-
-    /// A refusal because of the finding's state.
-    pub(super) fn refuse_finding(&self, to: &'static str) -> Refused {
-        let from = match self.finding.as_ref().map(|finding| finding.settled) {
-            None => "missing",
-            Some(None) => "open",
-            Some(Some(Settled::Dismissed)) => "dismissed",
-            Some(Some(Settled::Replaced)) => "replaced",
-        };
-        Refused { part: Part::Finding, from, to }
     }
 
     /// A refusal because of the silent drop's state.
