@@ -75,6 +75,9 @@ impl Answer {
     }
 }
 
+/// What the grammar of a narrative answer requires, for the governed questions that are sold.
+const REFERRAL: &str = "Ask a lawyer.";
+
 /// The model's reply to the `call`th request with this question. Every reply differs, as a model's do, so that the
 /// checker notices a verdict that was made twice.
 pub(crate) fn reply(answer: Answer, tier: Tier, is_fickle: bool, call: u64) -> Result<ModelReply, ModelError> {
@@ -84,19 +87,20 @@ pub(crate) fn reply(answer: Answer, tier: Tier, is_fickle: bool, call: u64) -> R
         (Answer::Rejected, _) => json!({ "verdict": "GREEN" }).to_string(),
         (Answer::Held, _) => verdict(tier, &format!("The {HELD_TERM} likes take {call}.")),
         (Answer::Hollow, _) | (Answer::HollowOnce, 1) => verdict(tier, PLACEHOLDER),
-        (Answer::Replaced, _) => verdict(tier, &format!("{REPLACED_TERM} shows demand in take {call}.")),
+        (Answer::Replaced, _) => verdict(tier, &format!("{REPLACED_TERM} shows demand in take {call}. {REFERRAL}")),
         (_, 2..) if is_fickle && tier == Tier::Quick => {
-            json!({ "verdict": "RED", "summary": format!("Demand is gone in take {call} and the rent is high.") })
-                .to_string()
+            let summary = format!("Demand is gone in take {call} and the rent is high. {REFERRAL}");
+            json!({ "verdict": "RED", "summary": summary }).to_string()
         }
-        _ => verdict(tier, &format!("Demand is real in take {call} and the format fits.")),
+        _ => verdict(tier, &format!("Demand is real in take {call} and the format fits. {REFERRAL}")),
     };
     Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
 }
 
 /// The verdict with which an operator replaces a held one.
 pub(crate) fn replacement(tier: Tier) -> Value {
-    serde_json::from_str(&verdict(tier, "Demand is real and an operator has read it.")).unwrap_or_default()
+    serde_json::from_str(&verdict(tier, &format!("Demand is real and an operator has read it. {REFERRAL}")))
+        .unwrap_or_default()
 }
 
 fn verdict(tier: Tier, summary: &str) -> String {

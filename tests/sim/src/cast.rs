@@ -196,78 +196,16 @@ impl Afterwards {
     }
 }
 
-/// What the grammar of a narrative answer requires, for the [`GOVERNED`] questions that are sold.
-const REFERRAL: &str = "Ask a lawyer.";
-
-/// What the model answers the `call`th time anybody asks it this question. Every answer reads differently, as a
-/// model's do: a verdict that was made twice shows.
-pub(crate) fn reply(customer: &Customer, call: u64) -> Result<ModelReply, ModelError> {
-    let text = match (customer.answer, call) {
-        (Answer::Down, _) => return Err(ModelError::Unavailable(503)),
-        (Answer::Prose, _) | (Answer::ProseOnce, 1) => "Certainly! Here is your verdict.".to_owned(),
-        (Answer::Rejected, _) => json!({ "verdict": "GREEN" }).to_string(),
-        (Answer::Held, _) => verdict(customer.tier, &format!("The {HELD_TERM} likes take {call}.")),
-        (Answer::Hollow, _) | (Answer::HollowOnce, 1) => verdict(customer.tier, PLACEHOLDER),
-        (Answer::Replaced, _) => {
-            verdict(customer.tier, &format!("{REPLACED_TERM} shows demand in take {call}. {REFERRAL}"))
-        }
-        (_, 2..) if customer.fickle && customer.tier == Tier::Quick => {
-            let summary = format!("Demand is gone in take {call} and the rent is high. {REFERRAL}");
-            json!({ "verdict": "RED", "summary": summary }).to_string()
-        }
-        _ => verdict(customer.tier, &format!("Demand is real in take {call} and the format fits. {REFERRAL}")),
-    };
-    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
-}
-
-/// What an operator puts in place of a held verdict.
-pub(crate) fn replacement(tier: Tier) -> Value {
-    serde_json::from_str(&verdict(tier, &format!("Demand is real and an operator has read it. {REFERRAL}")))
-        .unwrap_or_default()
-}
-
-fn verdict(tier: Tier, summary: &str) -> String {
-    let dimension = |text: &str| json!({ "verdict": "GREEN", "analysis": text });
-    let mut verdict = json!({ "verdict": "GREEN", "summary": summary });
-    if tier.has_breakdown() {
-        verdict["breakdown"] = json!({
-            "Stability": dimension("The ground is firm."), "Turbulence": dimension("Competition is mild."),
-            "Change Rate": dimension("Things move slowly."), "Completion": dimension("The plan is whole."),
-            "Curvature": dimension("Effort pays off."),
-        });
-    }
-    if tier.has_strategy() {
-        verdict["strategy"] = json!({
-            "next_step": "Sign the lease.", "alternative": "Sell online only.",
-            "tests": ["Ask ten customers.", "Run a stall for a week.", "Price it twice."],
-        });
-    }
-    verdict.to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use authority::State;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn the_governed_questions_end_in_every_state_that_has_a_rule() {
-        let states = |asked, number| {
-            GOVERNED.map(|question| authority::evaluate(&governed(question, asked, number), None).state())
-        };
-        let all = [
-            State::NarrativeOnly,
-            State::RequiresSpecification,
-            State::AmbiguousMapping,
-            State::RequiresOracleVerification,
-            State::Blocked,
-            State::Unresolvable,
-        ];
-        for number in 0..8 {
-            for asked in ["Asked", "Asked again"] {
-                assert_eq!(BTreeSet::from(states(asked, number)), BTreeSet::from(all), "{asked} {number}");
-            }
-        }
+/// Lets one of nine customers ask a governed question, half of them by a Payment Link: the gate sees theirs after the
+/// payment only.
+pub(crate) fn ask_governed(customers: &mut [Customer], random: &mut Random) {
+    for customer in customers {
+        let (asks, by_link) = (random.chance(110), random.chance(500));
+        let Some(question) = random.pick(&GOVERNED).filter(|_| asks) else { continue };
+        customer.question = governed(question, "Asked", customer.number);
+        customer.is_sold = authority::evaluate(&customer.question, None).state().is_sold();
+        customer.by_link = by_link;
+        customer.unusable &= by_link;
+        customer.is_governed = true;
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn draw(customers: &[Customer], random: &mut Random) -> Vec<Customer>
 /// A follow-up of a customer that gets a good verdict.
 pub(crate) fn of(buyer: &Customer, number: usize, way: Way, first: String) -> Customer {
     let text = |text: String| {
-        let evaluation = authority::evaluate_followup(&buyer.question, &text, None);
+        let evaluation = authority::evaluate_followup(&[&buyer.question], &text, None);
         Text { is_sold: evaluation.state().is_sold(), text }
     };
     let second = format!("And if the rent of shop number {} doubles?", buyer.number);
