@@ -3,7 +3,7 @@
 
 use crate::{
     operators::{is_bound, oracle, program},
-    world::{SOON, World},
+    world::World,
 };
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf, process::Output};

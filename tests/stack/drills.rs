@@ -4,7 +4,7 @@
 
 use crate::{
     operators::{decide, is_bound, listed, oracle, program},
-    world::{SOON, Sale, World, email, question},
+    world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io::Write as _, process::Stdio};

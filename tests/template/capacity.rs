@@ -3,14 +3,10 @@
 use crate::{
     assert_rule,
     model::{Template, number, root, target},
-    patch::{property, remove, rename, set},
+    patch::{property, remove, set},
 };
 use serde_json::json;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs};
 
 /// API Gateway's timeout in seconds.
 const GATEWAY_LIMIT: u64 = 29;

@@ -3,21 +3,10 @@
 use crate::{
     assert_rule,
     model::{Template, list, pairs, target},
-    patch::{edit, property, push, remove, rename, replace, set},
-};
-use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
-use crosscheck::crosscheck;
-use domain::{
-    CallerIdentity, Colour, Sale, SessionId, Tier, Timestamp,
-    audit_trail::Audited,
-    chat::{BillingChange, BridgeEvent, Plan},
-    message::ReportedBy,
-    money::{ObjectId, PaymentChange, PaymentId},
-    toll::{Offer, Paid, Purchase, purchase_id},
+    patch::{property, push, remove, rename, replace, set},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use testkit::sale::WithField;
 
 /// The roles that may perform the action on the resource.
 fn may<'a>(template: &'a Template, action: &str, resource: &str) -> BTreeSet<&'a str> {

@@ -2,8 +2,8 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, pairs, target},
-    patch::{edit, property, push, remove, rename, replace, set},
+    model::{Template, list},
+    patch::{edit, property, remove, replace, set},
 };
 use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
 use crosscheck::crosscheck;
@@ -109,7 +109,7 @@ fn lines() -> Vec<Value> {
     let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
     let id = purchase_id(&"a".repeat(64)).expect("an id");
     let mut purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "h".to_owned(), paid, now);
-    chain::append_to(&mut purchase, &Record::toll(now, now, TollStatus::Ok, ""));
+    chain::append(&mut purchase, &Record::toll(now, now, TollStatus::Ok, ""));
     let world = testkit::World::at(now);
     let journal =
         FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };

@@ -46,15 +46,9 @@ pub(crate) async fn record(
     }
 }
 
-/// Records that the authority gate declines a question for which nothing is paid or taken. A failure is counted and does
-/// not change the reply.
-pub(crate) async fn declined(
-    journal: FunctionJournal<'_>,
-    meter: &dyn Meter,
-    offer: Offer,
-    query: &Query,
-    evaluation: &Evaluation,
-) {
+/// Records that the authority gate declines a question for which nothing is paid or taken. The record has no hash of the
+/// question: it may be a short disclosure, which could be guessed. A failure is counted and does not change the reply.
+pub(crate) async fn declined(journal: FunctionJournal<'_>, meter: &dyn Meter, offer: Offer, evaluation: &Evaluation) {
     let journal = FunctionJournal { function: DECLINED, ..journal };
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
     if let Err(error) = keep(journal, "authority_evaluated", facts).await {

@@ -238,7 +238,7 @@ impl<'a> Sale<'a> {
             // A signed payment that is not taken leaves no purchase whose record could have the evaluation.
             if purchase.version == 0 && purchase.value.signed().is_some() {
                 let Ports { rejections, meter, .. } = self.ports;
-                rejected::declined(rejections, meter, self.offer, &self.query, &self.evaluation).await;
+                rejected::declined(rejections, meter, self.offer, &self.evaluation).await;
             }
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
             self.note(purchase, TollStatus::RagFail, &why).await?;

@@ -216,7 +216,8 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
     world.state().answers.extend([says(lacking), says("You will win, a lawyer says.")]);
     let refused = send(&world, paid("/query", question, &payment)).unwrap();
     assert_eq!((refused.status(), code(&refused).as_str()), (503, "no_answer"));
-    assert_eq!((world.state().prompts.len(), world.state().chain.settled), (2, 0));
+    assert_eq!(world.state().prompts.len(), 2);
+    assert_eq!(world.state().chain.settled, 0);
     let (status, why) = records(&world).remove(0);
     assert_eq!(status, "RAG_FAIL");
     assert!(why.ends_with(r#"the authority gate refuses the reply: it contains "you will win""#), "{why}");

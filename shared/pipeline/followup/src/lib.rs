@@ -97,7 +97,7 @@ pub async fn order(
             }
             // A person in a crisis gets the text for it, not the news that the follow-up is used.
             let Some(refusal) = Refusal::of(&evaluation) else { return Err(NotOrdered::Used) };
-            record(ports, sale, text, &evaluation, ordered_by).await;
+            record(ports, sale, &evaluation, ordered_by).await;
             return Err(if refusal.crisis { NotOrdered::Refused(Box::new(refusal)) } else { NotOrdered::Used });
         }
         if !sale.value.offers_followup() {
