@@ -1,6 +1,9 @@
 //! The circuit breaker in the pipeline, and the notice on a regenerated verdict.
 
-use crate::simulator::{Simulator, body, quick};
+use crate::{
+    samples::{body, quick},
+    simulator::Simulator,
+};
 use domain::ports::{ModelError, ModelReply};
 use std::time::Duration;
 

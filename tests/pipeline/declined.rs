@@ -1,7 +1,10 @@
 //! A Payment Link's question that the authority gate declines after payment: no verdict, the money back, one mail with
 //! sources of help.
 
-use crate::simulator::{Simulator, body, paid_session};
+use crate::{
+    samples::{body, paid_session},
+    simulator::Simulator,
+};
 use domain::{Metric, mail::Mail, money::Money, texts};
 use std::time::Duration;
 use testkit::{Fault, Plan};
@@ -12,11 +15,11 @@ const WARFARIN: &str = "Can I give my son two of my warfarin tablets?";
 
 /// A paid Payment Link session whose question must not be answered, as the verdict function left it.
 fn declined(question: &str, locale: Option<&str>) -> Simulator {
-    let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::simulator::ADDRESS));
+    let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::samples::ADDRESS));
     session.idea = Some(question.to_owned());
     session.locale = locale.map(str::to_owned);
     let mut sim = Simulator::with_session(session);
-    sim.model_says(&crate::simulator::quick("GREEN", "Yes."));
+    sim.model_says(&crate::samples::quick("GREEN", "Yes."));
     sim.stripe_delivers();
     sim.drain();
     assert!(sim.world.state().prompts.is_empty(), "the model is not asked");

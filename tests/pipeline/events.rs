@@ -1,6 +1,9 @@
 //! events/: one event for each function, as AWS delivers it; the functions' own code parses it.
 
-use crate::simulator::{Simulator, paid_session, quick};
+use crate::{
+    samples::{paid_session, quick},
+    simulator::Simulator,
+};
 use aws_lambda_events::event::sqs::SqsEvent;
 use domain::{deployment::Execution, message::Message};
 use runtime::{Handled, http::Request};

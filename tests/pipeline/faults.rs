@@ -1,6 +1,6 @@
 //! Every effect of a sale with every fault: each fault alone, and all pairs of faults.
 
-use crate::simulator::{Simulator, quick};
+use crate::{samples::quick, simulator::Simulator};
 use domain::sale::{Fulfilment, Mail};
 use testkit::{Fault, Plan};
 

@@ -1,6 +1,9 @@
 //! The content filter in the pipeline: terms are replaced, verdicts are held, questions are echoed or withheld.
 
-use crate::simulator::{QUESTION, Simulator, body, quick};
+use crate::{
+    samples::{QUESTION, body, quick},
+    simulator::Simulator,
+};
 use domain::message::Message;
 use std::time::Duration;
 

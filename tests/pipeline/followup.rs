@@ -3,7 +3,10 @@
 mod faults;
 mod humans;
 
-use crate::simulator::{ADDRESS, QUESTION, Simulator, body, quick, strategy};
+use crate::{
+    samples::{ADDRESS, QUESTION, body, quick, strategy},
+    simulator::Simulator,
+};
 use domain::{
     Sale, SessionId, Tier,
     inbox::{Arrival, Incoming, ReceivedAt},

@@ -1,6 +1,6 @@
 //! Requests from strangers without a session: they guess ids and repeat requests.
 
-use crate::simulator::{Simulator, body};
+use crate::{samples::body, simulator::Simulator};
 use domain::{
     CheckoutSession, Metric, PaymentStatus, SessionId, SessionStage,
     guesses::{Answer, Guessing},
@@ -139,7 +139,7 @@ fn without_the_counter_stripe_is_not_asked() {
 #[test]
 fn a_known_sale_is_served_whatever_strangers_do() {
     let mut sim = Simulator::new("quick");
-    sim.model_says(&crate::simulator::quick("GREEN", "Go ahead."));
+    sim.model_says(&crate::samples::quick("GREEN", "Go ahead."));
     sim.stripe_delivers();
     sim.drain();
     let deployment = sim.deployment();

@@ -1,7 +1,10 @@
 //! A verdict that neither the cache nor the archive holds before its mail is sent: it is made again without the
 //! customer's page (infra/decisions/verdict-retry.md).
 
-use crate::simulator::{Simulator, body, quick};
+use crate::{
+    samples::{body, quick},
+    simulator::Simulator,
+};
 use domain::{
     ports::MailError,
     sale::{Fulfilment, Mail, VERDICT_LOST},

@@ -1,6 +1,6 @@
 //! A mail that fails is retried on the spec's schedule, is never sent twice, and ends as a dead letter (Email Retry).
 
-use crate::simulator::{Simulator, quick};
+use crate::{samples::quick, simulator::Simulator};
 use domain::{
     Channel,
     message::Message,

@@ -21,6 +21,7 @@ mod narrative;
 mod operators;
 mod retry;
 mod sales;
+mod samples;
 mod simulator;
 mod smoke;
 mod subscriptions;

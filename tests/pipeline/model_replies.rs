@@ -1,6 +1,9 @@
 //! The outcome of a sale if the model's reply is faulty: a clear result, a record, an alert.
 
-use crate::simulator::{Simulator, body, quick, strategy};
+use crate::{
+    samples::{body, quick, strategy},
+    simulator::Simulator,
+};
 use domain::ports::{ModelError, ModelReply};
 use serde_json::json;
 

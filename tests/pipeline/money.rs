@@ -1,6 +1,9 @@
 //! What happens to paid money in failures: lost messages, refunds, disputes, and decisions that no operator makes.
 
-use crate::simulator::{Simulator, paid_session, quick};
+use crate::{
+    samples::{paid_session, quick},
+    simulator::Simulator,
+};
 use domain::{
     Channel,
     money::{Money, PaymentChange, RefundStatus},

@@ -1,6 +1,9 @@
 //! Narrative answers: the prompt carries the grammar, and a reply that breaks it is regenerated once, then held.
 
-use crate::simulator::{ADDRESS, Simulator, body, paid_session, quick};
+use crate::{
+    samples::{ADDRESS, body, paid_session, quick},
+    simulator::Simulator,
+};
 use domain::{
     ports::{ModelError, ModelReply},
     sale::Fulfilment,

@@ -1,6 +1,9 @@
 //! The decisions of operators, and how the functions carry them out.
 
-use crate::simulator::{QUESTION, Simulator, body, paid_session, quick};
+use crate::{
+    samples::{QUESTION, body, paid_session, quick},
+    simulator::Simulator,
+};
 use domain::{
     Query, Submission, Tier,
     message::OrderedBy,

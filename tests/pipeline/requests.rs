@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 #[allow(dead_code)]
+mod samples;
+#[allow(dead_code)]
 mod simulator;
 
 use serde_json::json;

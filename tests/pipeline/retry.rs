@@ -1,6 +1,9 @@
 //! A sale whose model call failed is retried automatically; an order that cannot continue is hidden until it can.
 
-use crate::simulator::{Simulator, body, quick};
+use crate::{
+    samples::{body, quick},
+    simulator::Simulator,
+};
 use domain::{
     open_work::Work,
     ports::{ModelError, ModelReply},

@@ -1,6 +1,9 @@
 //! Sales in which nothing fails.
 
-use crate::simulator::{ADDRESS, QUESTION, Simulator, body, paid_session, quick, strategy};
+use crate::{
+    samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy},
+    simulator::Simulator,
+};
 use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
 use testkit::sale::WithField;

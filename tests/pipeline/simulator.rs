@@ -1,10 +1,7 @@
 //! The whole pipeline in one process: the deployed handlers on the testkit's ports, with a queue that redelivers
 //! unfinished messages.
 
-mod samples;
-
-pub(crate) use samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy};
-
+use crate::samples::{ADDRESS, paid_session};
 use audit::Journal;
 use domain::{CheckoutSession, SessionId, Timestamp, message::Message, ports::ModelReply};
 use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};

@@ -1,6 +1,9 @@
 //! The smoke test's way around the payment check: which sessions it accepts, and that it has no other effects.
 
-use crate::simulator::{ADDRESS, Simulator, body, paid_session, quick};
+use crate::{
+    samples::{ADDRESS, body, paid_session, quick},
+    simulator::Simulator,
+};
 use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
     mail::Mail,

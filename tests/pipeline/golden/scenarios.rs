@@ -5,7 +5,10 @@ mod mail;
 mod review;
 
 use super::{Scenario, transcript::Transcript};
-use crate::simulator::{ADDRESS, Simulator, paid_session, quick, strategy};
+use crate::{
+    samples::{ADDRESS, paid_session, quick, strategy},
+    simulator::Simulator,
+};
 use domain::{
     PaymentStatus, Query, Submission, Tier,
     inbox::Reply,
