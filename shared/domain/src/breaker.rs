@@ -42,6 +42,12 @@ impl Reopen {
     /// A thirtieth of the outage, from 20 s to 5 min.
     pub const STANDARD: Self = Self { divisor: 30, least: Duration::from_secs(20), most: Duration::from_secs(300) };
 
+    /// How soon to look again while another caller makes the half-open call: its result comes soon.
+    #[must_use]
+    pub fn look_again(&self) -> Duration {
+        self.least / 2
+    }
+
     fn after(&self, outage: Duration) -> Duration {
         (outage / self.divisor.max(1)).clamp(self.least, self.most)
     }
@@ -102,9 +108,9 @@ impl Breaker {
         if reopens > now {
             return Some(reopens);
         }
-        // The result of the half-open call comes soon, unless its process has crashed.
+        // The half-open call ends, unless its process has crashed.
         let probing = self.probing_since.filter(|since| since.plus(policy.open.saturating_mul(3)) > now);
-        probing.map(|_| now.plus(policy.reopen.least))
+        probing.map(|_| now.plus(policy.reopen.look_again()))
     }
 
     /// Records that a call failed with all its attempts. Returns true when this opened the breaker.
@@ -215,7 +221,7 @@ mod tests {
     fn half_open_lets_exactly_one_call_through() {
         let mut breaker = open();
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
-        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse(at(84)));
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse(at(74)));
         let mut failed = breaker.clone();
         failed.failed(at(70), &POLICY);
         assert_eq!(failed.admit(at(89), &POLICY), Admission::Refuse(at(90)), "open for another 20 seconds");
@@ -242,7 +248,7 @@ mod tests {
     fn a_probe_whose_process_died_does_not_keep_it_open_for_ever() {
         let mut breaker = open();
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
-        assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse(at(263)));
+        assert_eq!(breaker.admit(at(243), &POLICY), Admission::Refuse(at(253)));
         assert_eq!(breaker.admit(at(244), &POLICY), Admission::Probe);
     }
 
