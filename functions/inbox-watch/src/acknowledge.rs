@@ -2,16 +2,14 @@
 //! (infra/decisions/mail-drafts.md).
 
 use crate::{
-    answer,
     error::WatchError,
     memory::{Ended, Memory, digest},
-    trouble::alert,
+    trouble::not_sent,
     watch::Watch,
 };
 use audit::Noted;
 use domain::{
     EmailAddress, SessionId,
-    alert::Severity,
     inbox::Acknowledgement,
     mail::Draft,
     ports::MailError,
@@ -24,11 +22,11 @@ impl Watch<'_> {
         &mut self,
         id: &str,
         to: EmailAddress,
-        subject: &str,
+        subject: String,
         body: String,
         session: Option<SessionId>,
     ) -> Result<(), WatchError> {
-        let mail = Acknowledgement { to, subject: answer::subject(subject), body, session };
+        let mail = Acknowledgement { to, subject, body, session };
         let draft = match self.ports.inbox.create_acknowledgement(&mail).await {
             Ok(draft) => draft,
             Err(error @ MailError::Throttled(_)) => return Err(error.into()),
@@ -81,8 +79,8 @@ impl Watch<'_> {
 
     /// Inbox Watch, FM-4 and G5: the failure is alerted, and the acknowledgement is not retried.
     async fn not_sent(&mut self, id: &str, error: &MailError) -> Result<(), WatchError> {
-        let detail = format!("an acknowledgement was not sent ({}): it is not tried again", error.code());
-        let alert = alert(Severity::Error, self.now(), "AUTORESPONSE", &digest(id), &detail);
+        let kind = self.at_hand(id).and_then(|at_hand| at_hand.answer).map(|answer| answer.kind).unwrap_or_default();
+        let alert = not_sent(kind, error, id, self.now());
         self.finish(id, "not_sent", Ended::NotSent, Some(alert)).await
     }
 }

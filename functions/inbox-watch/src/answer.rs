@@ -1,5 +1,6 @@
 //! Decides whether a sender is acknowledged and what operators and the sender read: plain functions over one message.
 
+use crate::memory::Kind;
 use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
 /// Senders that get no acknowledgement (Inbox Watch, invariant 4).
@@ -67,8 +68,11 @@ fn is_automatic(name: &str, value: &str) -> bool {
 }
 
 /// The subject of an acknowledgement: "Re: " and the original, unless that begins with "Re:" in exactly this case
-/// (Inbox Watch, invariant 9).
-pub(crate) fn subject(original: &str) -> String {
+/// (Inbox Watch, invariant 9). A disclosure may be in the subject, and whoever sees the sender's screen would read it.
+pub(crate) fn subject(kind: Kind, original: &str) -> String {
+    if kind == Kind::Help {
+        return "Re: your message".to_owned();
+    }
     let original = customer_text::defused_line(original, MOST);
     if original.starts_with("Re:") { original } else { format!("Re: {original}") }
 }
@@ -156,9 +160,10 @@ mod tests {
             ("Hi\r\nBcc: x@example.com", "Re: Hi Bcc: x[@]example[.]com"),
             ("Pay at https://evil.example\u{202e}", "Re: Pay at https[:]//evil[.]example"),
         ] {
-            assert_eq!(subject(original), expected);
+            assert_eq!(subject(Kind::Acknowledgement, original), expected);
+            assert_eq!(subject(Kind::Help, original), "Re: your message");
         }
-        assert!(subject(&"x".repeat(5000)).chars().count() < 210);
+        assert!(subject(Kind::Followup, &"x".repeat(5000)).chars().count() < 210);
     }
 
     #[test]

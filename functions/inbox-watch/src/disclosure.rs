@@ -1,5 +1,5 @@
-//! A message that may disclose self-harm is answered at once with sources of help, whoever sent it. A person reads it
-//! as any other message.
+//! A message that may disclose self-harm is alerted before anything else is done about it, whoever sent it, and its
+//! sender gets sources of help if the mailbox confirms the address. A person reads it as any other message.
 
 use crate::{memory::digest, trouble::alert};
 use audit::Noted;
@@ -17,9 +17,17 @@ pub(crate) fn disclosure(message: &Incoming, text: &str, locale: Option<&str>) -
 }
 
 /// Adds the record and the alert about a disclosure. Neither contains a word of it.
-pub(crate) fn report<A>(noted: Noted<A>, id: &str, sender: &str, disclosed: &Evaluation, now: Timestamp) -> Noted<A> {
+pub(crate) fn report(
+    noted: Noted<()>,
+    id: &str,
+    sender: &str,
+    is_authenticated: bool,
+    disclosed: &Evaluation,
+    now: Timestamp,
+) -> Noted<()> {
     let facts = json!({ "message": digest(id), "sender": sender, "authority": disclosed.envelope() });
-    let detail = "a message may disclose self-harm, and its sender gets the sources of help: read it now";
-    let alert = alert(Severity::Error, now, "DISCLOSURE", &digest(id), detail);
+    let unconfirmed = if is_authenticated { "" } else { "; its sender is not confirmed and gets no mail" };
+    let detail = format!("a message may disclose self-harm: read it now{unconfirmed}");
+    let alert = alert(Severity::Critical, now, "DISCLOSURE", &digest(id), &detail);
     noted.recording("authority_evaluated", facts).alerting(alert)
 }

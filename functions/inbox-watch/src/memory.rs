@@ -76,6 +76,9 @@ pub(crate) struct AtHand {
     /// Whether the search for its sale has been abandoned, because it failed too often.
     #[serde(default)]
     pub(crate) unlinked: bool,
+    /// Whether it may disclose self-harm, and this is recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    disclosed: bool,
     /// Its acknowledgement, once the right to send one is claimed.
     pub(crate) answer: Option<Answer>,
     /// The number of failures since its last successful step.
@@ -87,6 +90,12 @@ pub(crate) struct AtHand {
 pub(crate) struct Answer {
     /// The keyed hash of the sender's address.
     pub(crate) sender: String,
+    /// What it is. State saved by an earlier version does not say.
+    #[serde(default)]
+    pub(crate) kind: Kind,
+    /// When the sender was answered before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Timestamp>,
     /// The draft to send; only a recorded draft is ever sent.
     pub(crate) draft: Option<Draft>,
 }
@@ -133,9 +142,11 @@ pub(crate) enum Begun {
 }
 
 /// What a message is answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     /// The usual acknowledgement: one for a sender in 24 hours.
+    #[default]
     Acknowledgement,
     /// The answer to a follow-up. The sale limits these.
     Followup,
@@ -173,7 +184,7 @@ pub(crate) enum Failed {
 pub(crate) enum Ended {
     /// As intended: sent, or not to be sent.
     Well,
-    /// Certainly not sent: the sender's next message may be acknowledged.
+    /// Certainly not sent: it does not count for the sender's next message.
     NotSent,
 }
 
@@ -267,6 +278,7 @@ impl Memory {
                 id: arrival.id.clone(),
                 alerted: false,
                 unlinked: false,
+                disclosed: false,
                 answer: None,
                 failures: 0,
             });
@@ -322,6 +334,20 @@ impl Memory {
         }
     }
 
+    /// Records that a message may disclose self-harm. Returns whether this is new.
+    pub(crate) fn record_disclosure(&mut self, id: &str) -> bool {
+        self.find_mut(id).is_some_and(|at_hand| !std::mem::replace(&mut at_hand.disclosed, true))
+    }
+
+    /// Whether a message may be handled without its text, which cannot be read: at the last attempt, and after the
+    /// right to acknowledge it was claimed. Without the text nobody knows which sources of help to send.
+    pub(crate) fn may_lack_text(&self, id: &str) -> bool {
+        self.find(id).is_some_and(|at_hand| match &at_hand.answer {
+            Some(answer) => answer.kind != Kind::Help,
+            None => at_hand.unlinked || at_hand.failures + 1 >= MOST_FAILURES,
+        })
+    }
+
     /// Claims the right to answer a sender. Only an acknowledgement waits until the one before it is a day old.
     pub(crate) fn claim_answer(&mut self, id: &str, sender: &str, kind: Kind, now: Timestamp) -> Claimed {
         if self.find(id).is_some_and(|at_hand| at_hand.answer.is_some()) {
@@ -341,9 +367,9 @@ impl Memory {
             }
             Kind::Help => self.helped.entry(sender.to_owned()).or_default().push(now),
         }
-        self.answered.insert(sender.to_owned(), now);
+        let before = self.answered.insert(sender.to_owned(), now);
         if let Some(at_hand) = self.find_mut(id) {
-            at_hand.answer = Some(Answer { sender: sender.to_owned(), draft: None });
+            at_hand.answer = Some(Answer { sender: sender.to_owned(), kind, before, draft: None });
         }
         Claimed::Granted
     }
@@ -374,9 +400,17 @@ impl Memory {
     /// Removes a message from the work. Returns the sender's keyed hash if an acknowledgement was begun.
     pub(crate) fn finish(&mut self, id: &str, ended: Ended) -> Option<String> {
         let place = self.at_hand.iter().position(|at_hand| at_hand.id == id)?;
-        let sender = self.at_hand.remove(place).answer?.sender;
+        let Answer { sender, kind, before, .. } = self.at_hand.remove(place).answer?;
         if ended == Ended::NotSent {
-            self.answered.remove(&sender);
+            match before {
+                Some(before) => drop(self.answered.insert(sender.clone(), before)),
+                None => drop(self.answered.remove(&sender)),
+            }
+            if kind == Kind::Help
+                && let Some(helped) = self.helped.get_mut(&sender)
+            {
+                helped.pop();
+            }
         }
         Some(sender)
     }

@@ -6,7 +6,7 @@ use crate::{
     error::WatchError,
     link::Linked,
     memory::{Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
-    trouble::{alert, changed, trouble},
+    trouble::{alert, changed, trouble, unanswered},
     watch::{Ports, Report, Settings, Watch},
 };
 use audit::Noted;
@@ -116,8 +116,18 @@ impl Watch<'_> {
             Ok(address) => address,
             Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
         };
+        let text = self.read(id).await?;
+        let disclosed = text.as_deref().and_then(|text| disclosure(&message, text, None));
         let is_authenticated = is_authenticated(&message);
-        let text = if is_authenticated { self.read(id, at_hand.unlinked).await? } else { None };
+        let sender = self.ports.audit_key.email_tag(&address);
+        if let Some(disclosed) = &disclosed {
+            self.note(|memory: &mut Memory, now| match memory.record_disclosure(id) {
+                true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
+                false => Noted::nothing(()),
+            })
+            .await?;
+        }
+        let text = text.filter(|_| is_authenticated);
         // Only a person's message is linked: an out-of-office reply is no work for an operator.
         let (mut session, mut country, mut answer) = (None, None, None);
         if !at_hand.unlinked {
@@ -132,39 +142,32 @@ impl Watch<'_> {
         if !is_authenticated {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
+        // The sale's country selects the sources of help.
         let disclosed = text.and_then(|text| disclosure(&message, &text, country.as_deref()));
         let (kind, body) = match (&disclosed, answer) {
             (Some(disclosed), _) => (Kind::Help, Refusal::of(disclosed).map(|refusal| refusal.text())),
             (None, Some(answer)) => (Kind::Followup, Some(answer)),
             (None, None) => (Kind::Acknowledgement, None),
         };
-        let (sender, now) = (self.ports.audit_key.email_tag(&address), self.now());
-        let claim = |memory: &mut Memory, now| {
-            let is_first = memory.find(id).is_some_and(|at_hand| at_hand.answer.is_none());
-            let noted = Noted::save(memory.claim_answer(id, &sender, kind, now));
-            match &disclosed {
-                Some(disclosed) if is_first => report(noted, id, &sender, disclosed, now),
-                _ => noted,
-            }
-        };
-        match self.note(claim).await? {
+        let claim = |memory: &mut Memory, now| Noted::save(memory.claim_answer(id, &sender, kind, now));
+        let claimed = self.note(claim).await?;
+        let outcome = match claimed {
             Claimed::Granted => {
                 let body = body.unwrap_or_else(|| answer::BODY.to_owned());
-                self.acknowledge(id, address, &message.subject, body, session).await
+                return self.acknowledge(id, address, answer::subject(kind, &message.subject), body, session).await;
             }
-            Claimed::Cooldown => self.finish(id, "skipped_cooldown", Ended::Well, None).await,
-            Claimed::Full => {
-                let detail = "too many senders today: no acknowledgement";
-                let alert = alert(Severity::Error, now, "AUTORESPONSE", "-", detail);
-                self.finish(id, "skipped_full", Ended::Well, Some(alert)).await
-            }
-        }
+            Claimed::Cooldown => "skipped_cooldown",
+            Claimed::Full => "skipped_full",
+        };
+        self.finish(id, outcome, Ended::Well, unanswered(kind, claimed, id, self.now())).await
     }
 
-    /// The new text of a message. With `may_lack`, one that cannot be read is handled without its text.
-    async fn read(&self, id: &str, may_lack: bool) -> Result<Option<String>, WatchError> {
+    /// The new text of a message. In the end one that cannot be read is handled without its text.
+    async fn read(&self, id: &str) -> Result<Option<String>, WatchError> {
         match self.ports.inbox.new_text(id).await {
-            Err(error) if may_lack && !matches!(error, MailError::Throttled(_)) => Ok(None),
+            Err(error) if self.notebook.value.memory.may_lack_text(id) && !matches!(error, MailError::Throttled(_)) => {
+                Ok(None)
+            }
             read => Ok(read?),
         }
     }

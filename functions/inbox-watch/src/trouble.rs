@@ -1,7 +1,10 @@
 //! The alerts of a run: plain functions.
 
-use crate::{error::WatchError, memory::Memory};
-use domain::{Alert, Timestamp, alert::Severity};
+use crate::{
+    error::WatchError,
+    memory::{Claimed, Kind, Memory, digest},
+};
+use domain::{Alert, Timestamp, alert::Severity, ports::MailError};
 
 /// The severity and the code of a run's error.
 pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
@@ -30,6 +33,29 @@ pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now
         }
         (Some(_), None) => Some(alert(Severity::Warn, now, "INBOX_READ", "-", "the inbox is watched again")),
     }
+}
+
+/// The alert about a message that gets no answer because of a limit; `None` if that is as intended.
+pub(crate) fn unanswered(kind: Kind, claimed: Claimed, id: &str, now: Timestamp) -> Option<Alert> {
+    let (severity, subject, detail) = match (kind, claimed) {
+        (_, Claimed::Granted) | (Kind::Acknowledgement | Kind::Followup, Claimed::Cooldown) => return None,
+        (Kind::Help, _) => {
+            let detail = "a message may disclose self-harm, and too many today: no sources of help are sent, answer it";
+            (Severity::Critical, digest(id), detail)
+        }
+        (_, Claimed::Full) => (Severity::Error, "-".to_owned(), "too many senders today: no acknowledgement"),
+    };
+    Some(alert(severity, now, "AUTORESPONSE", &subject, detail))
+}
+
+/// The alert about an answer that was not sent and is not tried again (Inbox Watch, FM-4 and G5).
+pub(crate) fn not_sent(kind: Kind, error: &MailError, id: &str, now: Timestamp) -> Alert {
+    let (severity, what) = match kind {
+        Kind::Help => (Severity::Critical, "sources of help were not sent to somebody who may disclose self-harm"),
+        Kind::Acknowledgement | Kind::Followup => (Severity::Error, "an acknowledgement was not sent"),
+    };
+    let detail = format!("{what} ({}): it is not tried again", error.code());
+    alert(severity, now, "AUTORESPONSE", &digest(id), &detail)
 }
 
 /// An alert of this function. Of a message it names at most the digest.

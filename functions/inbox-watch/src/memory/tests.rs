@@ -171,6 +171,18 @@ fn a_sender_is_acknowledged_once_in_24_hours() {
 }
 
 #[test]
+fn an_answer_that_was_not_sent_takes_nothing_from_an_earlier_one() {
+    let mut memory = seeded();
+    memory.take(&arrivals((1..=2).map(|n| arrival(n, &format!("m{n}"))).collect()));
+    memory.claim_answer("m1", "tag", Acknowledgement, at(0));
+    memory.finish("m1", Ended::Well);
+    assert_eq!(memory.claim_answer("m2", "tag", Kind::Help, at(5)), Claimed::Granted);
+    assert_eq!((memory.answered["tag"], memory.helped["tag"].len()), (at(5), 1));
+    memory.finish("m2", Ended::NotSent);
+    assert_eq!((memory.answered["tag"], memory.helped["tag"].len()), (at(0), 0));
+}
+
+#[test]
 fn the_cooldown_is_bounded() {
     let mut memory = seeded();
     memory.take(&arrivals(vec![arrival(1, "m")]));

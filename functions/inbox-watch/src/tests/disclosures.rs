@@ -99,14 +99,16 @@ fn the_subject_of_a_new_message_is_read_and_that_of_a_reply_is_not() {
 
 #[test]
 fn machines_and_unconfirmed_senders_get_nothing_and_harmless_words_the_usual_answer() {
-    let forged = written(TEXT);
-    forged.state().inbox[0].message.headers.clear();
     let machine = written(TEXT);
     machine.state().inbox[0].message.headers.push(("Auto-Submitted".to_owned(), "auto-replied".to_owned()));
-    for world in [forged, machine] {
-        look(&world, "a").unwrap().unwrap();
-        assert!(answers(&world).is_empty() && recorded(&world).is_empty());
-    }
+    look(&machine, "a").unwrap().unwrap();
+    assert!(answers(&machine).is_empty() && recorded(&machine).is_empty());
+    // A person may have written it all the same, and an operator reads it at once.
+    let forged = written(TEXT);
+    forged.state().inbox[0].message.headers.clear();
+    look(&forged, "a").unwrap().unwrap();
+    assert!(answers(&forged).is_empty() && recorded(&forged).len() == 1 && is_inquiry(&forged, "m1"));
+    assert_eq!(told_of(&forged, "read it now; its sender is not confirmed and gets no mail"), 1);
     for text in ["How do I kill a subscription?", "Can I give my son two of my warfarin tablets?", ""] {
         let world = written(text);
         look(&world, "a").unwrap().unwrap();
@@ -125,7 +127,8 @@ fn every_disclosure_is_answered_up_to_five_a_day() {
     }
     look(&world, "last").unwrap().unwrap();
     assert_eq!(answers(&world).len(), 5);
-    assert_eq!(recorded(&world).len(), 8);
+    assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (8, 8));
+    assert_eq!(told_of(&world, "no sources of help are sent"), 3);
     assert!((1..=8).all(|number| is_inquiry(&world, &format!("m{number}"))));
     writes(&world, "other", "other@example.com", TEXT);
     look(&world, "other").unwrap().unwrap();
@@ -145,7 +148,34 @@ fn a_text_that_cannot_be_read_delays_the_acknowledgement_and_does_not_withhold_i
         look(&world, "a").unwrap().unwrap();
     }
     assert_eq!((answers(&world), memory(&world).at_hand.len()), (vec![answer::BODY.to_owned()], 0));
-    assert_eq!(told_of(&world, "look into the inbox"), 1);
+    assert!(is_inquiry(&world, "m1"), "an operator finds it");
+}
+
+/// An answer that was certainly not sent does not count for the sender's limit, and the alert says what was not sent.
+#[test]
+fn sources_of_help_that_were_not_sent_do_not_count() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("inbox.create_acknowledgement", Fault::Refuse(500)));
+    for number in 2..=7 {
+        look(&world, &format!("run {number}")).unwrap().unwrap();
+        writes(&world, &format!("m{number}"), "stranger@example.com", TEXT);
+    }
+    assert_eq!(told_of(&world, "sources of help were not sent"), 6);
+    world.plan(Plan::none());
+    look(&world, "last").unwrap().unwrap();
+    let answers = answers(&world);
+    assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
+    assert_eq!(world.state().sent[0].1.subject, "Re: your message");
+}
+
+/// The search for the sale may fail as long as the store does: the alert comes first.
+#[test]
+fn the_alert_does_not_wait_for_the_sale() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
+    look(&world, "a").unwrap().unwrap();
+    look(&world, "b").unwrap().unwrap();
+    assert_eq!((answers(&world).len(), recorded(&world).len(), told_of(&world, "DISCLOSURE")), (0, 1, 1));
 }
 
 /// With any fault at any step a message gets at most one answer, which is the right one, and is recorded once.
