@@ -143,17 +143,22 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 }
 
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
-/// self-harm is posted too, because a person reads the thread; its reply is the sources of help, also if the message is
-/// not posted.
+/// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
+/// the reply is the same, and operators are alerted that they cannot read it.
 pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
         Err(reply) => return Ok(reply),
     };
     let disclosed = Some(evaluate(message.as_str(), locale.as_deref())).filter(Evaluation::is_crisis);
-    let reply = deliver(ports, who, &id, &message, disclosed.as_ref()).await?;
-    let refusal = disclosed.as_ref().and_then(Refusal::of);
-    Ok(refusal.map_or(reply, |refusal| Reply::json(422, &json!(refusal))))
+    let delivered = deliver(ports, who, &id, &message, disclosed.as_ref()).await;
+    let Some(disclosed) = disclosed else { return delivered };
+    let is_posted = delivered.as_ref().is_ok_and(|reply| reply.status() == 200);
+    if !is_posted && let Err(error) = bridge::record_unposted(desk(ports), who, &id, &disclosed).await {
+        let error = runtime::telemetry::chain(&error);
+        tracing::error!(error, "a message that may disclose self-harm is neither posted nor recorded");
+    }
+    Refusal::of(&disclosed).map_or(delivered, |refusal| Ok(Reply::json(422, &json!(refusal))))
 }
 
 async fn deliver(

@@ -3,7 +3,7 @@
 //!
 //! One exchange: authority gate → claim (a free exchange also reserves one of the three places) → working set → model →
 //! check of form → content filter → one write that stores and counts the reply → memory → reply. While the model writes,
-//! each whole sentence passes the same checks and is readable for the page that waits.
+//! each whole sentence that passes the checks is readable for the page that waits.
 
 mod answer;
 mod bridge;

@@ -1,6 +1,7 @@
 //! Publishes the beginnings of replies while the model writes them, for the page that waits.
 //!
-//! A beginning has only whole sentences, and passes the same checks as a whole reply. It is stored beside the account,
+//! A beginning has only whole sentences, and passes the checks of a whole reply, except for the phrases that the authority
+//! gate requires: those may come later. It is stored beside the account,
 //! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
 //! to store it does not fail the exchange, and only the exchange's own reply is final.
 

@@ -122,10 +122,20 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     in_france["locale"] = json!("fr-FR");
     let french = send(&world, posting("/api/chat/bridge/messages", &in_france, &cookie)).unwrap();
     assert!(french.body().contains("3114") && !french.body().contains("9-8-8"), "{}", french.body());
+    let alerts = |world: &World| {
+        let state = world.state();
+        let of_disclosures = state.alerts.iter().filter(|alert| alert.line.contains("BRIDGE_DISCLOSURE"));
+        of_disclosures.map(|alert| alert.line.contains("could not be posted")).collect::<Vec<_>>()
+    };
+    assert_eq!(alerts(&world), [false, false]);
+    world.plan(Plan::none().whenever("memory.find_key", Fault::Fail));
+    assert_eq!(post(&world, 4, disclosure, &cookie).body(), posted.body(), "a store fails");
+    world.plan(Plan::none());
     revoke(&world);
-    assert_eq!(post(&world, 4, disclosure, &cookie).body(), posted.body());
-    assert_eq!(code(&post(&world, 5, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
+    assert_eq!(post(&world, 5, disclosure, &cookie).body(), posted.body());
+    assert_eq!(code(&post(&world, 6, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
     assert_eq!(thread(&world, &cookie).len(), 3);
+    assert_eq!(alerts(&world), [false, false, true, true]);
 }
 
 #[test]

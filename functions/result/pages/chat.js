@@ -491,7 +491,7 @@
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
       say("Your message is sent.");
     } else if (status === 422) {
-      // The message is in the thread: a person reads it.
+      // The message is in the thread, or operators know that it could not be posted.
       unconfirmed(null);
       byId("bridge-message").value = "";
       showCare(answer, "bridge-message");

@@ -4,7 +4,7 @@ use crate::{
     BridgeError, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
-use audit::{Body, Record};
+use audit::{Body, Change, Record};
 use authority::Evaluation;
 use domain::{
     Alert, EmailAddress, Timestamp,
@@ -109,13 +109,13 @@ pub async fn post(
     let decide = |bridge: &mut Bridge, now| {
         let posted = of_memory(bridge, &memory).and_then(|bridge| bridge.post(id, &sealed, now));
         let mut change = change(bridge, posted, now);
-        if let (Ok(Some(_)), Some(disclosed)) = (&change.answer, disclosed) {
-            let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
-            let body = Body::AuthorityEvaluated { details };
-            change.records.push(Record { timestamp: now, triggered_at: now, body });
-            change.alerts.push(disclosure_alert(bridge, now));
+        match (&change.answer, disclosed) {
+            (Ok(Some(_)), Some(disclosed)) => {
+                let detail = format!("read it now; oracle bridge show {}", bridge.id().prefix());
+                report(change, bridge, id, disclosed, &detail, now)
+            }
+            _ => change,
         }
-        change
     };
     let committed = ports.journal.commit(held.bridge, decide).await.map_err(BridgeError::from)?;
     let (bridge, done) = committed.settle().await;
@@ -123,8 +123,37 @@ pub async fn post(
     Ok(bridge)
 }
 
-fn disclosure_alert(bridge: &Bridge, now: Timestamp) -> Alert {
-    let digits = bridge.id().prefix();
-    let detail = format!("a message may disclose self-harm: read it now; oracle bridge show {digits}");
-    Alert::about("ORACLE-BRIDGE", Severity::Error, now, "BRIDGE_DISCLOSURE", digits, &detail)
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators. The text is not kept.
+///
+/// # Errors
+/// [`BridgeError`]
+pub async fn record_unposted(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    id: &ExchangeId,
+    disclosed: &Evaluation,
+) -> Result<(), BridgeError> {
+    let bridge = ports.journal.load(who).await?;
+    let decide = |bridge: &mut Bridge, now| {
+        let detail = "it could not be posted and is not kept: write to the member";
+        report(Change::recorded(Vec::new(), ()), bridge, id, disclosed, detail, now)
+    };
+    ports.journal.commit(bridge, decide).await?.settle().await;
+    Ok(())
+}
+
+/// Adds the record and the alert about a message that may disclose self-harm. Neither contains a word of it.
+fn report<T>(
+    mut change: Change<T>,
+    bridge: &Bridge,
+    id: &ExchangeId,
+    disclosed: &Evaluation,
+    what_to_do: &str,
+    now: Timestamp,
+) -> Change<T> {
+    let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
+    change.records.push(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } });
+    let detail = format!("a message may disclose self-harm: {what_to_do}");
+    let subject = bridge.id().prefix();
+    change.alerting(Alert::about("ORACLE-BRIDGE", Severity::Critical, now, "BRIDGE_DISCLOSURE", subject, &detail))
 }
