@@ -17,17 +17,18 @@ const DECLINED: &str = "toll-declined";
 struct Nothing {}
 
 /// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
-/// sent before, if the request names one. A failure is counted and does not change the reply.
+/// sent before, if the request names one. `query` is missing for a question that the authority gate declines: it may be a
+/// short disclosure, which could be guessed from its hash. A failure is counted and does not change the reply.
 pub(crate) async fn record(
     journal: FunctionJournal<'_>,
     meter: &dyn Meter,
     offer: Offer,
-    query: &Query,
+    query: Option<&Query>,
     transaction: Option<&str>,
     (status, why): (TollStatus, &str),
     asked_at: Timestamp,
 ) {
-    let (query_hash, tx_hash) = (digest::query_hash(query), transaction.map(audit::chain::cut));
+    let (query_hash, tx_hash) = (query.map(digest::query_hash), transaction.map(audit::chain::cut));
     let facts = |now: Timestamp| {
         json!({
             "tx_hash": tx_hash,
@@ -47,7 +48,7 @@ pub(crate) async fn record(
 }
 
 /// Records that the authority gate declines a question for which nothing is paid or taken. The record has no hash of the
-/// question: it may be a short disclosure, which could be guessed. A failure is counted and does not change the reply.
+/// question, see [`record`]. A failure is counted and does not change the reply.
 pub(crate) async fn declined(journal: FunctionJournal<'_>, meter: &dyn Meter, offer: Offer, evaluation: &Evaluation) {
     let journal = FunctionJournal { function: DECLINED, ..journal };
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });

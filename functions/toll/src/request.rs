@@ -8,7 +8,7 @@ use crate::{
     sell::Sale,
 };
 use audit::TollStatus;
-use authority::{Refusal, evaluate};
+use authority::{Evaluation, Refusal, evaluate};
 use domain::toll::Offer;
 use runtime::http::{Reply, Request};
 use serde_json::json;
@@ -29,24 +29,30 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     let means = match Means::of(&request) {
         Ok(Some(means)) => means,
         Ok(None) => {
-            return match Refusal::of(&evaluation) {
-                Some(body) => {
-                    rejected::declined(ports.rejections, ports.meter, offer, &evaluation).await;
-                    Reply::json(reply::DECLINED, &json!(body))
-                }
-                None => reply::payment_required(&settings.terms, offer, "A payment is required."),
-            };
+            let required = || reply::payment_required(&settings.terms, offer, "A payment is required.");
+            return declined(ports, offer, &evaluation).await.unwrap_or_else(required);
         }
         Err(unreadable) => return Reply::error(400, "payment_unreadable", &unreadable),
     };
     let means = match means.checked(&price) {
         Ok(means) => means,
         Err(error) => {
+            if let Some(declined) = declined(ports, offer, &evaluation).await {
+                return declined;
+            }
             let why = error.to_string();
             let rejected = (TollStatus::PaymentRejected, why.as_str());
-            rejected::record(ports.rejections, ports.meter, offer, &query, None, rejected, asked_at).await;
+            rejected::record(ports.rejections, ports.meter, offer, Some(&query), None, rejected, asked_at).await;
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };
     Sale::new(ports, settings, offer, query, evaluation, means, asked_at).sell().await
+}
+
+/// The reply to a question that the gate declines before anything is paid or taken, once that is recorded; `None` if the
+/// gate does not decline it.
+async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) -> Option<Reply> {
+    let body = Refusal::of(evaluation)?;
+    rejected::declined(ports.rejections, ports.meter, offer, evaluation).await;
+    Some(Reply::json(reply::DECLINED, &json!(body)))
 }

@@ -159,7 +159,8 @@ impl<'a> Sale<'a> {
 
     async fn not_taken(&self, status: TollStatus, why: &str) {
         let (Ports { rejections, meter, .. }, transaction) = (self.ports, self.means.transaction());
-        rejected::record(rejections, meter, self.offer, &self.query, transaction, (status, why), self.asked_at).await;
+        let query = Refusal::of(&self.evaluation).is_none().then_some(&self.query);
+        rejected::record(rejections, meter, self.offer, query, transaction, (status, why), self.asked_at).await;
     }
 
     /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was

@@ -199,8 +199,18 @@ fn the_record_of_a_declined_question_does_not_identify_it() {
     let line: Value = serde_json::from_str(state.log.values().next().unwrap()).unwrap();
     let names: Vec<&String> = line["details"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["authority", "endpoint"]);
+    drop(state);
+    // Signing costs nothing, so a payment that is not taken shows no more.
+    let signed = payment_for(&world, Offer::Query, 1);
+    let mut spoiled = signed.clone();
+    spoiled["payload"]["authorization"]["value"] = json!("1");
+    for payment in [signed, spoiled] {
+        assert_eq!(send(&world, paid("/query", question, &payment)).unwrap().status(), 422, "{payment}");
+    }
     let hash = audit::digest::query_hash(&domain::Query::parse(question).unwrap());
-    assert!(!line.to_string().contains(&hash), "{line}");
+    let state = world.state();
+    assert_eq!(state.log.values().filter(|line| line.contains("\"suicidal_ideation\"")).count(), 3);
+    assert!(state.log.values().all(|line| !line.contains(&hash)));
 }
 
 #[test]
