@@ -30,7 +30,7 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
         // The order of a finished verdict archives it and orders its mail.
         Fulfilment::Ready { archived, .. } if !archived || *sale.mail() == Mail::NotOrdered => Some(order()),
-        Fulfilment::Unusable { .. } if *sale.notice() == Mail::NotOrdered => {
+        Fulfilment::Unusable { .. } if sale.is_drop_open() => {
             Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at() })
         }
         Fulfilment::Ready { .. }

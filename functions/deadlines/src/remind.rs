@@ -7,6 +7,7 @@ use domain::{
     alert::Severity,
     open_work::{OpenWork, Work},
     ports::Versioned,
+    sale::Mail,
 };
 
 /// Alerts operators again to a sale that waits for a human.
@@ -25,6 +26,7 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Declined => "the authority gate lets nobody answer it: approve it (oracle authority queue), or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
+        Work::Unusable if *sale.notice() == Mail::NotOrdered => Sale::UNANNOUNCED,
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
         Work::NotPaid => "nobody has paid for it: give it away (oracle reattempt), or erase it",
         Work::Failed => "there is no verdict: try again or refund it",

@@ -24,6 +24,9 @@ use runtime::{
 };
 use serde_json::{Map, Value, json};
 
+/// The function's name in alerts.
+const COMPONENT: &str = "ORACLE-RESULT";
+
 /// The seconds after which the page asks again while a failed attempt waits for its retry.
 const RETRY_AFTER_FAILURE: &str = "10";
 
@@ -342,7 +345,14 @@ impl Retrieval<'_> {
                 sale.unusable(Finder::Page, "no usable tier or query", self.asked_at)
             };
             match noted {
-                Ok(event) => Change::of(&event, &Context::new(now, self.asked_at), true),
+                Ok(event) => {
+                    let change = Change::of(&event, &Context::new(now, self.asked_at), true);
+                    if usable || sale.is_drop_open() {
+                        return change;
+                    }
+                    let (severity, detail) = (Severity::Critical, Sale::UNANNOUNCED);
+                    change.alerting(Alert::event(COMPONENT, severity, now, "UNUSABLE", &self.session_id, detail))
+                }
                 Err(_) => Change::nothing(false),
             }
         };
@@ -392,7 +402,7 @@ impl Retrieval<'_> {
     }
 
     async fn alert(&self, severity: Severity, operation: &str, detail: &str) {
-        let alert = Alert::event("ORACLE-RESULT", severity, self.now(), operation, &self.session_id, detail);
+        let alert = Alert::event(COMPONENT, severity, self.now(), operation, &self.session_id, detail);
         self.ports.journal.alerts.raise(alert).await;
     }
 

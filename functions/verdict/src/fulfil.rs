@@ -169,8 +169,10 @@ async fn release(ports: Ports<'_>, order: &Order) {
         Ok(_) => Change::save(()),
         Err(_) => Change::nothing(()),
     };
-    if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await {
-        let _ = ports.journal.commit(sale, give_up).await.map(Committed::unsettled);
+    if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await
+        && let Ok(released) = ports.journal.commit(sale, give_up).await
+    {
+        released.settle().await;
     }
 }
 
@@ -273,8 +275,10 @@ async fn fail<'a>(
     Failure { reason, is_ours, not_before }: Failure,
 ) -> Result<Ended<'a>, StepError> {
     let (table, fraction) = (table(settings, order), ports.generate.randomness.fraction());
+    // This failure may have opened the circuit; from then on the circuit decides when the model is asked.
+    let open_until = all_closed_until(ports.generate, &settings.policy).await;
     let fail = |sale: &mut Sale, now| {
-        let (owner, attempt) = (&order.message_id, FailedAttempt { reason: &reason, not_before });
+        let (owner, attempt) = (&order.message_id, FailedAttempt { reason: &reason, open_until, not_before });
         let failed = sale.model_failed(owner, &bought.purchase, attempt, &table, fraction, now);
         let (severity, detail) = match &failed {
             Ok(Event::ModelFailed { failures, due, .. }) => {
@@ -330,7 +334,13 @@ async fn unusable<'a>(
 ) -> Result<Ended<'a>, StepError> {
     tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
     let (finder, reason) = (Finder::Maker { owner: &order.message_id }, unusable.to_string());
-    let drop = |sale: &mut Sale, now| end(sale.unusable(finder, &reason, now), now, order);
+    let drop = |sale: &mut Sale, now| {
+        let change = end(sale.unusable(finder, &reason, now), now, order);
+        if !change.save || sale.is_drop_open() {
+            return change;
+        }
+        change.alerting(event(now, &order.session_id, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED))
+    };
     Ok(ports.journal.commit(sale, drop).await?)
 }
 

@@ -42,12 +42,6 @@ impl Reopen {
     /// A thirtieth of the outage, from 20 s to 5 min.
     pub const STANDARD: Self = Self { divisor: 30, least: Duration::from_secs(20), most: Duration::from_secs(300) };
 
-    /// How soon to look again while another caller makes the half-open call: its result comes soon.
-    #[must_use]
-    pub fn look_again(&self) -> Duration {
-        self.least / 2
-    }
-
     fn after(&self, outage: Duration) -> Duration {
         (outage / self.divisor.max(1)).clamp(self.least, self.most)
     }
@@ -110,7 +104,16 @@ impl Breaker {
         }
         // The half-open call ends, unless its process has crashed.
         let probing = self.probing_since.filter(|since| since.plus(policy.open.saturating_mul(3)) > now);
-        probing.map(|_| now.plus(policy.reopen.look_again()))
+        probing.map(|_| self.look_again(now, policy))
+    }
+
+    /// When to look again while another caller makes the half-open call. Its result comes soon: after half the time that
+    /// a failed one would keep the breaker open, at most `least`, because a message can be received only so often in a
+    /// long outage.
+    #[must_use]
+    pub fn look_again(&self, now: Timestamp, policy: &BreakerPolicy) -> Timestamp {
+        let outage = self.open_since.map_or(Duration::ZERO, |since| now.since(since));
+        now.plus((policy.reopen.after(outage) / 2).min(policy.reopen.least))
     }
 
     /// Records that a call failed with all its attempts. Returns true when this opened the breaker.
@@ -242,6 +245,16 @@ mod tests {
         }
         breaker.succeeded(Duration::from_secs(1), at(40_000), &POLICY);
         assert!(breaker.is_fresh());
+    }
+
+    /// A short outage ends fast, and a long one costs a waiting message few receives.
+    #[test]
+    fn the_longer_the_outage_the_later_others_look_again() {
+        let mut breaker = open();
+        for (probed_at, looks_at) in [(64, 74), (604, 614), (904, 919), (1_204, 1_224), (36_004, 36_024)] {
+            breaker.probing_since = Some(at(probed_at));
+            assert_eq!(breaker.refuses_until(at(probed_at), &POLICY), Some(at(looks_at)));
+        }
     }
 
     #[test]

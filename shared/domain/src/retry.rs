@@ -90,6 +90,8 @@ impl RetryTable {
 pub struct FailedAttempt<'a> {
     /// The reason, for operators.
     pub reason: &'a str,
+    /// When the first of the circuits lets a call through, if all are open.
+    pub open_until: Option<Timestamp>,
     /// The end of the delay that a vendor asked for.
     pub not_before: Option<Timestamp>,
 }

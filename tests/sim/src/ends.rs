@@ -223,6 +223,7 @@ impl Case<'_> {
             Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
             mail if mail.is_pending() => Err(self.left("the customer is being asked")),
             Mail::NotOrdered if !self.sale.is_resubmitted() => Err(self.left("the customer was never asked")),
+            Mail::NotOrdered => self.before_a_human(Sale::UNANNOUNCED, Work::Unusable, End::Unusable),
             _ => self.before_a_human("[SILENT-DROP] session=", Work::Unusable, End::Unusable),
         }
     }

@@ -185,9 +185,9 @@ impl Sale {
         is_free && self.is_money_kept()
     }
 
-    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table, but not before the end of
-    /// a vendor's delay; after the last one the sale has failed. `fraction`, a random number from 0 to 1, is for the
-    /// jitter.
+    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table, or earlier when an open
+    /// circuit lets a call through, but not before the end of a vendor's delay; after the last one the sale has failed.
+    /// `fraction`, a random number from 0 to 1, is for the jitter.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -195,7 +195,7 @@ impl Sale {
         &mut self,
         owner: &str,
         purchase: &Purchase,
-        FailedAttempt { reason, not_before }: FailedAttempt<'_>,
+        FailedAttempt { reason, open_until, not_before }: FailedAttempt<'_>,
         table: &RetryTable,
         fraction: f64,
         now: Timestamp,
@@ -208,6 +208,7 @@ impl Sale {
         let Some(due) = table.wait_after(failures, fraction).filter(|_| !is_over).map(|wait| now.plus(wait)) else {
             return Ok(self.give_up(reason.to_owned(), now));
         };
+        let due = open_until.map_or(due, |until| due.min(until));
         let due = not_before.map_or(due, |end| due.max(end));
         self.fulfilment = Fulfilment::Ordered { at: now };
         self.unavailable_until = Some(due);
@@ -343,6 +344,11 @@ impl Sale {
         self.fulfilment = Fulfilment::Unusable { at: now };
         Ok(Event::Unusable { reason: reason.to_owned() })
     }
+
+    /// What operators do about an unusable sale whose customer is not asked: they have a verdict, or an operator handed in
+    /// their reply.
+    pub const UNANNOUNCED: &'static str =
+        "it cannot be answered, and the customer is not asked: try again or refund it";
 
     /// Whether a silent drop still has to be announced: its customer was not asked, and has no verdict.
     #[must_use]

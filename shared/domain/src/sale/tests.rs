@@ -445,7 +445,7 @@ fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
 }
 
 fn failed_until(not_before: Option<Timestamp>) -> FailedAttempt<'static> {
-    FailedAttempt { reason: "503", not_before }
+    FailedAttempt { reason: "503", open_until: None, not_before }
 }
 
 /// A vendor's delay that is longer than the table's wait is kept, and a shorter one changes nothing.
@@ -455,6 +455,20 @@ fn a_failed_attempt_is_repeated_no_earlier_than_the_vendor_asked_for() {
         let (mut sale, table) = (sale(), RetryTable::standard());
         assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
         sale.model_failed("a", &bought(), failed_until(not_before), &table, 0.0, at(0)).unwrap();
+        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
+    }
+}
+
+/// The failure that opens the circuit lets the circuit decide: its half-open call may come before the table's next attempt.
+#[test]
+fn a_failed_attempt_is_repeated_when_the_circuit_lets_a_call_through() {
+    for (open_until, not_before, expected) in
+        [(Some(at(5)), None, 5), (Some(at(60)), None, 15), (Some(at(5)), Some(at(10)), 10)]
+    {
+        let (mut sale, table) = (sale(), RetryTable::standard());
+        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+        let attempt = FailedAttempt { open_until, ..failed_until(not_before) };
+        sale.model_failed("a", &bought(), attempt, &table, 0.0, at(0)).unwrap();
         assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
     }
 }

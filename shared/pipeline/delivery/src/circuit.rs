@@ -58,7 +58,7 @@ impl Circuit<'_> {
             // Only the mail that saves the probe makes it.
             Admission::Probe => match self.breakers.save(NAME, &row.value, row.version).await {
                 Ok(()) => self.probe(progress, due).await,
-                Err(SaveError::Conflict) => Err(now.plus(POLICY.reopen.look_again()).min(due)),
+                Err(SaveError::Conflict) => Err(row.value.look_again(now, &POLICY).min(due)),
                 Err(SaveError::Storage(_)) => Err(due),
             },
         }

@@ -29,7 +29,7 @@ pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Res
         // Only the caller that saves the probe makes it, so exactly one call goes through.
         Admission::Probe => match ports.breakers.save(model, &row.value, row.version).await {
             Ok(()) => Ok(Admitted::Probe),
-            Err(SaveError::Conflict) => Err(now.plus(policy.breaker.reopen.look_again())),
+            Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
             Err(SaveError::Storage(_)) => Ok(Admitted::Call),
         },
     }

@@ -110,7 +110,7 @@ fn operator() -> Operator {
     Operator::parse("o", None).unwrap()
 }
 
-const FAILED: FailedAttempt<'_> = FailedAttempt { reason: "", not_before: None };
+const FAILED: FailedAttempt<'_> = FailedAttempt { reason: "", open_until: None, not_before: None };
 
 fn failure(retriable: bool, may_have_gone: bool) -> Failure {
     Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone }
