@@ -65,7 +65,8 @@ pub(crate) enum AuthorityCommand {
     },
     /// List the texts that a trigger of child safety blocked: reason, whom the specification wants told, record.
     ///
-    /// The service itself reports to nobody. The list has no text, because none is kept.
+    /// The service itself reports to nobody. The list has no text. Stripe has that of a paid sale, the mailbox
+    /// that of a mail, the Bridge that of a posted message; no other is kept.
     #[command(after_help = "Example:\n  oracle authority escalations --since 7d --stack-name oracle")]
     Escalations(EscalationsArguments),
     /// Approve a declined question: it gets a narrative answer once enough people have.

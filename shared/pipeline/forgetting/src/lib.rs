@@ -60,7 +60,10 @@ pub async fn begin(
 pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, StepError> {
     erase_bridge(ports.bridges, account.value.id()).await?;
     let name = account.value.memory();
-    shred(ports, &name).await.map_err(|error| ErrorCode::Storage.of(error))?;
+    shred(ports, &name).await.map_err(|error| match error {
+        StoreError::Storage(_) => ErrorCode::Storage.of(error),
+        error => ErrorCode::Malformed.of(error),
+    })?;
     let erased = |account: &mut Account, now| match (account.memory() == name).then(|| account.erased()) {
         Some(Ok(())) => {
             Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "done" }))], ())

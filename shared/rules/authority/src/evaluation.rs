@@ -349,7 +349,8 @@ impl Evaluation {
 
     /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
     /// this state, and that every high-stakes rule which names roles has. A request that the matrix does not name needs
-    /// a role that is in every row; if it is an emergency, nobody may approve it.
+    /// a role that is in every row. Nobody may approve a text with an emergency that its domain's matrix does not name, nor
+    /// one with a request of a domain without a matrix, whichever domain decides.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
         let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
@@ -359,6 +360,15 @@ impl Evaluation {
             return HumanLock::Never;
         }
         let row = |request: &str| domain.approval_matrix.iter().find(|(named, _)| *named == request);
+        let nobody = |rule: &crate::engine::decide::Deciding| {
+            let Rule::Treatment(number) = rule.rule else { return false };
+            let (treatment, of) = (&TREATMENTS[usize::from(number)], DOMAINS[usize::from(rule.domain)].approval_matrix);
+            let is_named = of.iter().any(|(named, _)| *named == treatment.request);
+            rule.state == self.state() && (of.is_empty() || !treatment.approvable && !is_named)
+        };
+        if self.decision.rules.iter().any(nobody) {
+            return HumanLock::Nobody;
+        }
         let may = |role: &&str, treatment: &Treatment| match row(treatment.request) {
             Some((_, roles)) => roles.contains(role),
             None => treatment.approvable && domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
@@ -467,7 +477,12 @@ impl Evaluation {
         let spoken = words(reply);
         let forbidden = self.forbidden_in(reply);
         let mut missing = self.required_by_domain();
-        missing.retain(|required| !required.iter().any(|phrase| spoken.contains(&words(phrase))));
+        // "Ask two lawyers" names them too.
+        let is_said = |phrase: &&str| {
+            let one = words(phrase);
+            spoken.contains(&one) || spoken.contains(&format!("{}s ", one.trim_end()))
+        };
+        missing.retain(|required| !required.iter().any(|phrase| is_said(phrase)));
         if forbidden.is_empty() && missing.is_empty() { Ok(()) } else { Err(ReplyProblem { forbidden, missing }) }
     }
 
@@ -571,6 +586,7 @@ mod tests {
     fn a_broken_reply_is_told_every_phrase_and_one_required_phrase_suffices() {
         let evaluation = evaluate("What does 'force majeure' mean?", None);
         assert_eq!(evaluation.check_reply("It names an event that no one could prevent; a lawyer knows more."), Ok(()));
+        assert_eq!(evaluation.check_reply("It names an event that no one could prevent; ask two lawyers."), Ok(()));
         let problem = evaluation.check_reply("You will win, and it is legal.").unwrap_err().to_string();
         assert!(problem.starts_with(r#"it contains "you will win", "it is legal"; it contains none of "lawyer", "#));
         let notice = evaluation.notice().unwrap();
@@ -608,6 +624,8 @@ mod tests {
             "My wife is allergic to penicillin but amoxicillin is all we have. She can take it just once, right?",
             "Can I mix bleach and ammonia to clean the shop?",
             "Can I weld an old propane tank into a smoker?",
+            "Should I stop taking metformin? And can I mix bleach and ammonia to clean the shop?",
+            "Can I weld an old propane tank into a smoker? And should I stop taking metformin?",
         ] {
             let evaluation = evaluate(question, None);
             assert_eq!(
