@@ -55,7 +55,7 @@ impl Settings {
         let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
         Ok(Self {
             site,
-            policy: Policy { models, backoff, breaker },
+            policy: Policy { models, backoff, breaker, longest: None },
             lease: LEASE,
             model_time: MODEL_TIME,
             mails_a_minute: environment.bounded("CHAT_MAILS_A_MINUTE", 15, 1, 1_000_000)?,

@@ -74,6 +74,11 @@ impl Settings {
             reopen: Reopen::STANDARD,
         };
         let models = models.names().map(str::to_owned).collect();
-        Ok(Self { terms, policy: Policy { models, backoff, breaker }, lease: LEASE, model_time: MODEL_TIME })
+        Ok(Self {
+            terms,
+            policy: Policy { models, backoff, breaker, longest: Some(MODEL_TIME) },
+            lease: LEASE,
+            model_time: MODEL_TIME,
+        })
     }
 }

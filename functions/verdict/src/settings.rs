@@ -39,7 +39,11 @@ impl Settings {
             reopen: Reopen::STANDARD,
         };
         let models = models.names().map(str::to_owned).collect();
-        Ok(Self { policy: Policy { models, backoff, breaker }, retries: retries(environment)?, lease: LEASE })
+        Ok(Self {
+            policy: Policy { models, backoff, breaker, longest: None },
+            retries: retries(environment)?,
+            lease: LEASE,
+        })
     }
 }
 

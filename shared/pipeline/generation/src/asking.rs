@@ -9,6 +9,7 @@ use domain::{
 };
 use lens::WorkingSet;
 use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt, corrected};
+use std::time::Duration;
 
 /// The ports that a call of the model uses.
 #[derive(Clone, Copy)]
@@ -31,6 +32,9 @@ pub struct Policy {
     pub backoff: Backoff,
     /// When a model's circuit opens.
     pub breaker: BreakerPolicy,
+    /// The longest time for both replies of a narrative answer, if there is a limit: a second one that takes longer is not
+    /// waited for, and the first is the result.
+    pub longest: Option<Duration>,
 }
 
 /// The context that the model gets with a question.

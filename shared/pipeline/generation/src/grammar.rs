@@ -7,6 +7,8 @@ use crate::{
 use authority::{Evaluation, ReplyProblem};
 use domain::{Query, SessionId, Tier, Verdict};
 use gates::Gate;
+use runtime::within;
+use std::time::Duration;
 
 /// The most attempts at the first reply of a narrative answer. Of the three of a sale, one is left for the other reply.
 const FIRST_ATTEMPTS: u32 = 2;
@@ -14,8 +16,8 @@ const FIRST_ATTEMPTS: u32 = 2;
 /// Asks for the verdict of a question, with what the model gets beside it.
 ///
 /// The texts of a narrative answer are checked as customers would read them: after the content filter. If they break
-/// the grammar and an attempt is left, the model is told how and is asked once more. The result may still break it:
-/// the caller checks what it delivers.
+/// the grammar and an attempt is left, the model is told how and is asked once more, as long as the policy allows. The result
+/// may still break it: the caller checks what it delivers.
 pub async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
@@ -26,6 +28,7 @@ pub async fn generate(
     evaluation: &Evaluation,
 ) -> Generated {
     let question = Question { tier, query, background, problem: None };
+    let begun_at = ports.clock.now();
     let has_grammar = !evaluation.forbidden_phrases().is_empty() || !evaluation.required_phrases().is_empty();
     if !has_grammar {
         return generate_once(ports, policy, session, question).await;
@@ -37,7 +40,22 @@ pub async fn generate(
     let (Some(problem), 1..) = (problem, left) else { return first };
     tracing::warn!(session = session.prefix(), %problem, "the reply breaks the grammar of a narrative answer");
     let question = Question { problem: Some(&problem), ..question };
-    let mut second = generate_once(ports, &limited(policy, left), session, question).await;
+    let policy = limited(policy, left);
+    let again = generate_once(ports, &policy, session, question);
+    let second = match policy.longest {
+        None => Ok(again.await),
+        Some(longest) => {
+            let spent = Duration::from_millis(ports.clock.now().millis_since(begun_at));
+            within(ports.pause, longest.saturating_sub(spent), again).await
+        }
+    };
+    let mut second = match second {
+        Ok(second) => second,
+        Err(broke) => {
+            tracing::warn!(session = session.prefix(), %broke, "the second reply is not waited for");
+            return first;
+        }
+    };
     second.attempts += first.attempts;
     second.crosschecks.splice(0..0, first.crosschecks);
     second
@@ -53,4 +71,65 @@ fn limited(policy: &Policy, attempts: u32) -> Policy {
 fn problem(verdict: &Verdict, evaluation: &Evaluation) -> Option<ReplyProblem> {
     let texts = gates::run(Gate::BeforeCache, verdict.texts()).delivered()?;
     evaluation.check_reply(&texts.join("\n")).err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_trait::async_trait;
+    use domain::{
+        Timestamp,
+        backoff::Backoff,
+        breaker::{BreakerPolicy, Reopen},
+        ports::{Listener, Model, ModelError, ModelReply, Prompt},
+    };
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use testkit::{World, run};
+
+    const LACKING: &str = r#"{"verdict":"GREEN","summary":"The term names an event that no one could prevent."}"#;
+
+    /// Answers without the required phrase first, and then never.
+    #[derive(Default)]
+    struct Hanging(AtomicU32);
+
+    #[async_trait]
+    impl Model for Hanging {
+        async fn ask(&self, _: &str, _: &Prompt) -> Result<ModelReply, ModelError> {
+            if self.0.fetch_add(1, Relaxed) > 0 {
+                std::future::pending::<()>().await;
+            }
+            Ok(ModelReply { text: LACKING.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
+        }
+
+        async fn stream(&self, model: &str, prompt: &Prompt, _: &mut dyn Listener) -> Result<ModelReply, ModelError> {
+            self.ask(model, prompt).await
+        }
+    }
+
+    #[test]
+    fn a_second_reply_that_takes_too_long_leaves_the_first_with_its_crosscheck() {
+        let (world, model) = (World::at(Timestamp::from_seconds(1_000)), Hanging::default());
+        let ports =
+            Ports { model: &model, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
+        let second = Duration::from_secs(1);
+        let policy = Policy {
+            models: vec!["model-a".to_owned()],
+            backoff: Backoff { attempts: 2, base: second, cap: second },
+            breaker: BreakerPolicy {
+                failures: 5,
+                slow_successes: 10,
+                slow: second * 40,
+                open: second * 60,
+                reopen: Reopen::STANDARD,
+            },
+            longest: Some(second * 13),
+        };
+        let query = Query::parse("What does 'force majeure' mean?").unwrap();
+        let evaluation = authority::evaluate(query.as_str(), None);
+        let session = SessionId::parse("cs_test_1").unwrap();
+        let asked = generate(ports, &policy, &session, Tier::Quick, &query, Background::Nothing, &evaluation);
+        let generated = run(asked).unwrap();
+        assert_eq!(model.0.load(Relaxed), 2);
+        assert_eq!((generated.crosschecks.len(), generated.is_corrected, generated.verdict.is_ok()), (1, false, true));
+    }
 }

@@ -18,6 +18,7 @@ fn policy() -> Policy {
             open: Duration::from_secs(60),
             reopen: Reopen::STANDARD,
         },
+        longest: None,
     }
 }
 
