@@ -36,6 +36,8 @@ pub(crate) enum Answer {
     Hollow,
     /// A hollow verdict at first.
     HollowOnce,
+    /// At first a verdict that does not say who should be asked, as the grammar of a narrative answer requires.
+    UnreferredOnce,
 }
 
 impl Answer {
@@ -43,14 +45,16 @@ impl Answer {
     pub(crate) const fn is_final(self) -> bool {
         match self {
             Self::Good | Self::Replaced | Self::Held | Self::Rejected => true,
-            Self::Prose | Self::ProseOnce | Self::Down | Self::Hollow | Self::HollowOnce => false,
+            Self::Prose | Self::ProseOnce | Self::Down | Self::Hollow | Self::HollowOnce | Self::UnreferredOnce => {
+                false
+            }
         }
     }
 
     /// Whether it may become a verdict without an operator.
     pub(crate) const fn is_sold(self) -> bool {
         match self {
-            Self::Good | Self::Replaced | Self::ProseOnce | Self::HollowOnce => true,
+            Self::Good | Self::Replaced | Self::ProseOnce | Self::HollowOnce | Self::UnreferredOnce => true,
             Self::Held | Self::Rejected | Self::Prose | Self::Down | Self::Hollow => false,
         }
     }
@@ -87,6 +91,7 @@ pub(crate) fn reply(answer: Answer, tier: Tier, is_fickle: bool, call: u64) -> R
         (Answer::Rejected, _) => json!({ "verdict": "GREEN" }).to_string(),
         (Answer::Held, _) => verdict(tier, &format!("The {HELD_TERM} likes take {call}.")),
         (Answer::Hollow, _) | (Answer::HollowOnce, 1) => verdict(tier, PLACEHOLDER),
+        (Answer::UnreferredOnce, 1) => verdict(tier, "Demand is real in take 1 and the format fits."),
         (Answer::Replaced, _) => verdict(tier, &format!("{REPLACED_TERM} shows demand in take {call}. {REFERRAL}")),
         (_, 2..) if is_fickle && tier == Tier::Quick => {
             let summary = format!("Demand is gone in take {call} and the rent is high. {REFERRAL}");

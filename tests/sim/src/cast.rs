@@ -207,5 +207,8 @@ pub(crate) fn ask_governed(customers: &mut [Customer], random: &mut Random) {
         customer.by_link = by_link;
         customer.unusable &= by_link;
         customer.is_governed = true;
+        if customer.answer == Answer::Good && customer.number % 2 == 0 {
+            customer.answer = Answer::UnreferredOnce;
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     ends::End,
     faults::{Faults, HOUR, MINUTE, SECOND},
     follow_up::Way,
+    governed::governed,
     operator::Decision,
     random::Random,
     simulator::{Mishap, Outlook, Script, Simulator},
@@ -76,6 +77,11 @@ pub fn scenarios() -> Vec<Scenario> {
         plain.clone(),
         with("a held verdict", &[End::Held], |it| it.customer.answer = Answer::Held),
         with("a rejected reply", &[End::Failed], |it| it.customer.answer = Answer::Rejected),
+        with("a first reply without a referral", &[End::Delivered], |it| {
+            it.customer.question = governed("What does 'force majeure' mean?", "Asked", 0);
+            it.customer.is_governed = true;
+            it.customer.answer = Answer::UnreferredOnce;
+        }),
         with("a model that is down", &[End::Failed], |it| it.customer.answer = Answer::Down),
         with("no address", &[End::PageOnly], |it| it.customer.has_address = false),
         with("a session that names no tier", &[End::Unusable], |it| {

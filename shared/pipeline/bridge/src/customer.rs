@@ -108,7 +108,7 @@ pub async fn post(
     let sealed = held.sealer(ports.keys).await?.seal_message(id, message.as_str())?;
     let decide = |bridge: &mut Bridge, now| {
         let posted = of_memory(bridge, &memory).and_then(|bridge| bridge.post(id, &sealed, now));
-        let mut change = change(bridge, posted, now);
+        let change = change(bridge, posted, now);
         match (&change.answer, disclosed) {
             (Ok(Some(_)), Some(disclosed)) => {
                 let detail = format!("read it now; oracle bridge show {}", bridge.id().prefix());
