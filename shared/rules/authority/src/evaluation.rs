@@ -482,7 +482,7 @@ impl Evaluation {
             let one = words(phrase);
             spoken.contains(&one) || spoken.contains(&format!("{}s ", one.trim_end()))
         };
-        missing.retain(|required| !required.iter().any(|phrase| is_said(phrase)));
+        missing.retain(|required| !required.iter().any(is_said));
         if forbidden.is_empty() && missing.is_empty() { Ok(()) } else { Err(ReplyProblem { forbidden, missing }) }
     }
 
