@@ -6,6 +6,7 @@ use crate::{
 };
 use domain::ports::{ModelError, ModelReply};
 use serde_json::json;
+use std::time::Duration;
 
 fn reply(text: &str) -> Result<ModelReply, ModelError> {
     Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
@@ -74,6 +75,16 @@ fn a_malformed_reply_followed_by_a_good_one_is_a_sale() {
     let good = quick("RED", "The costs are larger than the returns.");
     let (sim, status, calls) = outcome("quick", vec![reply("Certainly:"), reply(&good)]);
     assert_eq!((status, calls, sim.world.state().sent.len()), (200, 2, 1));
+}
+
+/// TMM Crosscheck, invariant 5: every crosscheck is recorded, also if the next call asks for a delay and the order waits.
+#[test]
+fn the_crosscheck_of_a_reply_before_a_wait_is_recorded() {
+    let minute = || Err(ModelError::Throttled(Duration::from_secs(60)));
+    let (sim, _, calls) = first_attempt("quick", vec![reply("Sure!"), minute(), minute()]);
+    let crosschecks = sim.audit_lines().iter().filter(|line| line["event"] == "tmm_crosscheck").count();
+    assert_eq!((calls, crosschecks), (3, 1));
+    assert!(sim.sale().model_wait().is_some_and(|wait| wait.failures == 0), "it waits and has not failed");
 }
 
 #[test]

@@ -82,7 +82,9 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
     {
         // The sale is not claimed and Stripe is not asked, so that an outage with many waiting orders costs little.
         let table = &settings.retries;
-        let wait = |sale: &mut Sale, now| wait(sale.model_unavailable(None, until, table, now), now, order);
+        let wait = |sale: &mut Sale, now| {
+            wait(sale.model_unavailable(None, until, table, now), &Context::new(now, order.received_at), order)
+        };
         let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
         if waits {
             return Ok(hidden_until(ports, &noted.value, until));
@@ -215,8 +217,10 @@ async fn produce<'a>(
         }
         Err(NoVerdict::CircuitOpen(until)) => {
             let (owner, table) = (Some(order.message_id.as_str()), table(settings, order));
-            let postpone =
-                |sale: &mut Sale, now| wait(sale.model_unavailable(owner, until, &table, now), now, order).map(|_| ());
+            // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
+            let postpone = |sale: &mut Sale, now| {
+                wait(sale.model_unavailable(owner, until, &table, now), &context, order).map(|_| ())
+            };
             return Ok(ports.journal.commit(sale, postpone).await?);
         }
         Err(NoVerdict::Failed(failure)) => return fail(ports, settings, order, sale, &bought, &context, failure).await,
@@ -294,13 +298,13 @@ async fn fail<'a>(
 
 /// Records a wait for the model and returns whether it was recorded; nothing changes if another worker has the sale. A
 /// sale that waited too long fails, and an operator is alerted.
-fn wait(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<bool> {
+fn wait(made: Result<Event, Refused>, context: &Context, order: &Order) -> Change<bool> {
     match made {
         Ok(made) => {
-            let change = Change::of(&made, &Context::new(now, order.received_at), true);
+            let change = Change::of(&made, context, true);
             match &made {
                 Event::Failed { reason } => {
-                    change.alerting(event(now, &order.session_id, Severity::Critical, "VERDICT", reason))
+                    change.alerting(event(context.now, &order.session_id, Severity::Critical, "VERDICT", reason))
                 }
                 _ => change,
             }
