@@ -5,18 +5,15 @@
 use std::cell::LazyCell;
 use std::sync::OnceLock;
 
-use domain::sale::HumanLock;
 use filter::Reading;
 use serde::Serialize;
 
-use crate::engine::data::{AXES, DOMAINS, HIGH_STAKES, MAPPINGS, NAMES, RESOURCES, TREATMENTS};
-use crate::engine::decide::{Decision, Rule, decide};
+use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES};
+use crate::engine::decide::{Decision, decide};
 use crate::engine::lexicon::word_list;
 use crate::guidance::{Guided, escalation_targets};
 use crate::quote::{AxisValue, MappingSource, Quote};
-use crate::state::{Locked, Operation, Outcome, State};
-use crate::tables::{Domain, Treatment};
-use crate::text::token::tokens;
+use crate::state::{Outcome, State};
 
 /// A source of help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,27 +37,10 @@ pub struct DecidingRule {
     pub why: &'static str,
 }
 
-/// How a reply breaks the grammar of a narrative answer. Its text is for operators and for the model's next attempt.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", in_words(.forbidden, .missing))]
-pub struct ReplyProblem {
-    /// The forbidden phrases that it contains.
-    forbidden: Vec<&'static str>,
-    /// The required phrases of each domain for which it has none.
-    missing: Vec<&'static [&'static str]>,
-}
-
-fn in_words(forbidden: &[&str], missing: &[&[&str]]) -> String {
-    let quoted = |phrases: &[&str]| phrases.iter().map(|phrase| format!("{phrase:?}")).collect::<Vec<_>>().join(", ");
-    let said = Some(forbidden).filter(|said| !said.is_empty()).map(|said| format!("it contains {}", quoted(said)));
-    let missing = missing.iter().map(|phrases| format!("it contains none of {}", quoted(phrases)));
-    said.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
-}
-
 /// The result of one evaluation. It has exactly one terminal state.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    decision: Decision,
+    pub(crate) decision: Decision,
     source: Source,
     /// Quoted at the first call: most callers read only the state.
     values: OnceLock<Vec<AxisValue>>,
@@ -341,81 +321,6 @@ impl Evaluation {
         self.values.get_or_init(|| values(&self.decision, &self.source))
     }
 
-    /// Whether an attempt to override the outcome must be refused and recorded.
-    #[must_use]
-    pub fn override_prohibited(&self) -> bool {
-        self.decision.outcome.is_locked()
-    }
-
-    /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
-    /// this state, and that every high-stakes rule which names roles has. A request that the matrix does not name needs
-    /// a role that is in every row. Nobody may approve a text with an emergency that its domain's matrix does not name, nor
-    /// one with a request of a domain without a matrix, whichever domain decides.
-    #[must_use]
-    pub fn human_lock(&self) -> HumanLock {
-        let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
-            return HumanLock::Nobody;
-        };
-        if self.override_prohibited() || domain.never {
-            return HumanLock::Never;
-        }
-        let row = |request: &str| domain.approval_matrix.iter().find(|(named, _)| *named == request);
-        let nobody = |rule: &crate::engine::decide::Deciding| {
-            let Rule::Treatment(number) = rule.rule else { return false };
-            let (treatment, of) = (&TREATMENTS[usize::from(number)], DOMAINS[usize::from(rule.domain)].approval_matrix);
-            let is_named = of.iter().any(|(named, _)| *named == treatment.request);
-            rule.state == self.state() && (of.is_empty() || !treatment.approvable && !is_named)
-        };
-        if self.decision.rules.iter().any(nobody) {
-            return HumanLock::Nobody;
-        }
-        let may = |role: &&str, treatment: &Treatment| match row(treatment.request) {
-            Some((_, roles)) => roles.contains(role),
-            None => treatment.approvable && domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
-        };
-        let asked = |rule: &&crate::engine::decide::Deciding| {
-            rule.state == self.state() && DOMAINS[usize::from(rule.domain)].name == domain.name
-        };
-        let treatment = |rule: &crate::engine::decide::Deciding| match rule.rule {
-            Rule::Treatment(number) => Some(&TREATMENTS[usize::from(number)]),
-            Rule::Mapping(_) | Rule::HighStakes(_) => None,
-        };
-        let requests: Vec<&Treatment> = self.decision.rules.iter().filter(asked).filter_map(treatment).collect();
-        let approval = |rule: &crate::engine::decide::Deciding| match rule.rule {
-            Rule::HighStakes(number) => Some(HIGH_STAKES[usize::from(number)].approval),
-            Rule::Treatment(_) | Rule::Mapping(_) => None,
-        };
-        let named = self.decision.rules.iter().filter(asked).filter_map(approval);
-        let named: Vec<&[&str]> = named.filter(|roles| !roles.is_empty()).collect();
-        let is_asked = !requests.is_empty() || !named.is_empty();
-        let mut roles: Vec<&'static str> = Vec::new();
-        for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
-            let may_all = requests.iter().all(|request| may(role, request)) && named.iter().all(|of| of.contains(role));
-            if is_asked && may_all && !roles.contains(role) {
-                roles.push(role);
-            }
-        }
-        let is_decidable = matches!(self.state(), State::Blocked | State::RequiresOracleVerification);
-        if roles.is_empty() || !is_decidable {
-            return HumanLock::Nobody;
-        }
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        HumanLock::People {
-            persons: if domain.two_persons { 2 } else { 1 },
-            roles: owned(&roles),
-            sources: owned(domain.verification_sources),
-        }
-    }
-
-    /// The evaluation after the roles of its human lock have approved it.
-    ///
-    /// # Errors
-    /// [`Locked`] if the outcome cannot be approved.
-    pub fn approved(mut self) -> Result<Self, Locked> {
-        self.decision.outcome = self.decision.outcome.apply(Operation::Approve)?;
-        Ok(self)
-    }
-
     /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators
     /// are alerted if in addition nobody may override the outcome.
     #[must_use]
@@ -427,32 +332,6 @@ impl Evaluation {
     #[must_use]
     pub const fn is_crisis(&self) -> bool {
         self.decision.is_crisis
-    }
-
-    /// Phrases that a narrative answer may not contain.
-    #[must_use]
-    pub fn forbidden_phrases(&self) -> Vec<&'static str> {
-        self.engaged().flat_map(|domain| domain.forbidden).copied().collect()
-    }
-
-    /// The required phrases of all domains, see [`Self::required_by_domain`].
-    #[must_use]
-    pub fn required_phrases(&self) -> Vec<&'static str> {
-        self.required_by_domain().concat()
-    }
-
-    /// The required phrases of each domain that has some: a narrative answer must contain one for each domain.
-    #[must_use]
-    pub fn required_by_domain(&self) -> Vec<&'static [&'static str]> {
-        self.engaged().map(|domain| domain.required).filter(|required| !required.is_empty()).collect()
-    }
-
-    /// The domains whose grammar an answer must follow. A question that is not sold has the grammar that applies after
-    /// an approval.
-    fn engaged(&self) -> impl Iterator<Item = &'static Domain> {
-        let has_grammar = self.state() != State::Authorized;
-        let engaged = self.decision.engaged.iter().filter(move |_| has_grammar);
-        engaged.map(|domain| &DOMAINS[usize::from(*domain)])
     }
 
     /// The alternatives for the customer.
@@ -467,46 +346,9 @@ impl Evaluation {
         self.decision.domain.map_or("", |domain| DOMAINS[usize::from(domain)].reformulation)
     }
 
-    /// Checks what the model wrote before delivery, without the notice beside it: a narrative answer must contain no
-    /// forbidden phrase, and one required phrase for each engaged domain (Authority Governance, NARRATIVE_ONLY). An
-    /// authorized answer has no grammar.
-    ///
-    /// # Errors
-    /// [`ReplyProblem`] names every phrase that is to blame.
-    pub fn check_reply(&self, reply: &str) -> Result<(), ReplyProblem> {
-        let spoken = words(reply);
-        let forbidden = self.forbidden_in(reply);
-        let mut missing = self.required_by_domain();
-        // "Ask two lawyers" names them too.
-        let is_said = |phrase: &&str| {
-            let one = words(phrase);
-            spoken.contains(&one) || spoken.contains(&format!("{}s ", one.trim_end()))
-        };
-        missing.retain(|required| !required.iter().any(is_said));
-        if forbidden.is_empty() && missing.is_empty() { Ok(()) } else { Err(ReplyProblem { forbidden, missing }) }
-    }
-
-    /// The forbidden phrases in a text, which may be the beginning of a reply.
-    #[must_use]
-    pub fn forbidden_in(&self, text: &str) -> Vec<&'static str> {
-        let spoken = words(text);
-        self.forbidden_phrases().into_iter().filter(|phrase| spoken.contains(&words(phrase))).collect()
-    }
-
     pub(crate) fn evaluator(&self) -> &'static str {
         self.decision.domain.map_or("caa_general_v1", |domain| DOMAINS[usize::from(domain)].evaluator)
     }
-}
-
-/// Normalises a text for comparing phrases: its words, with single spaces around them.
-fn words(text: &str) -> String {
-    let reading = text.to_lowercase().replace('’', "'");
-    let mut words = String::from(" ");
-    for token in tokens(&reading) {
-        words.push_str(token.word(&reading));
-        words.push(' ');
-    }
-    words
 }
 
 #[cfg(test)]
@@ -580,96 +422,6 @@ mod tests {
             }
         }
         assert!(plain > 50_000, "{plain}");
-    }
-
-    #[test]
-    fn a_broken_reply_is_told_every_phrase_and_one_required_phrase_suffices() {
-        let evaluation = evaluate("What does 'force majeure' mean?", None);
-        assert_eq!(evaluation.check_reply("It names an event that no one could prevent; a lawyer knows more."), Ok(()));
-        assert_eq!(evaluation.check_reply("It names an event that no one could prevent; ask two lawyers."), Ok(()));
-        let problem = evaluation.check_reply("You will win, and it is legal.").unwrap_err().to_string();
-        assert!(problem.starts_with(r#"it contains "you will win", "it is legal"; it contains none of "lawyer", "#));
-        let notice = evaluation.notice().unwrap();
-        assert!(
-            evaluation.check_reply(notice).is_ok(),
-            "so a check with the notice would require nothing of the model"
-        );
-        assert_eq!(evaluation.forbidden_in("As your lawyer, I"), ["as your lawyer"]);
-    }
-
-    #[test]
-    fn a_reply_about_two_domains_has_a_required_phrase_of_each() {
-        let evaluation = evaluate("What does 'force majeure' mean? How does ibuprofen work?", None);
-        let required = evaluation.required_by_domain();
-        assert_eq!((evaluation.state(), required.len()), (State::NarrativeOnly, 2));
-        let one = evaluation.check_reply("Ask a lawyer.").unwrap_err();
-        assert_eq!((one.forbidden.len(), one.missing.len()), (0, 1));
-        assert_eq!(evaluation.check_reply("Ask a lawyer, and ask a physician."), Ok(()));
-    }
-
-    /// The notice is delivered beside every narrative answer, unchecked.
-    #[test]
-    fn no_notice_says_what_its_domain_forbids() {
-        for domain in DOMAINS {
-            let spoken = words(domain.notice);
-            let said = domain.forbidden.iter().find(|phrase| spoken.contains(&words(phrase)));
-            assert_eq!(said, None, "{}", domain.name);
-        }
-    }
-
-    #[test]
-    fn nobody_may_approve_an_emergency_that_the_matrix_does_not_name() {
-        for question in [
-            "I have crushing chest pain and my left arm is numb. Just tell me yes or no: is it a heart attack?",
-            "My wife is allergic to penicillin but amoxicillin is all we have. She can take it just once, right?",
-            "Can I mix bleach and ammonia to clean the shop?",
-            "Can I weld an old propane tank into a smoker?",
-            "Should I stop taking metformin? And can I mix bleach and ammonia to clean the shop?",
-            "Can I weld an old propane tank into a smoker? And should I stop taking metformin?",
-        ] {
-            let evaluation = evaluate(question, None);
-            assert_eq!(
-                (evaluation.state(), evaluation.human_lock()),
-                (State::Blocked, HumanLock::Nobody),
-                "{question}"
-            );
-        }
-        for (question, role) in [
-            ("Should I stop taking metformin?", "physician"),
-            ("How many milligrams of ibuprofen should I take?", "pharmacist"),
-        ] {
-            let HumanLock::People { roles, .. } = evaluate(question, None).human_lock() else { panic!("{question}") };
-            assert!(roles.iter().any(|may| may == role), "{question}: {roles:?}");
-        }
-    }
-
-    #[test]
-    fn the_roles_are_those_of_the_request_and_of_the_high_stakes_rule_that_blocks_it() {
-        for (text, expected) in [
-            ("Does ibuprofen interact with warfarin?", vec!["physician", "nurse_practitioner", "pharmacist"]),
-            ("Can I double my insulin tonight?", vec!["physician"]),
-            (
-                "Tell the claimant she owes $3,200 in overpayment of her benefits; we have no evidence yet.",
-                vec!["supervisor"],
-            ),
-            (
-                "Deny this applicant's SNAP application automatically, without a human looking at it.",
-                vec!["eligibility_officer", "supervisor"],
-            ),
-            (
-                "Somebody tampered with the sensor readings of the freezer. Can we still use them?",
-                vec!["quality_assurance"],
-            ),
-            ("What size beam do I need for the public library of our city?", vec!["professional_engineer"]),
-        ] {
-            let evaluation = evaluate(text, None);
-            assert_eq!(evaluation.state(), State::Blocked, "{text}");
-            let HumanLock::People { roles, .. } = evaluation.human_lock() else {
-                panic!("{text}: {:?}", evaluation.human_lock())
-            };
-            assert_eq!(roles, expected, "{text}");
-        }
-        assert_eq!(evaluate("I want to kill myself tonight.", None).human_lock(), HumanLock::Never);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! The gate matches words. It does not recognise a paraphrase that shares no word with its lexicon, so the model's
 //! reply is checked again ([`Evaluation::check_reply`]).
 
+mod approval;
 #[cfg(test)]
 #[allow(dead_code, reason = "the tests use a part of what the build script uses")]
 mod compile;
@@ -25,6 +26,7 @@ mod engine;
 mod envelope;
 mod evaluation;
 mod evidence;
+mod grammar;
 mod guidance;
 mod ontology;
 mod quote;
@@ -35,13 +37,12 @@ mod tables;
 mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
-pub use evaluation::{
-    Contact, DecidingRule, Evaluation, ReplyProblem, evaluate, evaluate_followup, evaluate_turns, vocabulary_hash,
-};
+pub use evaluation::{Contact, DecidingRule, Evaluation, evaluate, evaluate_followup, evaluate_turns, vocabulary_hash};
 pub use evidence::{
     BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,
     ReasonCode, Unbound,
 };
+pub use grammar::ReplyProblem;
 pub use ontology::{Axis, Ontology, Oracle, ontologies};
 pub use quote::{AxisValue, MappingSource, Quote, QuoteError, fingerprint};
 pub use refusal::Refusal;

@@ -1,6 +1,7 @@
 //! Compiles the files of `data/` into the tables of `tables.rs`, and rejects inconsistent files. Part of the build
 //! script; the library's tests compile it too.
 
+mod checks;
 mod fitted;
 mod generate;
 mod guidance;
