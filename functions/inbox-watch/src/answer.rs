@@ -68,7 +68,8 @@ fn is_automatic(name: &str, value: &str) -> bool {
 }
 
 /// The subject of an acknowledgement: "Re: " and the original, unless that begins with "Re:" in exactly this case
-/// (Inbox Watch, invariant 9). A disclosure may be in the subject, and whoever sees the sender's screen would read it.
+/// (Inbox Watch, invariant 9). The subject of a mail with sources of help is fixed: the original may contain the
+/// disclosure, and lock screens show subjects.
 pub(crate) fn subject(kind: Kind, original: &str) -> String {
     if kind == Kind::Help {
         return "Re: your message".to_owned();

@@ -1,5 +1,5 @@
-//! A message that may disclose self-harm is alerted before anything else is done about it, whoever sent it, and its
-//! sender gets sources of help if the mailbox confirms the address. A person reads it as any other message.
+//! Detects messages that may disclose self-harm. The record and the alert come before every other step. The sender gets
+//! sources of help if the mailbox confirms the address. A person reads the message like any other.
 
 use crate::{memory::digest, trouble::alert};
 use audit::Noted;

@@ -339,8 +339,8 @@ impl Memory {
         self.find_mut(id).is_some_and(|at_hand| !std::mem::replace(&mut at_hand.disclosed, true))
     }
 
-    /// Whether a message may be handled without its text, which cannot be read: at the last attempt, and after the
-    /// right to acknowledge it was claimed. Without the text nobody knows which sources of help to send.
+    /// Whether a message whose text cannot be read may be handled without it: at the last attempt, and after its
+    /// acknowledgement was claimed. An answer with sources of help needs the text, which selects the sources.
     pub(crate) fn may_lack_text(&self, id: &str) -> bool {
         self.find(id).is_some_and(|at_hand| match &at_hand.answer {
             Some(answer) => answer.kind != Kind::Help,

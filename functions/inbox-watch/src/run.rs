@@ -143,7 +143,7 @@ impl Watch<'_> {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
         // The sale's country selects the sources of help.
-        let disclosed = text.and_then(|text| disclosure(&message, &text, country.as_deref()));
+        let disclosed = disclosed.and_then(|_| disclosure(&message, text.as_deref()?, country.as_deref()));
         let (kind, body) = match (&disclosed, answer) {
             (Some(disclosed), _) => (Kind::Help, Refusal::of(disclosed).map(|refusal| refusal.text())),
             (None, Some(answer)) => (Kind::Followup, Some(answer)),

@@ -63,10 +63,10 @@ pub(crate) enum AuthorityCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// List the texts that a trigger of child safety blocked: reason, whom the specification wants told, record.
+    /// List the texts that a trigger of child safety blocked: reason, whom the specification wants informed, record.
     ///
-    /// The service itself reports to nobody. The list has no text. Stripe has that of a paid sale, the mailbox
-    /// that of a mail, the Bridge that of a posted message; no other is kept.
+    /// The service sends no reports itself. The list shows no texts. Stripe keeps the text of a paid sale, the mailbox
+    /// that of a mail, and the Bridge that of a posted message; other texts are not stored.
     #[command(after_help = "Example:\n  oracle authority escalations --since 7d --stack-name oracle")]
     Escalations(EscalationsArguments),
     /// Approve a declined question: it gets a narrative answer once enough people have.

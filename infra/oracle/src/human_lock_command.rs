@@ -77,7 +77,7 @@ fn decide(
     if !arguments.one.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    // On an emulator everybody has the same identity, which tells nobody apart.
+    // On an emulator all callers have the same identity, so it cannot distinguish two people.
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
