@@ -148,6 +148,11 @@ async fn a_failed_sale_is_refunded_once() {
     let sale = world.buy("strategy").await;
     assert_eq!(world.answered(&sale.session).await.status, 500);
     listed(&world, &["refunds", "list"], &sale.session, true).await;
+    let refused = oracle(&world, &["refunds", "record", &sale.session, "--by", "dana", "--yes"]);
+    let problem = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), problem.contains("needs a reason")), (Some(2), true), "{problem}");
+    let decisions = world.function_records("operator", "operator").await;
+    assert!(decisions.iter().all(|record| record["action"] != "refunds record"), "{decisions:?}");
     for _ in 0..2 {
         decide(&world, &["refunds", "issue", &sale.session]);
     }

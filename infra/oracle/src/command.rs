@@ -78,6 +78,14 @@ impl Signature {
         wait(async { Ok(operator.known_as(deployed.caller_identity().await)) })
     }
 
+    /// The same, for an `action` that needs a reason.
+    pub(crate) fn operator_with_reason(&self, deployed: &Deployed, action: &str) -> Result<Operator, CommandError> {
+        match self.named()?.reason() {
+            Some(_) => self.operator(deployed),
+            None => Err(CommandError::Usage(format!("{action} needs a reason: --reason"))),
+        }
+    }
+
     fn named(&self) -> Result<Operator, CommandError> {
         let user = || Environment::of_process().optional("USER");
         let by = self.by.clone().or_else(user).ok_or(CommandError::NoName)?;

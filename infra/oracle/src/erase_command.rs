@@ -28,10 +28,8 @@ pub(crate) struct EraseArguments {
 
 pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let operator = if arguments.dry_run { None } else { Some(arguments.signature.operator(&deployed)?) };
-    if operator.as_ref().is_some_and(|operator| operator.reason().is_none()) {
-        return Err(CommandError::Usage(EraseError::NoReason.to_string()));
-    }
+    let operator = || arguments.signature.operator_with_reason(&deployed, "an erasure");
+    let operator = if arguments.dry_run { None } else { Some(operator()?) };
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;

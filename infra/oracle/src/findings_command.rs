@@ -98,7 +98,7 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
 }
 
 fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
-    let (deployed, operator, session) = one.open()?;
+    let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Let the verdict of {} stand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&one.signature, &operator), "findings dismiss", &question)? {
@@ -111,7 +111,7 @@ fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let ReplaceArguments { file, one } = arguments;
     let verdict = read(file)?;
-    let (deployed, operator, session) = one.open()?;
+    let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Replace what the page of {} shows?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&one.signature, &operator), "findings replace", &question)? {

@@ -63,10 +63,7 @@ pub(crate) fn run(
         writeln!(output, "{}", wait(verify(desk, &id))?)?;
         return Ok(Ended::Done);
     }
-    let operator = arguments.signature.operator(&deployed)?;
-    if operator.reason().is_none() {
-        return Err(CommandError::Usage("reading a customer's memory needs --reason".to_owned()));
-    }
+    let operator = arguments.signature.operator_with_reason(&deployed, "reading a customer's memory")?;
     output.write_all(&wait(read(desk, &id, &operator, view))?)?;
     writeln!(output)?;
     Ok(Ended::Done)

@@ -27,10 +27,7 @@ pub(crate) struct EraseArguments {
 
 pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
-    if operator.reason().is_none() {
-        return Err(CommandError::Usage("an erasure needs --reason".to_owned()));
-    }
+    let operator = arguments.signature.operator_with_reason(&deployed, "an erasure")?;
     let id = customer(&deployed, &arguments.customer)?;
     let account = wait(found(deployed.stores.chat_journal(), &id))?;
     let observed = observed(&account);

@@ -95,7 +95,7 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signature, target } = arguments;
     let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
+    let operator = signature.operator_with_reason(&deployed, "recording a refund by hand")?;
     let session = &session.find(&deployed)?;
     let question = format!("Record that the money of {} went back by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
@@ -122,10 +122,10 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
 pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
     let IssueArguments { selection, signature, target } = arguments;
     let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
-    if operator.reason().is_none() && !selection.dry_run {
-        return Err(CommandError::Usage("a refund needs a reason: --reason".to_owned()));
-    }
+    let operator = match selection.dry_run {
+        true => signature.operator(&deployed)?,
+        false => signature.operator_with_reason(&deployed, "a refund")?,
+    };
     let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);

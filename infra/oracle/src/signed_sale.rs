@@ -28,4 +28,12 @@ impl SignedSale {
         let session = self.sale.find(&deployed)?;
         Ok((deployed, operator, session))
     }
+
+    /// The same, for an `action` that needs a reason.
+    pub(crate) fn open_with_reason(&self, action: &str) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        let deployed = self.target.open()?;
+        let operator = self.signature.operator_with_reason(&deployed, action)?;
+        let session = self.sale.find(&deployed)?;
+        Ok((deployed, operator, session))
+    }
 }

@@ -1,12 +1,14 @@
 //! The human lock: who may approve an answer that the gate refuses, and what an approval changes.
 
+use std::collections::BTreeSet;
+
 use domain::sale::HumanLock;
 
 use crate::engine::data::{DOMAINS, HIGH_STAKES, TREATMENTS};
 use crate::engine::decide::{Deciding, Rule};
 use crate::evaluation::Evaluation;
 use crate::state::{Locked, Operation, State};
-use crate::tables::Treatment;
+use crate::tables::{Domain, Treatment};
 
 impl Evaluation {
     /// Whether an attempt to override the outcome must be refused and recorded.
@@ -15,63 +17,75 @@ impl Evaluation {
         self.decision.outcome.is_locked()
     }
 
-    /// The roles that may approve an answer: those that may approve every request of the deciding domain that leads to
-    /// this state, and that every high-stakes rule which names roles has. A request that the matrix does not name needs
-    /// a role that is in every row. Nobody may approve a text with an emergency that its domain's matrix does not name, nor
-    /// one with a request of a domain without a matrix, whichever domain decides.
+    /// Who may approve an answer. A role must be able to approve what each domain refuses, so nobody may approve a text
+    /// that asks a physician's question beside a lawyer's. If a domain asks for two persons, two have to approve.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
-        let Some(domain) = self.decision.domain.map(|domain| &DOMAINS[usize::from(domain)]) else {
-            return HumanLock::Nobody;
-        };
-        if self.override_prohibited() || domain.never {
+        let Some(domain) = self.decision.domain else { return HumanLock::Nobody };
+        let Domain { never, verification_sources, .. } = DOMAINS[usize::from(domain)];
+        if self.override_prohibited() || never {
             return HumanLock::Never;
         }
-        let row = |request: &str| domain.approval_matrix.iter().find(|(named, _)| *named == request);
-        let nobody = |rule: &Deciding| {
-            let Rule::Treatment(number) = rule.rule else { return false };
-            let (treatment, of) = (&TREATMENTS[usize::from(number)], DOMAINS[usize::from(rule.domain)].approval_matrix);
-            let is_named = of.iter().any(|(named, _)| *named == treatment.request);
-            rule.state == self.state() && (of.is_empty() || !treatment.approvable && !is_named)
-        };
-        if self.decision.rules.iter().any(nobody) {
-            return HumanLock::Nobody;
-        }
-        let may = |role: &&str, treatment: &Treatment| match row(treatment.request) {
-            Some((_, roles)) => roles.contains(role),
-            None => domain.approval_matrix.iter().all(|(_, roles)| roles.contains(role)),
-        };
-        let asked =
-            |rule: &&Deciding| rule.state == self.state() && DOMAINS[usize::from(rule.domain)].name == domain.name;
-        let treatment = |rule: &Deciding| match rule.rule {
-            Rule::Treatment(number) => Some(&TREATMENTS[usize::from(number)]),
-            Rule::Mapping(_) | Rule::HighStakes(_) => None,
-        };
-        let requests: Vec<&Treatment> = self.decision.rules.iter().filter(asked).filter_map(treatment).collect();
-        let approval = |rule: &Deciding| match rule.rule {
-            Rule::HighStakes(number) => Some(HIGH_STAKES[usize::from(number)].approval),
-            Rule::Treatment(_) | Rule::Mapping(_) => None,
-        };
-        let named = self.decision.rules.iter().filter(asked).filter_map(approval);
-        let named: Vec<&[&str]> = named.filter(|roles| !roles.is_empty()).collect();
-        let is_asked = !requests.is_empty() || !named.is_empty();
-        let mut roles: Vec<&'static str> = Vec::new();
-        for role in domain.approval_matrix.iter().flat_map(|(_, roles)| roles.iter()) {
-            let may_all = requests.iter().all(|request| may(role, request)) && named.iter().all(|of| of.contains(role));
-            if is_asked && may_all && !roles.contains(role) {
-                roles.push(role);
-            }
-        }
         let is_decidable = matches!(self.state(), State::Blocked | State::RequiresOracleVerification);
-        if roles.is_empty() || !is_decidable {
+        let mut roles = if is_decidable { self.approvers(domain) } else { Vec::new() };
+        let refusing: BTreeSet<u8> = self.refusing().map(|rule| rule.domain).collect();
+        for other in refusing.iter().filter(|other| **other != domain) {
+            let approvers = self.approvers(*other);
+            roles.retain(|role| approvers.contains(role));
+        }
+        if roles.is_empty() {
             return HumanLock::Nobody;
         }
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let two_persons = refusing.iter().any(|domain| DOMAINS[usize::from(*domain)].two_persons);
         HumanLock::People {
-            persons: if domain.two_persons { 2 } else { 1 },
+            persons: if two_persons { 2 } else { 1 },
             roles: owned(&roles),
-            sources: owned(domain.verification_sources),
+            sources: owned(verification_sources),
         }
+    }
+
+    /// The requests and high-stakes rules that lead to this state.
+    fn refusing(&self) -> impl Iterator<Item = &Deciding> {
+        let state = self.state();
+        let refuses = move |rule: &&Deciding| rule.state == state && !matches!(rule.rule, Rule::Mapping(_));
+        self.decision.rules.iter().filter(refuses)
+    }
+
+    /// The roles that may approve what a domain refuses: those in the row of each of its requests, and of each high-stakes
+    /// rule that names roles. A request without a row needs a role that is in every row; nobody may approve it if it is an
+    /// emergency.
+    fn approvers(&self, domain: u8) -> Vec<&'static str> {
+        let matrix = DOMAINS[usize::from(domain)].approval_matrix;
+        let mut roles: Vec<&'static str> = Vec::new();
+        for role in matrix.iter().flat_map(|(_, roles)| roles.iter()) {
+            if !roles.contains(role) {
+                roles.push(role);
+            }
+        }
+        let mut is_named = false;
+        for rule in self.refusing().filter(|rule| rule.domain == domain) {
+            match rule.rule {
+                Rule::Treatment(number) => {
+                    let Treatment { request, approvable, .. } = TREATMENTS[usize::from(number)];
+                    is_named = true;
+                    match matrix.iter().find(|(named, _)| *named == request) {
+                        Some((_, row)) => roles.retain(|role| row.contains(role)),
+                        None if approvable => roles.retain(|role| matrix.iter().all(|(_, row)| row.contains(role))),
+                        None => return Vec::new(),
+                    }
+                }
+                Rule::HighStakes(number) => {
+                    let named = HIGH_STAKES[usize::from(number)].approval;
+                    if !named.is_empty() {
+                        is_named = true;
+                        roles.retain(|role| named.contains(role));
+                    }
+                }
+                Rule::Mapping(_) => {}
+            }
+        }
+        if is_named { roles } else { Vec::new() }
     }
 
     /// The evaluation after the roles of its human lock have approved it.
@@ -112,6 +126,18 @@ mod tests {
         ] {
             let HumanLock::People { roles, .. } = evaluate(question, None).human_lock() else { panic!("{question}") };
             assert!(roles.iter().any(|may| may == role), "{question}: {roles:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_may_approve_what_two_domains_without_a_common_role_refuse() {
+        let [physicians, advisers] = ["Should I stop taking metformin?", "Should I buy Bitcoin or Solana this month?"];
+        for question in [physicians, advisers] {
+            let evaluation = evaluate(question, None);
+            assert!(matches!(evaluation.human_lock(), HumanLock::People { .. }), "{question}");
+        }
+        for question in [format!("{physicians} And {advisers}"), format!("{advisers} And {physicians}")] {
+            assert_eq!(evaluate(&question, None).human_lock(), HumanLock::Nobody, "{question}");
         }
     }
 
