@@ -9,16 +9,21 @@ WITH sales AS (
     "session_id",
     max("tier") AS tier,
     min(CASE WHEN "source" = 'webhook' AND "status" = 'OK' THEN substr("timestamp", 1, 10) END) AS sold_on,
-    -- What was said last: a refund that was issued and then failed took nothing back.
-    coalesce(max_by(CASE WHEN "step" = 'failed' THEN 0 ELSE 1 END, "seq")
+    -- The last record decides: a refund that was issued and then failed took nothing back.
+    coalesce(max_by(CASE WHEN "step" = 'failed' OR "change" = 'refund_failed' THEN 0 ELSE 1 END, "seq")
       FILTER (WHERE ("event" = 'refund' AND "step" IN ('issued', 'confirmed', 'failed'))
-        OR ("event" = 'payment_change' AND "change" IN ('refunded', 'dispute_lost'))), 0) AS refunded
+        OR ("event" = 'payment_change' AND "change" IN ('refunded', 'refund_failed', 'dispute_lost', 'dispute_prevented'))
+        OR ("event" = 'operator' AND "action" = 'refunded by hand')), 0) AS refunded,
+    -- The cents that went back in parts.
+    coalesce(max_by(coalesce("amount_returned", 0), "seq")
+      FILTER (WHERE "event" = 'payment_change' AND "change" IN ('partly_refunded', 'refund_failed')), 0) AS returned
   FROM "records"
   WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "session_id" IS NOT NULL
   GROUP BY "session_id"
 )
 SELECT sold_on, tier, count(*) AS sold, sum(refunded) AS refunds,
-  sum((1 - refunded) * CASE tier WHEN 'quick' THEN 1 WHEN 'full' THEN 5 WHEN 'strategy' THEN 25 END) AS net_cad
+  sum((1 - refunded) * (CASE tier WHEN 'quick' THEN 1 WHEN 'full' THEN 5 WHEN 'strategy' THEN 25 END - returned / 100.0))
+    AS net_cad
 FROM sales
 WHERE sold_on IS NOT NULL
 GROUP BY sold_on, tier

@@ -2,7 +2,7 @@
 
 use domain::{
     backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
+    breaker::{BreakerPolicy, Caller, Reopen},
 };
 use gemini::ModelList;
 use generation::Policy;
@@ -55,7 +55,7 @@ impl Settings {
         let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
         Ok(Self {
             site,
-            policy: Policy { models, backoff, breaker, longest: None },
+            policy: Policy { models, backoff, caller: Caller::Chat, breaker, longest: None },
             lease: LEASE,
             model_time: MODEL_TIME,
             mails_a_minute: environment.bounded("CHAT_MAILS_A_MINUTE", 15, 1, 1_000_000)?,

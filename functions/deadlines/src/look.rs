@@ -7,13 +7,14 @@ use crate::{
 };
 use audit::{Change, Context};
 use domain::{
-    Sale, SessionId, SessionStage, StepError,
+    Alert, Sale, SessionId, SessionStage, StepError, Timestamp,
+    alert::Severity,
     due::{self, Report},
     mail::{Letter, Mail},
     message::{self, Message, OrderedBy},
     open_work::Work,
     ports::{PaymentError, Queue, StorageError, Versioned},
-    sale::Event,
+    sale::{Event, SLOWEST_PAYMENT},
 };
 
 /// Handles all due work. A sale that fails does not hold up any other.
@@ -160,8 +161,8 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
     }
 }
 
-/// Asks Stripe again about a session that was not paid: orders the verdict if it is paid now, and ends the sale if it
-/// can no longer be paid.
+/// Asks Stripe again about a session that was not paid: orders the verdict if it is paid now, and ends the sale if the
+/// session is over or unknown, or if it was completed so long ago that its payment has failed.
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session_id = sale.value.session_id().clone();
     let session = match ports.payments.session(&session_id.paid_session()).await {
@@ -172,9 +173,11 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
     if session.as_ref().is_some_and(|session| sale.value.is_covered_by(session)) {
         let (received_at, ordered_by) = (sale.value.received_at(), OrderedBy::Deadlines);
         ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
-        return remind(ports, sale).await;
+        ports.journal.commit(sale, paid_after_all).await?.settle().await;
+        return Ok(());
     }
-    if session.is_some_and(|session| session.stage != SessionStage::Over) {
+    let is_late = sale.value.received_at().plus(SLOWEST_PAYMENT) <= ports.journal.clock.now();
+    if session.is_some_and(|session| session.stage != SessionStage::Over && !is_late) {
         return remind(ports, sale).await;
     }
     let lapse = |sale: &mut Sale, now| match sale.lapse(now) {
@@ -183,6 +186,15 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
     };
     ports.journal.commit(sale, lapse).await?.settle().await;
     Ok(())
+}
+
+/// Tells operators that a sale whose reminder is due was paid.
+fn paid_after_all(sale: &mut Sale, now: Timestamp) -> Change<()> {
+    if sale.remind(now).is_err() {
+        return Change::nothing(());
+    }
+    let (work, detail) = (Work::NotPaid.as_str(), "Stripe shows its payment now: ordered");
+    Change::save(()).alerting(Alert::event("ORACLE-DEADLINES", Severity::Warn, now, work, sale.session_id(), detail))
 }
 
 #[cfg(test)]

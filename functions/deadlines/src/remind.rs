@@ -7,7 +7,7 @@ use domain::{
     alert::Severity,
     open_work::{OpenWork, Work},
     ports::Versioned,
-    sale::Mail,
+    sale::{Mail, NotPaid},
 };
 
 /// Alerts operators again to a sale that waits for a human.
@@ -28,7 +28,10 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable if *sale.notice() == Mail::NotOrdered => Sale::UNANNOUNCED,
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
-        Work::NotPaid => "nobody has paid for it: give it away (oracle reattempt), or erase it",
+        Work::NotPaid if sale.not_paid() == Some(NotPaid::Free) => {
+            "there was nothing to pay for it: give it away (oracle reattempt), or erase it (oracle erase)"
+        }
+        Work::NotPaid => "Stripe shows no payment: look at the session there; it ends by itself if it is never paid",
         Work::Failed => "there is no verdict: try again or refund it",
         Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
         Work::DeadLetter => "its mail was given up: send it on its way again",

@@ -2,7 +2,7 @@
 
 use audit::{Change, Context, Journal, SubscriberJournal};
 use domain::{
-    Alert, CheckoutSession, Sale, StepError, Timestamp,
+    Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     money::{PaymentChange, PaymentId, PaymentReport},
     ports::{Ledger, SubscriptionLedger},
@@ -17,6 +17,7 @@ pub struct Ports<'a> {
     pub ledger: &'a dyn Ledger,
     pub subscribers: SubscriberJournal<'a>,
     pub subscriptions: &'a dyn SubscriptionLedger,
+    pub sold_here: SalesPeriod,
 }
 
 /// One report from Stripe, as the queue delivered it.
@@ -45,6 +46,10 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
         return Ok(());
     };
     let sale = journal.load(&session.id, changed.received_at).await?;
+    if sale.version == 0 && !ports.sold_here.includes(session.created) {
+        tracing::info!(session = session.id.prefix(), "another stack's sale");
+        return Ok(());
+    }
     let committed = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
     let (_, noted) = committed.settle().await;
     tracing::info!(session = session.id.prefix(), change = ?noted, "payment reported");

@@ -13,6 +13,7 @@ fn main() -> Result<(), Error> {
             ledger: &stripe,
             subscribers: stores.subscriber_journal(),
             subscriptions: &stripe,
+            sold_here: backend.sales_period()?,
         };
         let (queue, dead_letters) = (backend.queue(QueueName::Payments)?, backend.queue(QueueName::OwnDeadLetters)?);
         serve::messages(&queue, &dead_letters, |delivery| handle(ports, delivery)).await

@@ -2,13 +2,13 @@
 
 use audit::{Change, Context, Journal};
 use domain::{
-    Alert, CheckoutSession, Sale, StepError, Timestamp,
+    Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     due::Incomplete,
     mail::Mail,
     message::{Message, OrderedBy, ReportedBy, VERSION},
     ports::{Ledger, Meter, Queue, ReportsSince, SubscriptionLedger, Versioned},
-    sale::{Charge, Fulfilment, NotPaid},
+    sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
     tier::CURRENCY,
 };
 use std::time::Duration;
@@ -24,6 +24,7 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub payments: &'a dyn Queue,
     pub meter: &'a dyn Meter,
+    pub sold_here: SalesPeriod,
 }
 
 /// The counts of a comparison.
@@ -110,13 +111,10 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
 pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
     let slowest = ledger.slowest_method().await.unwrap_or_else(|error| {
         tracing::error!(error = runtime::telemetry::chain(&error), "the payment methods cannot be read");
-        SLOWEST
+        SLOWEST_PAYMENT
     });
     slowest.max(least)
 }
-
-/// Stripe's slowest method, plus a day for the session.
-const SLOWEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 fn before(now: Timestamp, time: Duration) -> Timestamp {
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
@@ -182,15 +180,18 @@ async fn compare(
     report: &mut Report,
 ) -> Result<(), StepError> {
     let sale = ports.journal.store.load(&session.id).await?;
-    match standing(session, sale.as_ref().map(|sale| &sale.value), now) {
+    let known = sale.as_ref().map(|sale| &sale.value);
+    match standing(session, known, ports.sold_here, now) {
         Standing::InOrder => {}
+        // Its refund is queued with the other reports, and makes a sale for which nothing is made.
+        Standing::Missing if is_given_back(ports.ledger, session).await? => {}
         Standing::Missing => {
             report.missing += 1;
-            put_back(ports, session, now, "paid, and unknown here: ordered now").await?;
+            put_back(ports, session, known, now, "paid, and unknown here: ordered now").await?;
         }
         Standing::Astray => {
             report.astray += 1;
-            put_back(ports, session, now, "paid, neither delivered nor on any list: ordered again").await?;
+            put_back(ports, session, known, now, "paid, neither delivered nor on any list: ordered again").await?;
         }
         Standing::Overdue => {
             report.overdue += 1;
@@ -207,10 +208,11 @@ async fn compare(
     }
 }
 
-fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> Standing {
+fn standing(session: &CheckoutSession, sale: Option<&Sale>, sold_here: SalesPeriod, now: Timestamp) -> Standing {
     let Some(sale) = sale else {
         let settling = session.created.is_some_and(|created| created.plus(SETTLING) > now);
-        return if settling { Standing::InOrder } else { Standing::Missing };
+        let is_elsewhere = !sold_here.includes(session.created);
+        return if settling || is_elsewhere { Standing::InOrder } else { Standing::Missing };
     };
     match sale.open_work() {
         // Stripe's event about the payment was lost.
@@ -222,21 +224,37 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, now: Timestamp) -> S
     }
 }
 
-/// Whether the sale needs nothing more: the customer has the verdict, the session was never paid, the sale was erased,
-/// or the money is no longer ours.
+/// Whether the whole payment of a session went back. Stripe still shows such a session as paid.
+async fn is_given_back(ledger: &dyn Ledger, session: &CheckoutSession) -> Result<bool, StepError> {
+    let (Some(payment), Some(charged)) = (&session.payment, session.amount_total) else { return Ok(false) };
+    let made = ledger.refunds(payment).await?;
+    let back: i64 = made.iter().filter(|refund| !refund.status.is_void()).filter_map(|refund| refund.amount).sum();
+    Ok(charged > 0 && back >= charged)
+}
+
+/// Whether the sale needs nothing more: the customer has the verdict, the session was never paid, its question is declined
+/// for good, the sale was erased, or the money is no longer ours.
 fn has_ended(sale: &Sale) -> bool {
     let delivered = matches!(sale.fulfilment(), Fulfilment::Ready { .. })
         && matches!(sale.mail(), Mail::Sent { .. } | Mail::NoAddress);
     let never_paid = sale.not_paid() == Some(NotPaid::Over);
-    delivered || never_paid || sale.is_erased() || !sale.is_money_kept()
+    delivered || never_paid || sale.is_declined_for_good() || sale.is_erased() || !sale.is_money_kept()
 }
 
 /// Alerts operators, and queues the session as its webhook would have done.
-async fn put_back(ports: Ports<'_>, session: &CheckoutSession, now: Timestamp, why: &str) -> Result<(), StepError> {
+async fn put_back(
+    ports: Ports<'_>,
+    session: &CheckoutSession,
+    sale: Option<&Sale>,
+    now: Timestamp,
+    why: &str,
+) -> Result<(), StepError> {
     alert(ports, session, Severity::Critical, now, why).await;
     let (session_id, received_at) = (session.id.clone(), now);
+    // A sale that failed because it was not paid ignores a notice; its order ends it as unusable, and announces that.
+    let has_failed = sale.is_some_and(|sale| sale.not_paid().is_some());
     match session.submission() {
-        Err(_) if session.is_paid() => {
+        Err(_) if session.is_paid() && !has_failed => {
             ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?;
         }
         // This includes a session that was completed without a payment: its order ends with a human.

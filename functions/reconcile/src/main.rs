@@ -17,6 +17,7 @@ fn main() -> Result<(), Error> {
             notices: &backend.queue(QueueName::Notices)?,
             payments: &backend.queue(QueueName::Payments)?,
             meter: &System,
+            sold_here: backend.sales_period()?,
         };
         serve::events(|_| async move { Ok::<(), Error>(handle(ports, look_back).await?.complete()?) }).await
     })

@@ -97,7 +97,7 @@ impl Retrieval<'_> {
             Fulfilment::Erased { .. } => replies::erased(),
             // The session may have been paid meanwhile.
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(sale).await,
-            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined_to_customer() {
+            Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => replies::declined(declined, &sale.value),
                 None => self.failed(sale.value.refunded_at()),
             },

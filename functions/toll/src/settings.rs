@@ -3,7 +3,7 @@
 use chain::{Address, Network, payment::Price};
 use domain::{
     backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
+    breaker::{BreakerPolicy, Caller, Reopen},
     toll::Offer,
 };
 use gemini::ModelList;
@@ -76,7 +76,7 @@ impl Settings {
         let models = models.names().map(str::to_owned).collect();
         Ok(Self {
             terms,
-            policy: Policy { models, backoff, breaker, longest: Some(MODEL_TIME) },
+            policy: Policy { models, backoff, caller: Caller::Toll, breaker, longest: Some(MODEL_TIME) },
             lease: LEASE,
             model_time: MODEL_TIME,
         })

@@ -3,7 +3,7 @@
 use crate::fulfil::Settings;
 use domain::{
     backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
+    breaker::{BreakerPolicy, Caller, Reopen},
     retry::RetryTable,
 };
 use gemini::ModelList;
@@ -40,7 +40,7 @@ impl Settings {
         };
         let models = models.names().map(str::to_owned).collect();
         Ok(Self {
-            policy: Policy { models, backoff, breaker, longest: None },
+            policy: Policy { models, backoff, caller: Caller::Orders, breaker, longest: None },
             retries: retries(environment)?,
             lease: LEASE,
         })

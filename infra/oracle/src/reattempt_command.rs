@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let orders = deployed.backend().queue(QueueName::Orders)?;
     let submissions = aws::DynamoSubmissions(&deployed.stores.sales);
     let ports = reattempt::Ports { journal: deployed.stores.journal(), submissions: &submissions, orders: &orders };
+    let with = if submission.is_some() { ", with this question" } else { "" };
     let act = async |session: &SessionId| {
         if selection.dry_run {
             let sale = ports.journal.store.load(session).await.map_err(ReattemptError::Storage).map_err(failed)?;
@@ -55,13 +56,17 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
             let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(failed)?;
             return Ok(match planned {
                 Reattempt::Ordered => answer("would_order", "would be ordered again"),
-                Reattempt::AskedAgain => answer("would_ask_again", "is ordered already; it would be asked for again"),
+                Reattempt::AskedAgain => {
+                    answer("would_ask_again", &format!("is ordered already; it would be asked for again{with}"))
+                }
             });
         }
         let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await.map_err(failed)?;
         Ok(match ordered {
             Reattempt::Ordered => answer("ordered", "is ordered again"),
-            Reattempt::AskedAgain => answer("asked_again", "was ordered already; it is asked for again"),
+            Reattempt::AskedAgain => {
+                answer("asked_again", &format!("was ordered already; it is asked for again{with}"))
+            }
         })
     };
     let question = question(&sessions, submission.as_ref());

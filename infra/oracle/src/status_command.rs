@@ -13,7 +13,7 @@ use audit_verify::{
 use clap::Args;
 use domain::{
     Timestamp,
-    breaker::Breaker,
+    breaker::{Breaker, Caller},
     open_work::Work,
     ports::{Breakers, Clock, Notes},
 };
@@ -146,10 +146,12 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     }
     let models = deployed.output("GeminiModels").unwrap_or_default();
     for model in models.split(',').map(str::trim).filter(|model| !model.is_empty()) {
-        checks.push(match Breakers::load(&deployed.stores.sales, model).await {
-            Ok(row) => breaker(model, &row.value),
-            Err(error) => Check::new(format!("model {model}"), State::Unknown, error.to_string()),
-        });
+        for circuit in Caller::ALL.map(|caller| caller.circuit(model)) {
+            checks.push(match Breakers::load(&deployed.stores.sales, &circuit).await {
+                Ok(row) => breaker(&circuit, &row.value),
+                Err(error) => Check::new(format!("model {circuit}"), State::Unknown, error.to_string()),
+            });
+        }
     }
     checks.push(match remembered(deployed).await {
         Ok(found) => log(&found),

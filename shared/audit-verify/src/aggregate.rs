@@ -38,6 +38,9 @@ struct Line<'a> {
     error_detail: Option<Cow<'a, str>>,
     step: Option<RefundStep>,
     change: Option<PaymentChange>,
+    #[serde(borrow)]
+    action: Option<Cow<'a, str>>,
+    amount_returned: Option<i64>,
     amount_total: Option<i64>,
     #[serde(borrow)]
     currency: Option<Cow<'a, str>>,
@@ -69,7 +72,16 @@ impl Line<'_> {
 
     /// Its amount, if that is in the currency of all prices: amounts in other currencies cannot be added to it.
     fn cents(&self) -> Option<i64> {
-        self.amount_total.filter(|_| self.currency.as_deref() == Some(tier::CURRENCY))
+        self.amount_total.filter(|_| self.is_in_the_currency())
+    }
+
+    /// What had gone back of the payment by then, if it is in the same currency.
+    fn returned_cents(&self) -> i64 {
+        self.amount_returned.filter(|_| self.is_in_the_currency()).unwrap_or_default()
+    }
+
+    fn is_in_the_currency(&self) -> bool {
+        self.currency.as_deref() == Some(tier::CURRENCY)
     }
 
     /// Whether an operator ordered it: then it counts neither as double work nor as processing time.
@@ -86,6 +98,8 @@ struct Account {
     delivered: Option<Moment>,
     /// When the money went back, and the amount if it is recorded.
     refunded: Option<(Moment, Option<i64>)>,
+    /// The parts of the money that went back, each with its amount.
+    returned: Vec<(Moment, i64)>,
     /// The amount charged, if it differs from the tier's price.
     charged: Option<i64>,
     /// The number of verdicts that are recorded as the first one, without those that an operator ordered or wrote.
@@ -259,9 +273,10 @@ impl Aggregate {
     }
 
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
-    /// the refund.
+    /// the refund, and a part of the money on the day on which that part went back.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
+        let in_parts = account.returned_cents();
         let refund = account.refunded.filter(|(at, _)| at.counts);
         match (account.delivered, account.tier) {
             (Some(delivered), Some(tier)) => {
@@ -274,7 +289,12 @@ impl Aggregate {
                 if let Some((at, amount)) = refund {
                     let money = self.money.entry((at.day, tier)).or_default();
                     money.refunds += 1;
-                    money.refunded_cents = money.refunded_cents.saturating_add(amount.unwrap_or(charged));
+                    let rest = amount.unwrap_or(charged).saturating_sub(in_parts);
+                    money.refunded_cents = money.refunded_cents.saturating_add(rest);
+                }
+                for (at, cents) in account.returned.into_iter().filter(|(at, _)| at.counts) {
+                    let money = self.money.entry((at.day, tier)).or_default();
+                    money.refunded_cents = money.refunded_cents.saturating_add(cents);
                 }
             }
             _ => {
@@ -358,16 +378,36 @@ impl Account {
                 Some(RefundStep::Failed) => self.refunded = None,
                 Some(RefundStep::Authorised) | None => {}
             },
+            "operator" if line.action.as_deref() == Some("refunded by hand") => self.went_back(line, counts),
             "payment_change" => match line.change {
                 Some(PaymentChange::Refunded | PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
                     self.went_back(line, counts);
                 }
-                Some(PaymentChange::RefundFailed) => self.refunded = None,
+                Some(PaymentChange::RefundFailed) => {
+                    self.refunded = None;
+                    self.returned_in_part(line, counts);
+                }
+                Some(PaymentChange::PartlyRefunded) => self.returned_in_part(line, counts),
                 _ => {}
             },
             "amount_differs" => self.charged = line.cents(),
             _ => {}
         }
+    }
+
+    /// Adds a further part, or takes back the last ones: the record has the sum of all.
+    fn returned_in_part(&mut self, line: &Line<'_>, counts: bool) {
+        let more = line.returned_cents() - self.returned_cents();
+        if more > 0 {
+            self.returned.push((Moment { day: line.day(), counts }, more));
+        }
+        while self.returned_cents() > line.returned_cents() {
+            self.returned.pop();
+        }
+    }
+
+    fn returned_cents(&self) -> i64 {
+        self.returned.iter().map(|(_, cents)| cents).sum()
     }
 
     fn went_back(&mut self, line: &Line<'_>, counts: bool) {

@@ -122,6 +122,29 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
     assert_eq!((found.revenue.len(), found.without_verdict, found.refunds_without_verdict), (0, 1, 1));
 }
 
+/// Part of the money can go back several times before the rest does, and a bounced refund is given back by other means.
+#[test]
+fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
+    let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
+    let part = |recorded: RecordedSale, day, change, cents| {
+        let (payment, currency) = (PaymentId::parse("pi_1").unwrap(), Some("cad".to_owned()));
+        let (object, amount_returned, amount_total) = (None, Some(cents), Some(500));
+        recorded.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
+    };
+    let (partly, bounced) = (PaymentChange::PartlyRefunded, PaymentChange::RefundFailed);
+    let net =
+        |recorded: RecordedSale| revenue(&report([recorded])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
+    assert_eq!(net(part(sale(), 0, partly, 200)), [(0, 300)]);
+    assert_eq!(net(part(part(sale(), 0, partly, 200), 1, partly, 300)), [(0, 300), (0, -100)]);
+    let whole = part(part(sale(), 0, partly, 200), 1, PaymentChange::Refunded, 500);
+    assert_eq!(net(whole), [(0, 300), (1, -300)], "the rest");
+    assert_eq!(net(part(part(sale(), 0, partly, 200), 1, bounced, 0)), [(0, 500)]);
+    let by_hand =
+        || Body::operator(&domain::Operator::parse("dana", Some("bank transfer")).unwrap(), "refunded by hand");
+    let failed = sale().refund(0, RefundStep::Issued).refund(0, RefundStep::Failed);
+    assert_eq!(net(failed.body(1, by_hand())), [(0, 500), (1, -500)]);
+}
+
 /// A sale on the 16th that is refunded on the 17th: each counts on its own day, in any period.
 #[test]
 fn each_record_counts_in_the_time_of_its_own() {

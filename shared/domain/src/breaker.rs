@@ -1,10 +1,12 @@
-//! The circuit breaker of a model or of the mailbox: one row each, shared by every running function (Gemini Timeout,
-//! invariants 5 and 7). The row survives restarts (Gemini Timeout, GAP-02C).
+//! The circuit breaker of a model or of the mailbox: one row each, shared by every running instance of a function (Gemini
+//! Timeout, invariants 5 and 7). The row survives restarts (Gemini Timeout, GAP-02C).
 
+mod caller;
 mod gauge;
 mod update;
 
 use crate::Timestamp;
+pub use caller::Caller;
 pub use gauge::Gauged;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -44,6 +44,7 @@ pub fn settings() -> Settings {
                 open: Duration::from_secs(60),
                 reopen: Reopen::STANDARD,
             },
+            caller: domain::breaker::Caller::Chat,
             longest: None,
         },
         lease: Duration::from_secs(35),

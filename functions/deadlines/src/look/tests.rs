@@ -148,9 +148,13 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
     let unpaid_session = || CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
     let expired = CheckoutSession { stage: SessionStage::Over, ..unpaid_session() };
     let slow = unpaid_session();
-    for (stripe, orders, ended, alerts) in
-        [(Some(session(1)), 1, false, 1), (Some(expired), 0, true, 0), (Some(slow), 0, false, 1), (None, 0, true, 0)]
-    {
+    let (paid, waits) = (Some("Stripe shows its payment now"), Some("Stripe shows no payment"));
+    for (stripe, orders, ended, alert) in [
+        (Some(session(1)), 1, false, paid),
+        (Some(expired), 0, true, None),
+        (Some(slow), 0, false, waits),
+        (None, 0, true, None),
+    ] {
         let world = world([unpaid()]);
         world.state().sessions.clear();
         world.state().sessions.extend(stripe.clone().map(|session| (session.id.clone(), session)));
@@ -161,7 +165,20 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
         looked(&world, true).unwrap();
         let is_ended = stored(&world).open_work().is_none();
         let state = world.state();
-        assert_eq!((state.queue.len(), is_ended, state.alerts.len()), (orders, ended, alerts), "{stripe:?}");
+        assert_eq!(
+            (state.queue.len(), is_ended, state.alerts.len()),
+            (orders, ended, alert.iter().len()),
+            "{stripe:?}"
+        );
+        assert!(state.alerts.iter().all(|raised| raised.line.contains(alert.unwrap())), "{:?}", state.alerts);
+    }
+    // Completed, and its bank debit failed.
+    let world = world([unpaid()]);
+    world.state().sessions.insert(session(1).id, unpaid_session());
+    for day in 1..=31 {
+        world.advance(24 * HOUR);
+        looked(&world, true).unwrap();
+        assert_eq!(stored(&world).open_work().is_none(), day == 31, "{day}");
     }
 }
 

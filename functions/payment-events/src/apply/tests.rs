@@ -44,7 +44,8 @@ fn tell(world: &World, report: PaymentReport) -> Option<Result<(), StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let changed = Changed { payment: PaymentId::parse("pi_1").unwrap(), report, received_at: START };
     let subscribers = SubscriberJournal { store: world, log: world, alerts: world, clock: world };
-    run(apply(Ports { journal, ledger: world, subscribers, subscriptions: world }, &changed))
+    let sold_here = SalesPeriod { from: Some(START), until: None };
+    run(apply(Ports { journal, ledger: world, subscribers, subscriptions: world, sold_here }, &changed))
 }
 
 fn id(text: &str) -> ObjectId {
@@ -267,5 +268,21 @@ fn whatever_breaks_it_is_applied_and_recorded_once_in_the_end() {
             assert_eq!(left, Some(Work::Dispute), "{what}: nothing else is left over");
             assert!(world.now() >= START);
         }
+    }
+}
+
+/// After a move to another region Stripe lists the refunds and disputes of both stacks.
+#[test]
+fn a_report_about_another_stacks_sale_makes_no_sale_here() {
+    let before = CheckoutSession { created: Some(Timestamp::from_seconds(1_799_999_999)), ..session() };
+    for (created, is_known, sales) in [(before.created, false, 0), (before.created, true, 1), (Some(START), false, 1)] {
+        let world = world();
+        world.state().sessions.insert(session().id, CheckoutSession { created, ..session() });
+        if !is_known {
+            world.state().sales.clear();
+        }
+        report(&world, PaymentChange::PartlyRefunded).unwrap().unwrap();
+        assert_eq!(world.state().sales.len(), sales);
+        assert_eq!(world.state().log.is_empty(), sales == 0, "{created:?} {is_known}");
     }
 }

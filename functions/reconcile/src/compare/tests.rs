@@ -45,6 +45,10 @@ fn world(sessions: impl IntoIterator<Item = CheckoutSession>, sales: impl IntoIt
 
 /// One comparison; `None` when the process crashed.
 fn compared(world: &World) -> Option<Result<Report, StepError>> {
+    compared_of(world, SalesPeriod::ALL)
+}
+
+fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     testkit::run(run(
         Ports {
@@ -55,6 +59,7 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
             notices: world,
             payments: world,
             meter: world,
+            sold_here,
         },
         3 * DAY,
     ))
@@ -82,6 +87,41 @@ fn a_paid_session_nobody_knows_is_told_and_ordered() {
     assert!(matches!(state.queue[1].0, Message::Notice { .. }));
     assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical && !alert.line.contains("shop")));
     assert_eq!(state.alerts.len(), 2);
+}
+
+/// After a move to another region both stacks read the sessions of one Stripe account.
+#[test]
+fn what_another_stack_sells_is_left_to_it_and_what_is_known_here_is_not() {
+    let astray = delivered(2).with("mail", Mail::Held);
+    let world = world([session(1), session(2)], [astray]);
+    let hour = Duration::from_secs(3600);
+    for elsewhere in
+        [SalesPeriod { from: Some(START.plus(hour)), until: None }, SalesPeriod { from: None, until: Some(START) }]
+    {
+        let report = compared_of(&world, elsewhere).unwrap().unwrap();
+        assert_eq!(report, Report { paid: 2, astray: 1, ..Report::default() });
+    }
+    let here = SalesPeriod { from: Some(START), until: Some(START.plus(hour)) };
+    assert_eq!(compared_of(&world, here).unwrap().unwrap().missing, 1);
+}
+
+/// The events of the payment and of its refund were lost.
+#[test]
+fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
+    use domain::{
+        money::{ObjectId, PaymentId, RefundStatus},
+        ports::MadeRefund,
+    };
+    for (amount, status, missing) in
+        [(500, RefundStatus::Succeeded, 0), (500, RefundStatus::Failed, 1), (200, RefundStatus::Succeeded, 1)]
+    {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let world = world([CheckoutSession { payment: Some(payment.clone()), ..session(1) }], []);
+        let refund = MadeRefund { id: ObjectId::parse("re_1").unwrap(), amount: Some(amount), status, key: None };
+        world.state().refunds.push((payment, refund));
+        assert_eq!(compared(&world).unwrap().unwrap().missing, missing, "{amount} {status:?}");
+        assert_eq!(world.state().queue.len(), missing);
+    }
 }
 
 #[test]
@@ -189,7 +229,7 @@ fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
         assert_eq!(testkit::run(reach(&world, least)), Some(expected));
     }
     world.plan(Plan::none().whenever("ledger.slowest_method", Fault::Fail));
-    assert_eq!(testkit::run(reach(&world, 3 * DAY)), Some(SLOWEST), "in doubt as far as any");
+    assert_eq!(testkit::run(reach(&world, 3 * DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
 }
 
 /// Product Tiers, invariant 1.

@@ -50,6 +50,7 @@ pub fn settings() -> Settings {
                 open: Duration::from_secs(60),
                 reopen: Reopen::STANDARD,
             },
+            caller: domain::breaker::Caller::Toll,
             longest: Some(Duration::from_secs(13)),
         },
         lease: Duration::from_secs(40),

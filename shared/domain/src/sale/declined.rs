@@ -174,20 +174,22 @@ impl Declined {
 }
 
 impl Sale {
-    /// The authority gate's decision, while the sale is in the declined state.
+    /// The authority gate's decision, while it is the reason that there is no verdict; `None` if people approved the
+    /// question and its verdict failed later for another reason.
     #[must_use]
     pub const fn declined(&self) -> Option<&Declined> {
         match (&self.fulfilment, &self.declined) {
-            (Fulfilment::Failed { .. }, Some(declined)) => Some(declined),
+            (Fulfilment::Failed { .. }, Some(declined)) if declined.approved_at.is_none() => Some(declined),
             _ => None,
         }
     }
 
-    /// The authority gate's decision for the customer; `None` if people approved the question and its verdict failed later
-    /// for another reason.
+    /// Whether nobody may approve the declined question, and it has no money to give back: that of a follow-up is its
+    /// session's, and a verdict that was given away was not paid. Such a sale has ended.
     #[must_use]
-    pub fn declined_to_customer(&self) -> Option<&Declined> {
-        self.declined().filter(|declined| declined.approved_at.is_none())
+    pub fn is_declined_for_good(&self) -> bool {
+        let has_no_money = self.given || self.is_followup();
+        has_no_money && self.declined().is_some_and(|declined| !declined.is_for_humans())
     }
 
     /// Whether people have approved exactly this question, and the approvals are still valid.
@@ -261,7 +263,7 @@ impl Sale {
         Ok((decided(by, decision.clone()), decision))
     }
 
-    /// Rejects a declined question: the money goes back next.
+    /// Rejects a declined question: the money goes back next, if it has any.
     ///
     /// # Errors
     /// [`NotApproved`].

@@ -9,7 +9,8 @@ use std::time::Duration;
 pub const ERASURE_SETTLES_AFTER: Duration = Duration::from_secs(15 * 60);
 
 impl Sale {
-    /// Whether its customer has paid, has no verdict, and no refund is decided. A follow-up has no money of its own.
+    /// Whether its customer has paid, has no verdict, and no refund is decided. A follow-up has no money of its own, and a
+    /// verdict that is given away was not paid.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         match self.fulfilment {
@@ -17,7 +18,7 @@ impl Sale {
             Fulfilment::Erased { owed, .. } => owed && self.is_money_kept(),
             _ => {
                 let served = matches!(self.mail, Mail::Sent { .. }) || self.sent_again || self.is_followup();
-                self.is_money_kept() && self.not_paid().is_none() && !served
+                self.is_money_kept() && self.not_paid().is_none() && !self.given && !served
             }
         }
     }

@@ -124,7 +124,7 @@ pub use event::{Charge, Decision, Event, HeldAt};
 pub use finding::{Finding, Settled};
 pub use fulfilment::{Claimant, Finder, Holder, Purchase};
 pub use letters::Rendered;
-pub use not_paid::NotPaid;
+pub use not_paid::{NotPaid, SLOWEST_PAYMENT};
 pub use payment::RefundAnswer;
 pub use refused::{Part, Refused};
 

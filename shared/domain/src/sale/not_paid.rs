@@ -4,6 +4,10 @@
 use super::{Event, Fulfilment, Refused, Sale};
 use crate::{CheckoutSession, PaymentStatus, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How long after a purchase Stripe's slowest payment method may still pay or fail, with a day for the session.
+pub const SLOWEST_PAYMENT: Duration = Duration::from_secs(31 * 24 * 3600);
 
 /// Stripe's answer about a session that was ordered and is not paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -15,7 +19,8 @@ pub enum NotPaid {
     Unknown,
     /// It was completed, and there was nothing to pay.
     Free,
-    /// It expired, or is still unknown a day later: it can no longer be paid.
+    /// It expired, is still unknown a day later, or was completed so long ago that its payment has failed: it can no longer
+    /// be paid.
     Over,
 }
 
@@ -99,7 +104,6 @@ mod tests {
         operator::Operator,
         sale::{Claim, Claimant},
     };
-    use std::time::Duration;
 
     const LEASE: Duration = Duration::from_secs(10);
 

@@ -229,7 +229,8 @@ impl Sale {
             // This comes first: the refund by policy must not wait until a reply is read.
             return Some((Work::Review, *at));
         }
-        if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, kept && self.declined().is_some()) {
+        let is_declined = self.declined().is_some() && !self.is_declined_for_good();
+        if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, kept && is_declined) {
             return Some((Work::Declined, *at));
         }
         if let Some(reply) = self.waiting_replies().next() {
@@ -239,6 +240,7 @@ impl Sale {
             return self.for_humans_about_mails();
         }
         match &self.fulfilment {
+            Fulfilment::Failed { .. } if self.is_declined_for_good() => {}
             Fulfilment::Failed { at, .. } => {
                 return match self.not_paid {
                     None => Some((Work::Failed, *at)),

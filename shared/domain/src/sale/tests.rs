@@ -8,6 +8,7 @@ use super::*;
 use crate::{
     inbox::MAX_REPLIES,
     mail::{Failure, Found, MailSchedule, Next},
+    open_work::Work,
     operator::Operator,
     retry::{FailedAttempt, RetryTable},
     verdict::Comparison,
@@ -210,20 +211,37 @@ fn declined() -> Sale {
         approved_at: None,
     };
     sale.decline("a", &bought(), declined, at(1)).unwrap();
-    assert!(sale.declined_to_customer().is_some());
+    assert!(sale.declined().is_some());
     sale
 }
 
-/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm.
+/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm,
+/// and an operator can order it again while the approval is valid.
 #[test]
-fn an_approved_question_that_fails_is_not_declined_to_its_customer() {
+fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
     let mut sale = declined();
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
     sale.approve_declined(by, at(2)).unwrap();
     sale.claim("b", Claimant::Customer, at(3), LEASE);
     sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
-    assert!(sale.declined().is_some() && sale.declined_to_customer().is_none());
+    assert_eq!((sale.declined(), sale.open_work().map(|open| open.work)), (None, Some(Work::Failed)));
+    sale.reattempt(&operator, false, at(5)).unwrap();
+    assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
+}
+
+/// There is nothing to decide and no money to give back.
+#[test]
+fn a_declined_sale_without_money_ends_once_nobody_can_approve_it() {
+    let operator = Operator::parse("dana", None).unwrap();
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
+    let followup = Sale { session_id: declined().session_id.followup(), ..declined() };
+    for (mut sale, ends) in [(Sale { given: true, ..declined() }, true), (followup, true), (declined(), false)] {
+        assert_eq!(sale.open_work().map(|open| open.work), Some(Work::Declined));
+        sale.reject_declined(by).unwrap();
+        assert_eq!((sale.open_work().is_none(), sale.is_declined_for_good()), (ends, ends));
+        assert!(sale.declined().is_some(), "its page still shows who helps");
+    }
 }
 
 /// The decision is about one question. The same question, ordered again, keeps it.

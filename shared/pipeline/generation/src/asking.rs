@@ -4,7 +4,7 @@ use authority::ReplyProblem;
 use domain::{
     Query, Tier,
     backoff::Backoff,
-    breaker::BreakerPolicy,
+    breaker::{BreakerPolicy, Caller},
     ports::{Alerts, Breakers, Clock, Model, Pause, Prompt, Randomness},
 };
 use lens::WorkingSet;
@@ -30,6 +30,8 @@ pub struct Policy {
     pub models: Vec<String>,
     /// Attempts and waits.
     pub backoff: Backoff,
+    /// Whose circuits the models are behind.
+    pub caller: Caller,
     /// When a model's circuit opens.
     pub breaker: BreakerPolicy,
     /// The longest time for both replies of a narrative answer, if there is a limit: a second one that takes longer is not

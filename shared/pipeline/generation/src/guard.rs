@@ -1,4 +1,4 @@
-//! The circuit breaker around the model (Gemini Timeout, invariants 5 and 7). All running functions share its row. If
+//! The circuit breaker around the model (Gemini Timeout, invariants 5 and 7). All running instances of a function share its row. If
 //! the row cannot be read or written, calls continue: the breaker protects sales and must not stop them.
 
 use crate::asking::{Policy, Ports};
@@ -22,12 +22,13 @@ pub(crate) enum Admitted {
 /// Whether the model may be called; the error is the time until which it may not.
 pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Result<Admitted, Timestamp> {
     let now = ports.clock.now();
-    let Ok(mut row) = ports.breakers.load(model).await else { return Ok(Admitted::Call) };
+    let circuit = policy.caller.circuit(model);
+    let Ok(mut row) = ports.breakers.load(&circuit).await else { return Ok(Admitted::Call) };
     match row.value.admit(now, &policy.breaker) {
         Admission::Call => Ok(Admitted::Call),
         Admission::Refuse(until) => Err(until),
         // Only the caller that saves the probe makes it, so exactly one call goes through.
-        Admission::Probe => match ports.breakers.save(model, &row.value, row.version).await {
+        Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
             Ok(()) => Ok(Admitted::Probe),
             Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
             Err(SaveError::Storage(_)) => Ok(Admitted::Call),
@@ -37,7 +38,7 @@ pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Res
 
 /// The time until which the model is not called; `None` when it may be called, or when the row cannot be read.
 pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str) -> Option<Timestamp> {
-    let row = ports.breakers.load(model).await.ok()?;
+    let row = ports.breakers.load(&policy.caller.circuit(model)).await.ok()?;
     row.value.refuses_until(ports.clock.now(), &policy.breaker)
 }
 
@@ -53,9 +54,9 @@ pub async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Times
 
 /// Records that all attempts at a call failed.
 pub(crate) async fn failed(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str) {
-    let now = ports.clock.now();
-    if update(ports.breakers, model, |breaker| breaker.failed(now, &policy.breaker)).await {
-        opened(ports, session, model, "calls fail").await;
+    let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
+    if update(ports.breakers, &circuit, |breaker| breaker.failed(now, &policy.breaker)).await {
+        opened(ports, session, &circuit, "calls fail").await;
     }
 }
 
@@ -67,10 +68,10 @@ pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId
     match error {
         ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
         ModelError::NotReady(_) => {
-            update(ports.breakers, model, |breaker| apply(breaker, Breaker::not_asked)).await;
+            update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::not_asked)).await;
         }
         _ => {
-            update(ports.breakers, model, |breaker| apply(breaker, Breaker::answered)).await;
+            update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::answered)).await;
         }
     }
 }
@@ -82,14 +83,14 @@ fn apply(breaker: &mut Breaker, change: fn(&mut Breaker)) -> bool {
 
 /// Records that a call succeeded, and how long it took.
 pub(crate) async fn succeeded(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, took: Duration) {
-    let now = ports.clock.now();
-    if update(ports.breakers, model, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
-        opened(ports, session, model, "calls have become slow").await;
+    let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
+    if update(ports.breakers, &circuit, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
+        opened(ports, session, &circuit, "calls have become slow").await;
     }
 }
 
-async fn opened(ports: Ports<'_>, session: &SessionId, model: &str, why: &str) {
-    let detail = format!("circuit of {model} opened: {why}");
+async fn opened(ports: Ports<'_>, session: &SessionId, circuit: &str, why: &str) {
+    let detail = format!("circuit of {circuit} opened: {why}");
     let alert = Alert::event("ORACLE-MODEL", Severity::Critical, ports.clock.now(), "CIRCUIT", session, &detail);
     ports.alerts.raise(alert).await;
 }

@@ -20,7 +20,7 @@ pub enum EraseError {
     SmokeTest,
     /// The payment may still arrive: a bank transfer takes days. A payment for an erased sale appears on no list.
     #[error(
-        "the session is not paid, but may still be: erase it when it is paid or over, at most 14 days after it was completed"
+        "the session is not paid, but may still be: erase it when it is paid or over, at most 31 days after it was ordered"
     )]
     MayStillBePaid,
     /// A reason is missing: the log is kept for years and has to say why data was removed.

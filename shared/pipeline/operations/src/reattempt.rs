@@ -119,8 +119,8 @@ pub async fn reattempt(
         }
         planned => planned?,
     };
-    if let (Reattempt::Ordered, Some(submission)) = (wanted, submission) {
-        // Stored first, because the order needs it.
+    if let Some(submission) = submission {
+        // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
         ports.submissions.keep(session, submission).await?;
     }
     let received_at = sale.value.received_at();
@@ -207,6 +207,16 @@ mod tests {
         let world = world_with(unusable().with("replies", vec![reply]));
         run(go(&world, Some(&submission()))).unwrap().unwrap();
         assert_eq!(stored(&world).waiting_replies().count(), 0);
+    }
+
+    /// An operator handed in the wrong text, and notices before a worker takes the order.
+    #[test]
+    fn a_correction_replaces_the_question_of_an_order_that_waits() {
+        let world = world_with(unusable());
+        run(go(&world, Some(&submission()))).unwrap().unwrap();
+        let corrected = Submission { query: Query::parse("Should I stay?").unwrap(), ..submission() };
+        assert_eq!(run(go(&world, Some(&corrected))).unwrap().unwrap(), Reattempt::AskedAgain);
+        assert_eq!(world.state().submissions[&session()], corrected);
     }
 
     #[test]

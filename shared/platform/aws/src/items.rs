@@ -2,7 +2,7 @@
 //!
 //! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads both
 //!   and one transaction writes both. The record is a JSON document beside the attributes that conditions and operators
-//!   need. A model's breaker is at `BREAKER#{model}`, `BREAKER`.
+//!   need. A circuit's breaker is at `BREAKER#{circuit}`, `BREAKER`.
 
 pub(crate) use crate::attributes::{Item, SALE, SUBMISSION, VERDICT, item, key, number, partition, string, text};
 use crate::{

@@ -17,7 +17,7 @@ pub use stores::JournalStores;
 pub use toll::TollClients;
 
 use aws::{Connection, InvalidSetting, Patience};
-use domain::EmailAddress;
+use domain::{EmailAddress, SalesPeriod, Timestamp};
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
 use std::sync::Arc;
@@ -99,6 +99,21 @@ impl Backend {
     /// [`BackendError`] when it is missing or not an address.
     pub fn sender(&self) -> Result<EmailAddress, BackendError> {
         Ok(self.environment.address("GRAPH_SENDER")?)
+    }
+
+    /// The sessions that this stack sells (`SALES_FROM`, `SALES_UNTIL`; all of them when unset).
+    ///
+    /// # Errors
+    /// [`BackendError`] when one of the times is malformed.
+    pub fn sales_period(&self) -> Result<SalesPeriod, BackendError> {
+        let time = |name: &'static str| match self.environment.optional(name) {
+            None => Ok(None),
+            Some(text) => Timestamp::parse(&text).map(Some).ok_or_else(|| ConfigurationError::Malformed {
+                name,
+                expected: "a time such as 2026-11-20T10:00:00Z".to_owned(),
+            }),
+        };
+        Ok(SalesPeriod { from: time("SALES_FROM")?, until: time("SALES_UNTIL")? })
     }
 
     fn required(&self, name: &'static str) -> Result<String, BackendError> {

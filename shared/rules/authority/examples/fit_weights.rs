@@ -208,7 +208,7 @@ fn cases(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// What customers paste: pieces of the documents and the code of this repository, without those about crises.
+/// What customers paste: pieces of the documents and the code of this repository, without the decisions about the gate.
 fn repository(root: &Path) -> Result<Vec<(String, Case)>, Box<dyn Error>> {
     let mut all = Vec::new();
     let mut waiting: Vec<_> = REPOSITORY.iter().map(|place| root.join("../../..").join(place)).collect();

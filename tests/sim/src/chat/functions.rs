@@ -194,6 +194,7 @@ impl Functions {
                 clock: &*self.world,
             },
             subscriptions: &*self.world,
+            sold_here: domain::SalesPeriod::ALL,
         };
         let delivery = Delivery { message_id: "message".to_owned(), receive_count: 1, message };
         let handled = payment_events::handle(ports, delivery).await;
@@ -215,6 +216,7 @@ impl Functions {
             notices: &notices,
             payments: &payments,
             meter: &*self.world,
+            sold_here: domain::SalesPeriod::ALL,
         };
         reconcile::handle(ports, SETTINGS.look_back).await.map(drop)
     }

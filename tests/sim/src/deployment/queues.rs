@@ -59,6 +59,7 @@ impl<'w> Deployment<'w> {
                     ledger: &self.ports,
                     subscribers: self.subscriber_journal(),
                     subscriptions: self.world,
+                    sold_here: domain::SalesPeriod::ALL,
                 };
                 payment_events::handle(ports, delivery).await
             }

@@ -81,6 +81,7 @@ impl Deployment<'_> {
             notices: &self.notices,
             payments: &self.payments,
             meter: self.world,
+            sold_here: domain::SalesPeriod::ALL,
         };
         reconcile::handle(ports, SETTINGS.look_back).await
     }

@@ -18,6 +18,7 @@ fn policy() -> Policy {
             open: Duration::from_secs(60),
             reopen: Reopen::STANDARD,
         },
+        caller: domain::breaker::Caller::Orders,
         longest: None,
     }
 }
@@ -271,4 +272,29 @@ fn a_model_that_does_not_exist_is_no_failure_of_its_circuit() {
     assert!(generated(&world, [Err(ModelError::UnknownModel), good()]).verdict.is_ok());
     let failures = world.state().breakers.get("model-a").map_or(0, |(breaker, _)| breaker.failures);
     assert_eq!(failures, 0);
+}
+
+/// The chat gives a call up after ten seconds, and an order after 45.
+#[test]
+fn a_model_that_is_too_slow_for_the_chat_still_answers_orders() {
+    struct Deaf;
+    #[async_trait::async_trait]
+    impl domain::ports::Listener for Deaf {
+        async fn hear(&mut self, _text: &str) {}
+    }
+    let world = world();
+    let ports =
+        Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
+    let chat = Policy { models: vec!["model-a".to_owned()], caller: domain::breaker::Caller::Chat, ..policy() };
+    let query = Query::parse("Open a second shop?").unwrap();
+    let prompt = question(&query).prompt(false);
+    for _ in 0..6 {
+        world.state().answers = [Err(ModelError::Timeout)].into();
+        let session = SessionId::parse("cs_chat_1").unwrap();
+        assert!(run(crate::reply(ports, &chat, &session, &prompt, &mut Deaf)).unwrap().is_err());
+    }
+    assert_eq!(models_asked(&world).len(), 5, "the chat's circuit is open");
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("circuit of chat/model-a opened")));
+    assert!(generated(&world, [good()]).verdict.is_ok());
+    assert_eq!(models_asked(&world).last().unwrap(), "model-a");
 }

@@ -284,7 +284,8 @@ fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
     for (sale, owed) in [
         (held.clone(), true),
         (failed.clone(), true),
-        (failed.with("not_paid", Some(NotPaid::Over)), false),
+        (failed.clone().with("not_paid", Some(NotPaid::Over)), false),
+        (failed.with("given", true), false),
         (held.with("mail", Mail::Sent { at: at(-2) }), false),
         (held.with("money", Money::Refunded { at: at(-1) }), false),
         (hashed(), false),
