@@ -10,7 +10,7 @@ use domain::{
     message::Message,
     ports::{Clock, StorageError},
 };
-use runtime::System;
+use runtime::{System, telemetry};
 use serde::Serialize;
 use serde_json::json;
 
@@ -258,7 +258,12 @@ fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
     let fault = unreadable(queue, &message.body);
     let fault = fault.map_or_else(
         || "can be read: find the cause, then oracle queues redrive".to_owned(),
-        |error| format!("CANNOT BE READ: {error}; redriving is useless, oracle queues remove throws it away"),
+        |error| {
+            format!(
+                "CANNOT BE READ: {error}; redrive it only after a version that can read it is deployed, or throw it \
+                 away: oracle queues remove"
+            )
+        },
     );
     let body = output::cut(&output::printable(&message.body), MOST_SHOWN);
     format!("{}  sent {sent}\n", message.id)
@@ -269,7 +274,7 @@ fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
 /// The reason why no function can read a message; `None` if one can, or if the queue has no messages of ours.
 fn unreadable(queue: &str, body: &str) -> Option<String> {
     let is_ours = !["log-notices", "alerts"].contains(&queue);
-    is_ours.then(|| serde_json::from_str::<Message>(body).err())?.map(|error| error.to_string())
+    is_ours.then(|| Message::parse(body).err())?.map(|error| telemetry::chain(&error))
 }
 
 fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
@@ -344,7 +349,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
 /// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
 async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
-    if let Some(arn) = desk.start_move(dead).await.map_err(failed)? {
+    if let Some(arn) = desk.start_move(dead, url).await.map_err(failed)? {
         return followed(desk, &arn, expected).await;
     }
     let mut moved = 0;
@@ -396,6 +401,8 @@ mod tests {
         let poisoned = for_people("orders", &message("{\u{1b}[2J"), 80);
         assert!(poisoned.contains("CANNOT BE READ") && !poisoned.contains('\u{1b}'), "{poisoned}");
         assert_eq!(unreadable("alerts", "anything"), None);
+        let newer = good.body.replace(r#""v":1"#, r#""v":2"#);
+        assert_eq!(unreadable("orders", &newer).as_deref(), Some("message version 2 is not known"));
         assert!(queue("orders").is_ok() && queue("other").is_err());
     }
 

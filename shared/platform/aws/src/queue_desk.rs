@@ -104,15 +104,18 @@ impl QueueDesk {
         Ok(messages.iter().filter_map(sent_at).min())
     }
 
-    /// Makes SQS move all messages of a dead-letter queue back to their original queue. Returns the queue's ARN, for
+    /// Makes SQS move all messages of the dead-letter queue `from` to the queue `to`. Returns the ARN of `from`, for
     /// [`Self::latest_move`]; `None` if the service does not have this call.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub async fn start_move(&self, url: &str) -> Result<Option<String>, StorageError> {
-        let arn = self.arn(url).await?;
+    pub async fn start_move(&self, from: &str, to: &str) -> Result<Option<String>, StorageError> {
+        let (arn, destination) = (self.arn(from).await?, self.arn(to).await?);
         let start = || async {
-            match self.client().start_message_move_task().source_arn(&arn).send().await {
+            // Without a destination SQS fails at messages that were sent to the dead letters directly, as functions do
+            // with unreadable ones: it does not know their original queue.
+            let start = self.client().start_message_move_task().source_arn(&arn).destination_arn(&destination);
+            match start.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match Failure::from(error) {
                     // The service refuses a call that it does not know, or cannot do with this queue.

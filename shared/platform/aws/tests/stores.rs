@@ -385,20 +385,31 @@ fn answered(body: &str) -> Reply {
     (200, body.to_owned())
 }
 
-fn attributes() -> Reply {
-    answered(r#"{"Attributes":{"QueueArn":"arn:aws:sqs:us-east-1:1:orders-dead-letters"}}"#)
+fn attributes(queue: &str) -> Reply {
+    answered(&format!(r#"{{"Attributes":{{"QueueArn":"arn:aws:sqs:us-east-1:1:{queue}"}}}}"#))
+}
+
+fn both_queues() -> [Reply; 2] {
+    [attributes("orders-dead-letters"), attributes("orders")]
 }
 
 #[tokio::test]
 async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
-    let server = Server::start([attributes(), answered(r#"{"TaskHandle":"t"}"#)]).await;
-    let moved = QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap();
+    let server = Server::start(both_queues().into_iter().chain([answered(r#"{"TaskHandle":"t"}"#)])).await;
+    let moved = QueueDesk::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap();
     assert_eq!(moved.as_deref(), Some("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
-    assert!(server.seen()[1].contains("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
+    let seen = server.seen();
+    assert!(seen[0].contains(DEAD) && seen[1].contains(LIVE), "{seen:?}");
+    let request: Value = serde_json::from_str(&seen[2]).unwrap();
+    let expected = json!({
+        "SourceArn": "arn:aws:sqs:us-east-1:1:orders-dead-letters",
+        "DestinationArn": "arn:aws:sqs:us-east-1:1:orders",
+    });
+    assert_eq!(request, expected, "SQS does not know where an unreadable message came from");
     let unknown = (400, r#"{"__type":"com.amazonaws.sqs#UnsupportedOperation"}"#.to_owned());
-    let server = Server::start([attributes(), unknown]).await;
-    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD).await.unwrap(), None);
-    assert_eq!(server.seen().len(), 2, "that is an answer, which is not asked for again");
+    let server = Server::start(both_queues().into_iter().chain([unknown])).await;
+    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap(), None);
+    assert_eq!(server.seen().len(), 3, "that is an answer, which is not asked for again");
 }
 
 #[tokio::test]
