@@ -4,13 +4,19 @@ use crate::probe::Findings;
 use audit::AuditKeys;
 use doctor::Finding;
 use domain::{
-    Secret,
-    ports::{MailError, Mailbox, Payments},
+    Secret, SessionId,
+    ports::{MailError, Mailbox, PaymentError, Payments},
     sale::Draft,
 };
 use runtime::telemetry;
 use serde_json::Value;
 use std::{error::Error, future::Future};
+
+/// A promotion code that does not exist.
+const UNKNOWN_CODE: &str = "ORACLE-BOOT-PROBE";
+
+/// A session that does not exist.
+const UNKNOWN_SESSION: &str = "cs_live_oraclebootprobe000000000000000000000000";
 
 /// The findings so far.
 #[derive(Default)]
@@ -58,8 +64,7 @@ pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> 
     if found { Ok(()) } else { Err("no signing secret (whsec_…) is configured") }
 }
 
-/// Checks that the document has a Stripe key. The key is not used, because every call that it permits changes
-/// something.
+/// Checks that the document has a Stripe key.
 pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
     let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
     let key = document["secret_key"].as_str().unwrap_or_default().trim();
@@ -78,8 +83,34 @@ pub(crate) fn has_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Sen
 
 /// Checks that Stripe accepts our key: it answers whether a promotion code exists.
 pub(crate) async fn stripe_answers(payments: &dyn Payments) -> Result<(), Box<dyn Error + Send + Sync>> {
-    payments.promotion_code("ORACLE-BOOT-PROBE").await?;
+    payments.promotion_code(UNKNOWN_CODE).await?;
     Ok(())
+}
+
+/// Stripe answers calls with the reading key, but not the call that this key was tried with.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "Stripe does not accept this key, or the key lacks a permission of the deployment guide: roll it at Stripe, then \
+     `oracle secrets set {secret}`"
+)]
+pub(crate) struct KeyNotAccepted {
+    secret: &'static str,
+    source: PaymentError,
+}
+
+/// Checks that Stripe accepts the key of the checkout: as [`stripe_answers`].
+pub(crate) async fn checkout_key_works(payments: &dyn Payments) -> Result<(), KeyNotAccepted> {
+    let asked = payments.promotion_code(UNKNOWN_CODE).await;
+    asked.map(drop).map_err(|source| KeyNotAccepted { secret: "stripe-checkout", source })
+}
+
+/// Checks that Stripe accepts the key for refunds: it answers that a session does not exist. Only a refund would show
+/// that the key may make one.
+pub(crate) async fn refund_key_works(payments: &dyn Payments) -> Result<(), Box<dyn Error + Send + Sync>> {
+    match payments.session(&SessionId::parse(UNKNOWN_SESSION)?).await {
+        Ok(_) | Err(PaymentError::NotFound) => Ok(()),
+        Err(source) => Err(KeyNotAccepted { secret: "stripe-refund", source }.into()),
+    }
 }
 
 /// Checks that a token can be obtained and the mailbox can be searched, for a mail that was never sent.
@@ -117,6 +148,24 @@ mod tests {
         world.plan(Plan::at(0, Fault::Fail).and_at(1, Fault::Fail));
         assert!(run(stripe_answers(&world)).unwrap().is_err());
         assert!(run(mailbox_answers(&world)).unwrap().is_err());
+    }
+
+    #[test]
+    fn a_key_that_stripe_refuses_is_found_and_a_session_that_does_not_exist_is_an_answer() {
+        let world = World::default();
+        assert!(run(checkout_key_works(&world)).unwrap().is_ok());
+        assert!(run(refund_key_works(&world)).unwrap().is_ok());
+        assert_eq!(world.state().boundaries, ["payments.promotion_code", "payments.session"]);
+        for refused in [Fault::Refuse(401), Fault::Refuse(403)] {
+            world.plan(Plan::none().whenever("payments.promotion_code", refused));
+            let error = run(checkout_key_works(&world)).unwrap().unwrap_err().to_string();
+            assert!(error.contains("`oracle secrets set stripe-checkout`"), "{error}");
+            assert!(run(refund_key_works(&world)).unwrap().is_ok());
+            world.plan(Plan::none().whenever("payments.session", refused));
+            let error = run(refund_key_works(&world)).unwrap().unwrap_err().to_string();
+            assert!(error.contains("`oracle secrets set stripe-refund`"), "{error}");
+            assert!(run(checkout_key_works(&world)).unwrap().is_ok());
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The targets of the probe: every store, secret and vendor in the configuration.
 
 use crate::{
-    checks::{Checks, has_audit_key, has_signing_secret, has_stripe_key, mailbox_answers, stripe_answers},
+    checks::{
+        Checks, checkout_key_works, has_audit_key, has_signing_secret, has_stripe_key, mailbox_answers,
+        refund_key_works, stripe_answers,
+    },
     handle::{Ports, Probed},
     probe::{Findings, NOTE},
 };
@@ -32,10 +35,13 @@ pub struct Targets {
     buckets: [(&'static str, String); 3],
     queues: [(&'static str, String); 5],
     topics: [(&'static str, String); 2],
-    stripe_keys: [(&'static str, SecretDocument); 2],
+    checkout_key: SecretDocument,
+    refund_key: SecretDocument,
     signing_secrets: SecretDocument,
     audit_keys: SecretDocument,
     payments: stripe::LazyClient,
+    selling: stripe::LazyClient,
+    refunding: stripe::LazyClient,
     models: ModelList,
     gemini: gemini::LazyClient,
     mailbox: graph::LazyClient,
@@ -69,13 +75,13 @@ impl Targets {
                 ("payments queue", quiet.queue_url(QueueName::Payments)?),
             ],
             topics: [("ops topic", quiet.topic(Topic::Ops)?), ("critical topic", quiet.topic(Topic::Critical)?)],
-            stripe_keys: [
-                ("Stripe key for checkout", quiet.secret(SecretName::StripeCheckout)?),
-                ("Stripe key for refunds", quiet.secret(SecretName::StripeRefund)?),
-            ],
+            checkout_key: quiet.secret(SecretName::StripeCheckout)?,
+            refund_key: quiet.secret(SecretName::StripeRefund)?,
             signing_secrets: quiet.secret(SecretName::StripeWebhook)?,
             audit_keys: quiet.secret(SecretName::Audit)?,
             payments: quiet.stripe()?,
+            selling: quiet.stripe_selling()?,
+            refunding: quiet.stripe_refunding()?,
             models: quiet.models()?,
             gemini: quiet.gemini_within(MODEL_TIMEOUT)?,
             mailbox,
@@ -103,15 +109,29 @@ impl Targets {
         for (name, arn) in &self.topics {
             checks.look(name, self.reach.topic(arn)).await;
         }
-        for (name, secret) in &self.stripe_keys {
-            let key = async { Ok::<_, Error>(has_stripe_key(&secret.document().await?)?) };
-            checks.look(name, key).await;
-        }
         let signing = async { Ok::<_, Error>(has_signing_secret(&self.signing_secrets.document().await?)?) };
         checks.look("webhook secret", signing).await;
         let keys = async { has_audit_key(&self.audit_keys.document().await?) };
         checks.look("audit key", keys).await;
         checks.look("Stripe", stripe_answers(&self.payments)).await;
+        // While Stripe does not answer, nothing is learned about the other keys.
+        let stripe_works = !checks.0.contains_key("Stripe");
+        let key = async {
+            has_stripe_key(&self.checkout_key.document().await?)?;
+            if stripe_works {
+                checkout_key_works(&self.selling).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        checks.look("Stripe key for checkout", key).await;
+        let key = async {
+            has_stripe_key(&self.refund_key.document().await?)?;
+            if stripe_works {
+                refund_key_works(&self.refunding).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        checks.look("Stripe key for refunds", key).await;
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);

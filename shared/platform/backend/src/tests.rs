@@ -1,11 +1,12 @@
 use super::*;
 
-const COMPLETE: [(&str, &str); 28] = [
+const COMPLETE: [(&str, &str); 29] = [
     ("AWS_ACCESS_KEY_ID", "a"),
     ("AWS_SECRET_ACCESS_KEY", "b"),
     ("AWS_REGION", "us-east-1"),
     ("TABLE_NAME", "table"),
     ("MEMORY_KEY_ARN", "arn:key"),
+    ("STRIPE_CHECKOUT_SECRET_ID", "checkout"),
     ("STRIPE_REFUND_SECRET_ID", "refund"),
     ("AUDIT_BUCKET", "audit"),
     ("ARCHIVE_BUCKET", "archive"),
@@ -41,7 +42,7 @@ fn backend(without: &'static str) -> Backend {
 type Build = fn(&Backend) -> Result<(), BackendError>;
 
 /// Every client with the variables that it requires.
-const CLIENTS: [(&str, &[&str], Build); 16] = [
+const CLIENTS: [(&str, &[&str], Build); 17] = [
     ("journal", &["TABLE_NAME", "AUDIT_BUCKET", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
         backend.journal().map(drop)
     }),
@@ -54,6 +55,7 @@ const CLIENTS: [(&str, &[&str], Build); 16] = [
     ("signing secrets", &["STRIPE_WEBHOOK_SECRET_ID"], |backend| backend.secret(SecretName::StripeWebhook).map(drop)),
     ("stripe", &["STRIPE_SECRET_ID", "SITE_URL"], |backend| backend.stripe().map(drop)),
     ("stripe's test mode", &["STRIPE_SMOKE_SECRET_ID", "SITE_URL"], |backend| backend.stripe_test_mode().map(drop)),
+    ("stripe's checkout", &["STRIPE_CHECKOUT_SECRET_ID", "SITE_URL"], |backend| backend.stripe_selling().map(drop)),
     ("stripe's refunds", &["STRIPE_REFUND_SECRET_ID", "SITE_URL"], |backend| backend.stripe_refunding().map(drop)),
     ("memories' keys", &["MEMORY_KEY_ARN", "TABLE_NAME"], |backend| backend.subject_keys(&backend.sales()?).map(drop)),
     ("broadcast", &["OPS_TOPIC_ARN"], |backend| backend.broadcast(Topic::Ops).map(drop)),

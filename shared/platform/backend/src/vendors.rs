@@ -15,6 +15,14 @@ impl Backend {
         self.stripe_with(SecretName::Stripe)
     }
 
+    /// Stripe, with the key of the checkout. Functions that sell have it as their only key ([`Self::stripe`]).
+    ///
+    /// # Errors
+    /// As [`Self::stripe`].
+    pub fn stripe_selling(&self) -> Result<stripe::LazyClient, BackendError> {
+        self.stripe_with(SecretName::StripeCheckout)
+    }
+
     /// Stripe, with the key for refunds.
     ///
     /// # Errors
