@@ -69,6 +69,14 @@ const INBOX_LEASE: u64 = 110;
 const INBOX_LAST_MESSAGE: u64 = 50 + 40;
 const ANSWERED_AFTER: u64 = 80;
 
+/// The times of a run of the deadlines function, in seconds: sales, settlements, memories and letters; and the last call
+/// of each of the four, which begins just before its time ends.
+const DUE_SALES: u64 = 90;
+const DUE_SETTLEMENTS: u64 = 60;
+const DUE_MEMORIES: u64 = 20;
+const DUE_LETTERS: u64 = 20;
+const LAST_CALLS: u64 = 4 * 10;
+
 fn times_fit(template: &Template) -> Vec<String> {
     let timeout = |id: &str| number(&template.resource(id)["Properties"]["Timeout"]).unwrap_or(0);
     let mut found = Vec::new();
@@ -78,6 +86,11 @@ fn times_fit(template: &Template) -> Vec<String> {
     }
     if inbox <= INBOX_LAST_MESSAGE {
         found.push(format!("InboxWatchFunction: ends after {inbox} s, within its last message"));
+    }
+    let deadlines = timeout("DeadlinesFunction");
+    let run = DUE_SALES + DUE_SETTLEMENTS + DUE_MEMORIES + DUE_LETTERS + LAST_CALLS;
+    if deadlines < run {
+        found.push(format!("DeadlinesFunction: ends after {deadlines} s, and a run may take {run} s"));
     }
     let smoke = timeout("SmokeTestFunction");
     if smoke < ANSWERED_AFTER + 30 {
@@ -98,6 +111,15 @@ fn the_times_of_the_code_are_those_of_this_file() {
     ] {
         assert!(inbox.contains(&line), "{line}");
     }
+    for (path, name, seconds) in [
+        ("functions/deadlines/src/settings.rs", "BUDGET", DUE_SALES),
+        ("shared/pipeline/settlement/src/look.rs", "SHARE", DUE_SETTLEMENTS),
+        ("shared/pipeline/forgetting/src/look.rs", "SHARE", DUE_MEMORIES),
+        ("shared/pipeline/bridge/src/letters.rs", "SHARE", DUE_LETTERS),
+    ] {
+        let line = format!("const {name}: Duration = Duration::from_secs({seconds});");
+        assert!(read(path).contains(&line), "{path}: {line}");
+    }
     let line = format!("const ANSWER_WITHIN: Duration = Duration::from_secs({ANSWERED_AFTER});");
     assert!(read("functions/smoke-test/src/hook.rs").contains(&line), "{line}");
 }
@@ -106,6 +128,7 @@ fn the_times_of_the_code_are_those_of_this_file() {
 fn a_run_ends_before_its_right_to_work_and_after_its_answer() {
     assert_rule(times_fit, set(&property("InboxWatchFunction", "Timeout"), json!(115)), "with a right to 110 s");
     assert_rule(times_fit, set(&property("InboxWatchFunction", "Timeout"), json!(90)), "within its last message");
+    assert_rule(times_fit, set(&property("DeadlinesFunction", "Timeout"), json!(180)), "a run may take 230 s");
     assert_rule(
         times_fit,
         set(&property("SmokeTestFunction", "Timeout"), json!(60)),

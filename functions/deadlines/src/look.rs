@@ -16,12 +16,20 @@ use domain::{
     ports::{PaymentError, Queue, StorageError, Versioned},
     sale::{Event, SLOWEST_PAYMENT},
 };
+use std::time::Duration;
 
 /// Handles all due work. A sale that fails does not hold up any other.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     let mut report = Report::default();
+    let clock = ports.journal.clock;
+    let until = clock.now().plus(settings.budget);
     for work in Work::ALL {
-        add(&mut report, look_at_all(ports, settings, work).await, work.as_str());
+        let share = settings.share_of(until.since(clock.now()));
+        if share.is_zero() {
+            tracing::warn!(list = work.as_str(), "no time for it in this run");
+            continue;
+        }
+        add(&mut report, look_at_all(ports, settings, work, share).await, work.as_str());
     }
     if let Some(settlements) = ports.settlements {
         add(&mut report, settlement::run(settlements).await, "purchases in USDC");
@@ -39,7 +47,12 @@ fn add(report: &mut Report, looked: Result<Report, StorageError>, list: &'static
     });
 }
 
-async fn look_at_all(ports: Ports<'_>, settings: Settings, work: Work) -> Result<Report, StorageError> {
+async fn look_at_all(
+    ports: Ports<'_>,
+    settings: Settings,
+    work: Work,
+    share: Duration,
+) -> Result<Report, StorageError> {
     // Reads all pages before handling any: a handled sale leaves the index and would shift the next page.
     let due = listed(ports, work, settings.most).await?;
     let look = |session: SessionId| async move {
@@ -48,7 +61,7 @@ async fn look_at_all(ports: Ports<'_>, settings: Settings, work: Work) -> Result
             tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
         })
     };
-    Ok(due::run(ports.journal.clock, settings.share, due, look).await)
+    Ok(due::run(ports.journal.clock, share, due, look).await)
 }
 
 /// The due sales, the most urgent first, at most `most`.

@@ -41,8 +41,8 @@ fn a_value_that_must_not_be_printed_shows_its_kind_or_its_size() {
 fn states_have_the_names_of_the_records_and_lists() {
     assert_eq!(
         Work::ALL.map(Work::as_str).join(" "),
-        "refund refund_failed dispute erasure review declined reply unusable failed owed not_paid dead_letter unknown_mail \
-         finding in_flight"
+        "refund in_flight refund_failed dispute erasure review declined reply unusable failed owed not_paid dead_letter \
+         unknown_mail finding"
     );
     assert_eq!(
         [ErrorCode::Contended, ErrorCode::PaymentRefused, ErrorCode::NoSale, ErrorCode::CircuitOpen]

@@ -71,9 +71,12 @@ fn ports(world: &World) -> Ports<'_> {
     }
 }
 
+const SETTINGS: Settings =
+    Settings { refund_held: true, most: 50, share: Duration::from_secs(20), budget: Duration::from_secs(90) };
+
 /// One run; `None` when the process crashed.
 fn looked(world: &World, refund_held: bool) -> Option<Report> {
-    testkit::run(run(ports(world), Settings { refund_held, most: 50, share: Duration::from_secs(20) }))
+    testkit::run(run(ports(world), Settings { refund_held, ..SETTINGS }))
 }
 
 fn stored(world: &World) -> Sale {
@@ -186,8 +189,7 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
 fn what_waits_for_humans_is_counted_for_the_dashboard() {
     let world =
         world([held(), sale(2), sale(3).with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START })]);
-    let settings = Settings { refund_held: true, most: 50, share: Duration::from_secs(20) };
-    testkit::run(crate::handle(ports(&world), settings)).unwrap();
+    testkit::run(crate::handle(ports(&world), SETTINGS)).unwrap();
     assert_eq!(world.state().measurements, [domain::Metric::WaitingForHumans.of(2)]);
 }
 

@@ -50,9 +50,11 @@ pub enum Work {
 }
 
 impl Work {
-    /// Every kind, in the order in which the deadlines function handles them: money comes first.
+    /// Every kind, in the order in which the deadlines function handles them: money comes first, then customers who
+    /// wait. Where little time is left, it is not used for reminders.
     pub const ALL: [Self; 15] = [
         Self::Refund,
+        Self::InFlight,
         Self::RefundFailed,
         Self::Dispute,
         Self::Erasure,
@@ -66,7 +68,6 @@ impl Work {
         Self::DeadLetter,
         Self::UnknownMail,
         Self::Finding,
-        Self::InFlight,
     ];
 
     /// The kinds that only a human can end.

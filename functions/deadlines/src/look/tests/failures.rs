@@ -6,8 +6,8 @@ use super::*;
 fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     let world = world((1..=5).map(sale));
     world.advance(HOUR);
-    // The lists for humans and three pages of this one are read first, then the first sale.
-    world.plan(Plan::at(Work::ALL.len() - 1 + 3, Fault::Fail));
+    // The list of refunds and three pages of this one are read first, then the first sale.
+    world.plan(Plan::at(1 + 3, Fault::Fail));
     assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1, left: 0 }));
     assert_eq!(world.state().queue.len(), 4);
     world.plan(Plan::none().whenever("store.open", Fault::Fail));
@@ -21,9 +21,7 @@ fn a_run_is_bounded_and_the_most_urgent_come_first() {
             .map(|number| sale(number).with("waiting_since", START.plus(Duration::from_secs(10 - u64::from(number))))),
     );
     world.advance(HOUR);
-    let report =
-        testkit::run(run(ports(&world), Settings { refund_held: true, most: 1, share: Duration::from_secs(20) }))
-            .unwrap();
+    let report = testkit::run(run(ports(&world), Settings { most: 1, ..SETTINGS })).unwrap();
     assert_eq!(report.due, 1);
     assert_eq!(world.state().queue[0].0.session_id(), Some(&session(5).id));
 }
@@ -97,9 +95,28 @@ fn a_kind_of_work_that_hangs_leaves_time_for_the_others() {
     world.plan(Plan::none().whenever("ledger.refund", Fault::Fail));
     let clock = Slow(&world);
     let ports = Ports { journal: Journal { clock: &clock, ..ports(&world).journal }, ..ports(&world) };
-    let share = Duration::from_secs(20);
-    let report = testkit::run(run(ports, Settings { refund_held: true, most: 50, share })).unwrap();
+    let report = testkit::run(run(ports, SETTINGS)).unwrap();
     assert!(report.left > 20 && report.failed > 0, "{report:?}");
     let orders = world.state().queue.iter().filter(|(sent, _)| matches!(sent, Message::Order { .. })).count();
     assert_eq!(orders, 1, "the lost order was sent again all the same");
+}
+
+#[test]
+fn a_run_in_which_everything_hangs_ends_in_time_and_has_sent_lost_orders_again() {
+    let refunds = (1..=30).map(|number| {
+        let authorisation = Authorisation::parse("dana", "asked for").unwrap();
+        sale(number).with("money", Money::RefundAuthorised { authorisation, at: START })
+    });
+    let failed = Fulfilment::Failed { reason: "model".into(), at: START };
+    let failed = (31..=60).map(|number| sale(number).with("fulfilment", failed.clone()));
+    let world = world(refunds.chain(failed).chain([sale(61)]));
+    world.advance(24 * HOUR);
+    let clock = Slow(&world);
+    let ports = Ports { journal: Journal { clock: &clock, ..ports(&world).journal }, ..ports(&world) };
+    let began = domain::ports::Clock::now(&world);
+    let report = testkit::run(run(ports, SETTINGS)).unwrap();
+    let took = domain::ports::Clock::now(&world).since(began);
+    assert!(took <= SETTINGS.budget + Duration::from_secs(20), "{took:?}");
+    let orders = world.state().queue.iter().filter(|(sent, _)| matches!(sent, Message::Order { .. })).count();
+    assert_eq!(orders, 1, "right after the refunds: {report:?}");
 }
