@@ -2,10 +2,11 @@
 
 use crate::probe::Findings;
 use audit::AuditKeys;
+use aws::Subscriptions;
 use doctor::Finding;
 use domain::{
     Secret, SessionId,
-    ports::{MailError, Mailbox, PaymentError, Payments},
+    ports::{MailError, Mailbox, PaymentError, Payments, StorageError},
     sale::Draft,
 };
 use runtime::telemetry;
@@ -38,6 +39,18 @@ impl Checks {
 }
 
 impl Checks {
+    /// Checks that a topic exists and that alerts on it reach somebody.
+    pub(crate) async fn subscribers(
+        &mut self,
+        topic: &'static str,
+        found: impl Future<Output = Result<Subscriptions, StorageError>>,
+    ) {
+        match found.await {
+            Ok(found) => self.take(doctor::account::topic(topic, found.confirmed, found.pending)),
+            Err(error) => self.look(topic, async { Err(error) }).await,
+        }
+    }
+
     /// Adds findings about a wrong set-up. A finding that could not be checked is left out: then the vendor is down or
     /// refuses our key, and a check of its own reports that.
     pub(crate) fn take(&mut self, found: Vec<Finding>) {
@@ -179,6 +192,29 @@ mod tests {
         assert!(
             checks.0["ops topic"].contains("nobody has subscribed") && checks.0["ops topic"].contains("(deploy with")
         );
+    }
+
+    #[test]
+    fn a_topic_that_nobody_hears_is_told_with_what_to_do() {
+        let found = |confirmed, pending| {
+            let mut checks = Checks::default();
+            let subscriptions = async { Ok(Subscriptions { confirmed, pending }) };
+            run(checks.subscribers("ops topic", subscriptions)).unwrap();
+            checks.0.remove("ops topic")
+        };
+        assert_eq!(found(2, 0), None);
+        for (confirmed, pending, remedy) in [
+            (0, 0, "(deploy with AlertEmail"),
+            (0, 1, "(open the mail of AWS and confirm)"),
+            (1, 1, "(open the mail of AWS and confirm)"),
+        ] {
+            let text = found(confirmed, pending).unwrap();
+            assert!(text.contains(remedy), "{text}");
+        }
+        let mut checks = Checks::default();
+        let error = StorageError { operation: "topic look-up", source: "arn:aws:sns:1".into() };
+        run(checks.subscribers("ops topic", async { Err(error) })).unwrap();
+        assert_eq!(checks.0, Findings::from([("ops topic", "topic look-up failed".to_owned())]));
     }
 
     #[test]

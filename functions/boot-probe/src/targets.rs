@@ -107,7 +107,7 @@ impl Targets {
             checks.look(name, self.reach.queue(url)).await;
         }
         for (name, arn) in &self.topics {
-            checks.look(name, self.reach.topic(arn)).await;
+            checks.subscribers(name, self.reach.subscriptions(arn)).await;
         }
         let signing = async { Ok::<_, Error>(has_signing_secret(&self.signing_secrets.document().await?)?) };
         checks.look("webhook secret", signing).await;

@@ -1,6 +1,6 @@
 //! Checks that configured resources exist and may be used, with read-only calls.
 
-use crate::{Connection, attempts::Step, storage};
+use crate::{Connection, attempts::Step};
 use domain::ports::StorageError;
 
 /// The subscriptions of a topic.
@@ -53,18 +53,7 @@ impl Reach {
         self.0.call(step("queue look-up"), get).await
     }
 
-    /// Checks that a topic exists and has a confirmed subscription: it would accept alerts even without one.
-    ///
-    /// # Errors
-    /// As [`Self::bucket`].
-    pub async fn topic(&self, arn: &str) -> Result<(), StorageError> {
-        match self.subscriptions(arn).await?.confirmed {
-            0 => Err(storage("topic look-up", std::io::Error::other("nobody has subscribed"))),
-            _ => Ok(()),
-        }
-    }
-
-    /// The number of subscriptions to a topic.
+    /// The number of subscriptions to a topic, which accepts alerts even without one.
     ///
     /// # Errors
     /// As [`Self::bucket`].
