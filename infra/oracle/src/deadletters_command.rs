@@ -2,7 +2,7 @@
 
 use backend::QueueName;
 use clap::{Args, Subcommand};
-use domain::{Sale, SessionId, Timestamp, mail::Letter, ports::Clock};
+use domain::{Sale, SessionId, mail::Letter, ports::Clock};
 use operations::{
     dead_letters::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
@@ -209,20 +209,12 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
         let mut planned = Vec::new();
         for session in sessions {
             let sale = load(deployed, session).await?;
-            let steps = sale.as_ref().map_or_else(|| Err(RedriveError::NoSale), |sale| plan(sale, System.now()));
+            let steps = sale.ok_or(RedriveError::NoSale).and_then(|sale| redrive::plan(&sale, System.now()));
             planned.push((session.clone(), steps));
         }
         Ok(planned)
     })?;
     report(planned, Format { json, is_plan: true })
-}
-
-fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
-    if *sale.money() == domain::money::Money::Kept {
-        Ok(redrive::plan(sale, now))
-    } else {
-        Err(RedriveError::MoneyWentBack)
-    }
 }
 
 type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);

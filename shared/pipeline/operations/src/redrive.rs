@@ -65,9 +65,20 @@ impl RedriveError {
     }
 }
 
-/// The effect of a redrive on each letter; empty without dead-lettered mails.
-#[must_use]
-pub fn plan(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
+/// The effect that a redrive would have on each letter; empty without dead-lettered mails.
+///
+/// # Errors
+/// [`RedriveError::MoneyWentBack`], if the sale needs none of its dead-lettered mails: after a refund it may still need
+/// the letter about that.
+pub fn plan(sale: &Sale, now: Timestamp) -> Result<Vec<(Letter, Step)>, RedriveError> {
+    let steps = steps(sale, now);
+    if !sale.is_money_kept() && steps.iter().all(|(_, step)| *step == Step::NotWanted) {
+        return Err(RedriveError::MoneyWentBack);
+    }
+    Ok(steps)
+}
+
+fn steps(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     let step = |letter| match sale.letter(letter) {
         Mail::Dead { .. } if sale.is_to_send(letter) => Some(Step::PutBack),
         Mail::Dead { .. } => Some(Step::NotWanted),
@@ -88,11 +99,7 @@ pub async fn redrive(
 ) -> Result<Vec<(Letter, Step)>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    if !sale.value.is_money_kept()
-        && plan(&sale.value, journal.clock.now()).iter().all(|(_, step)| *step == Step::NotWanted)
-    {
-        return Err(RedriveError::MoneyWentBack);
-    }
+    plan(&sale.value, journal.clock.now())?;
     let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
     for (letter, step) in &steps {
         if matches!(step, Step::PutBack | Step::AskAgain) {
@@ -103,7 +110,7 @@ pub async fn redrive(
 }
 
 fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<(Letter, Step)>> {
-    let steps = plan(sale, now);
+    let steps = steps(sale, now);
     match sale.redrive(operator, now) {
         Ok(event) => Change::of(&event, &Context::at(now), steps),
         Err(_) => Change::nothing(steps),
@@ -199,10 +206,22 @@ mod tests {
         assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::NotWanted)]);
         assert!(world.state().queue.is_empty() && decisions(&world).is_empty());
         let refunded = with_dead_mail(progress("503", false)).with("money", Money::Refunded { at: at(-5) });
+        assert!(matches!(plan(&refunded, at(0)), Err(RedriveError::MoneyWentBack)));
         let world = world_with(refunded);
         assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().queue.is_empty());
         assert!(matches!(run(go(&crate::testing::world())), Some(Err(RedriveError::NoSale))));
+    }
+
+    #[test]
+    fn the_letter_about_a_refund_is_planned_and_sent_after_the_refund() {
+        let dead = Mail::Dead { at: at(-100), progress: progress("503", true) };
+        let refunded = sale().with("refund_letter", dead).with("money", Money::Refunded { at: at(-200) });
+        let expected = [(Letter::Refund, Step::PutBack)];
+        assert_eq!(plan(&refunded, at(0)).unwrap(), expected);
+        let world = world_with(refunded);
+        assert_eq!(run(go(&world)).unwrap().unwrap(), expected);
+        assert!(matches!(world.state().queue[0].0, Message::MailRetry { letter: Letter::Refund, .. }));
     }
 
     #[test]
