@@ -133,18 +133,18 @@ impl Queue {
 }
 
 /// One queue, with its dead letters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
     pub(crate) queue: &'static str,
     /// The numbers of waiting, in-flight and delayed messages; `None` for dead letters without a queue.
-    waiting: Option<u64>,
-    in_flight: Option<u64>,
-    delayed: Option<u64>,
+    pub(crate) waiting: Option<u64>,
+    pub(crate) in_flight: Option<u64>,
+    pub(crate) delayed: Option<u64>,
     /// The age of the oldest message in seconds, if it is known.
-    oldest_s: Option<u64>,
+    pub(crate) oldest_s: Option<u64>,
     pub(crate) dead_letters: u64,
     /// Seconds since the oldest of up to ten dead letters was sent.
-    oldest_dead_letter_s: Option<u64>,
+    pub(crate) oldest_dead_letter_s: Option<u64>,
 }
 
 pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {

@@ -13,7 +13,7 @@ use audit_verify::{
 use clap::Args;
 use domain::{
     Timestamp,
-    breaker::{Breaker, Caller},
+    breaker::{Breaker, Caller, MAILBOX},
     open_work::Work,
     ports::{Breakers, Clock, Notes},
 };
@@ -145,13 +145,14 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         Err(error) => checks.push(Check::new("dead letters", State::Unknown, error.to_string())),
     }
     let models = deployed.output("GeminiModels").unwrap_or_default();
-    for model in models.split(',').map(str::trim).filter(|model| !model.is_empty()) {
-        for circuit in Caller::ALL.map(|caller| caller.circuit(model)) {
-            checks.push(match Breakers::load(&deployed.stores.sales, &circuit).await {
-                Ok(row) => breaker(&circuit, &row.value),
-                Err(error) => Check::new(format!("model {circuit}"), State::Unknown, error.to_string()),
-            });
-        }
+    let models = models.split(',').map(str::trim).filter(|model| !model.is_empty());
+    let circuits = models.flat_map(|model| Caller::ALL.map(|caller| caller.circuit(model)));
+    let circuits = circuits.map(|circuit| (format!("model {circuit}"), circuit));
+    for (what, circuit) in circuits.chain([(MAILBOX.to_owned(), MAILBOX.into())]) {
+        checks.push(match Breakers::load(&deployed.stores.sales, &circuit).await {
+            Ok(row) => breaker(what, &row.value),
+            Err(error) => Check::new(what, State::Unknown, error.to_string()),
+        });
     }
     checks.push(match remembered(deployed).await {
         Ok(found) => log(&found),
@@ -214,17 +215,14 @@ fn inquiries(count: usize, overdue: usize) -> Check {
 }
 
 fn dead_letters(rows: &[queues_command::Row]) -> Check {
-    let full = rows.iter().filter(|row| row.dead_letters > 0);
-    let queues: Vec<String> = full.map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
-    if queues.is_empty() {
-        Check::new("dead letters", State::Ok, "none")
-    } else {
-        Check::new("dead letters", State::Wrong, format!("{}: oracle queues show", queues.join(", ")))
-    }
+    let full: Vec<_> = rows.iter().filter(|row| row.dead_letters > 0).collect();
+    let Some(first) = full.first() else { return Check::new("dead letters", State::Ok, "none") };
+    let queues: Vec<String> = full.iter().map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
+    let detail = format!("{}: oracle queues show {}", queues.join(", "), first.queue);
+    Check::new("dead letters", State::Wrong, detail)
 }
 
-fn breaker(model: &str, breaker: &Breaker) -> Check {
-    let what = format!("model {model}");
+fn breaker(what: String, breaker: &Breaker) -> Check {
     match (breaker.opened_at, breaker.failures) {
         (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
         (None, 0) => Check::new(what, State::Ok, "circuit closed"),
@@ -359,8 +357,9 @@ mod tests {
     #[test]
     fn an_open_circuit_an_alarm_and_a_silent_schedule_are_wrong() {
         let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
-        assert_eq!(breaker("m", &open).state, State::Wrong);
-        assert_eq!(breaker("m", &Breaker::default()).state, State::Ok);
+        assert_eq!(breaker("model m".into(), &open).state, State::Wrong);
+        let closed = breaker(MAILBOX.into(), &Breaker::default());
+        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", State::Ok));
         let seen = |count, alarming: usize, unevaluated: usize| {
             let names = |count| vec!["verdict failed".to_owned(); count];
             alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated), silent: 0 })).state
@@ -379,6 +378,19 @@ mod tests {
         assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
         assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unmeasured);
         assert_eq!(runs("x", None, longest, at(0)).state, State::Unknown);
+    }
+
+    #[test]
+    fn dead_letters_are_counted_by_queue_and_the_first_queue_is_named_in_the_command() {
+        let rows = [("orders", 0), ("email", 2), ("payments", 1)].map(|(queue, dead_letters)| queues_command::Row {
+            queue,
+            dead_letters,
+            ..queues_command::Row::default()
+        });
+        let check = dead_letters(&rows);
+        let detail = "email 2, payments 1: oracle queues show email";
+        assert_eq!((check.state, check.detail.as_str()), (State::Wrong, detail));
+        assert_eq!(dead_letters(&rows[..1]).state, State::Ok);
     }
 
     #[test]

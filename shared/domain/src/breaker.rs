@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 pub use update::update;
 
+/// The name of the mailbox's row; the row of a model has the model's name.
+pub const MAILBOX: &str = "mailbox";
+
 /// When the breaker opens and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerPolicy {

@@ -3,15 +3,12 @@
 
 use domain::{
     Timestamp,
-    breaker::{Admission, Breaker, BreakerPolicy, Gauged, Reopen, update},
+    breaker::{Admission, Breaker, BreakerPolicy, Gauged, MAILBOX, Reopen, update},
     mail::{Failure, Progress},
     ports::{Breakers, Mailbox, SaveError},
     sending,
 };
 use std::time::Duration;
-
-/// The name of its row.
-const NAME: &str = "mailbox";
 
 /// It opens when a mail's first attempt and its immediate retry fail, so that one mail alone can open it. The mailbox
 /// has no limit of slowness.
@@ -37,7 +34,7 @@ impl Circuit<'_> {
         if !progress.may_go_early(now) {
             return due;
         }
-        match self.breakers.load(NAME).await {
+        match self.breakers.load(MAILBOX).await {
             Ok(row) if row.value.opened_at.is_some() => row.value.refuses_until(now, &POLICY).unwrap_or(now).min(due),
             _ => due,
         }
@@ -50,13 +47,13 @@ impl Circuit<'_> {
         if !progress.may_go_early(now) {
             return Err(due);
         }
-        let Ok(mut row) = self.breakers.load(NAME).await else { return Err(due) };
+        let Ok(mut row) = self.breakers.load(MAILBOX).await else { return Err(due) };
         match row.value.admit(now, &POLICY) {
             Admission::Call if row.value.closed_at > progress.failed_at => Ok(()),
             Admission::Call => Err(due),
             Admission::Refuse(until) => Err(until.min(due)),
             // Only the mail that saves the probe makes it.
-            Admission::Probe => match self.breakers.save(NAME, &row.value, row.version).await {
+            Admission::Probe => match self.breakers.save(MAILBOX, &row.value, row.version).await {
                 Ok(()) => self.probe(progress, due).await,
                 Err(SaveError::Conflict) => Err(row.value.look_again(now, &POLICY).min(due)),
                 Err(SaveError::Storage(_)) => Err(due),
@@ -97,7 +94,7 @@ impl Circuit<'_> {
     }
 
     async fn change(self, change: impl Fn(&mut Breaker) -> bool + Send) {
-        update(&self.breakers, NAME, change).await;
+        update(&self.breakers, MAILBOX, change).await;
     }
 
     fn now(self) -> Timestamp {
@@ -120,7 +117,7 @@ mod tests {
 
     fn world(breaker: Breaker) -> World {
         let world = World::at(at(NOW));
-        world.state().breakers.insert(NAME.to_owned(), (breaker, 1));
+        world.state().breakers.insert(MAILBOX.to_owned(), (breaker, 1));
         world
     }
 
@@ -165,10 +162,10 @@ mod tests {
     fn a_mail_that_probes_goes_if_the_mailbox_answers_and_waits_if_not() {
         let answers = world(open(NOW - 60));
         assert_eq!(run(circuit(&answers).readmits(&failed(500), at(DUE))).unwrap(), Ok(()));
-        assert!(answers.state().breakers[NAME].0.probing_since.is_some(), "its attempt is the probe");
+        assert!(answers.state().breakers[MAILBOX].0.probing_since.is_some(), "its attempt is the probe");
         let silent = world(open(NOW - 60));
         silent.plan(Plan::none().whenever("mailbox.was_sent", Fault::Fail));
         assert_eq!(run(circuit(&silent).readmits(&failed(500), at(DUE))).unwrap(), Err(at(NOW + 20)));
-        assert_eq!(silent.state().breakers[NAME].0.opened_at, Some(at(NOW)));
+        assert_eq!(silent.state().breakers[MAILBOX].0.opened_at, Some(at(NOW)));
     }
 }
