@@ -40,6 +40,7 @@ fn buckets_are_copied(template: &Template) -> Vec<String> {
             rule["Status"] == "Enabled"
                 && rule["Filter"]["Prefix"] == ""
                 && rule["Destination"]["Bucket"]["Fn::Sub"] == to.as_str()
+                && rule["Destination"]["Metrics"]["Status"] == "Enabled"
         };
         if target(&replication["Role"]) != Some("CopyRole") || !rules.iter().any(is_whole) {
             found.push(format!("{id}: not copied to {to}"));
@@ -59,9 +60,44 @@ fn the_log_and_the_archive_are_copied_whole_and_only_erasures_remove_from_a_copy
         |bucket: &str, rest: &str| property(bucket, &format!("ReplicationConfiguration/Fn::If/1/Rules/0/{rest}"));
     assert_rule(rule, set(&first("AuditBucket", "Filter/Prefix"), json!("2026")), "AuditBucket: not copied");
     assert_rule(rule, set(&first("DigestsBucket", "Status"), json!("Disabled")), "DigestsBucket: not copied");
+    assert_rule(rule, remove(&first("AuditBucket", "Destination/Metrics")), "AuditBucket: not copied");
     let markers = "DeleteMarkerReplication/Status";
     assert_rule(rule, set(&first("ArchiveBucket", markers), json!("Disabled")), "ArchiveBucket: delete markers");
     assert_rule(rule, set(&first("AuditBucket", markers), json!("Enabled")), "AuditBucket: delete markers");
+}
+
+/// S3 counts failed copies by bucket, copy and rule, if the rule asks for it.
+fn failed_copies_raise_alarms(template: &Template) -> Vec<String> {
+    let copies = Template::of_copies();
+    let mut found = Vec::new();
+    for (id, copy, _) in COPIES {
+        let rule = &replication(template.resource(id))["Rules"][0]["Id"];
+        let to = json!({ "Fn::Sub": format!("${{CopyPrefix}}{}", name(copies.resource(copy))) });
+        let dimensions = json!([
+            { "Name": "SourceBucket", "Value": { "Ref": id } },
+            { "Name": "DestinationBucket", "Value": to },
+            { "Name": "RuleId", "Value": rule },
+        ]);
+        let watches = |alarm: &&Value| {
+            let watched = &alarm["Properties"];
+            watched["MetricName"] == "OperationsFailedReplication" && watched["Dimensions"] == dimensions
+        };
+        let alarms = template.of_type("AWS::CloudWatch::Alarm");
+        let alarm = alarms.iter().map(|(_, alarm)| *alarm).find(watches);
+        if alarm.is_none_or(|alarm| alarm["Condition"] != "HasCopy") {
+            found.push(format!("{id}: nobody is told of failed copies"));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_copy_that_fails_raises_an_alarm() {
+    let rule = failed_copies_raise_alarms;
+    let audit = |rest: &str| property("AuditCopyFailedAlarm", rest);
+    assert_rule(rule, set(&audit("Dimensions/2/Value"), json!("copies")), "AuditBucket: nobody is told");
+    assert_rule(rule, set(&audit("MetricName"), json!("ReplicationLatency")), "AuditBucket: nobody is told");
+    assert_rule(rule, remove("/Resources/DigestsCopyFailedAlarm/Condition"), "DigestsBucket: nobody is told");
 }
 
 /// The role reads versions of the three buckets, writes to their copies, and removes only from the archive's.
