@@ -9,7 +9,7 @@ const RESERVED: [&str; 6] = ["Webhook", "Verdict", "Checkout", "Result", "Toll",
 
 /// The executions that Lambda keeps for functions without a reservation, and the quota that the comment names.
 const UNRESERVED: u64 = 100;
-const QUOTA: u64 = 300;
+const QUOTA: u64 = 250;
 
 fn samconfig() -> String {
     fs::read_to_string(root().join("samconfig.toml")).expect("samconfig.toml is readable")
@@ -40,6 +40,9 @@ fn violations(text: &str) -> Vec<String> {
             }
         }
     }
+    if !text.contains(&format!("a quota of {QUOTA}")) {
+        found.push(format!("the comment does not name the quota of {QUOTA}"));
+    }
     let overrides = overrides(text, "production");
     let figure = |name: &str| overrides.get(name).and_then(|value| number(&json!(value))).unwrap_or_default();
     let reserved = RESERVED.map(|name| (name, figure(&format!("{name}ReservedConcurrency"))));
@@ -61,7 +64,7 @@ fn a_deployment_of_samconfig_is_complete_and_needs_no_optional_key() {
     for (from, to, expected) in [
         ("\"OrdersConcurrency=20\"", "\"OrdersConcurrency=20\", \"SmokeTest=ENABLED\"", "SmokeTest is set before"),
         ("\"TollReservedConcurrency=15\",", "", "Toll has no executions"),
-        ("ChatReservedConcurrency=30", "ChatReservedConcurrency=300", "a quota of more than"),
+        ("ChatReservedConcurrency=30", "ChatReservedConcurrency=31", "a quota of more than 250"),
         ("OrdersConcurrency=20", "OrdersConcurrency=26", "more verdict functions than may run"),
         ("Firewall=off", "Firewal=off", "no parameter Firewal"),
     ] {

@@ -16,7 +16,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(80);
 /// panics or does not end (Smoke Test, invariant 8).
 ///
 /// # Errors
-/// [`StorageError`] when the answer did not arrive: the invocation fails and Lambda repeats it.
+/// [`StorageError`] when the answer did not arrive: the invocation fails and is not repeated, so that the deployment
+/// waits for CodeDeploy's own limit and is then rolled back.
 pub(crate) async fn answer(
     deployments: &dyn Deployments,
     pause: &dyn Pause,
