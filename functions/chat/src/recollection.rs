@@ -24,7 +24,7 @@ use prompt::chat_version;
 use runtime::http::Reply;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse};
 
 /// The largest part of the memory that a model sees.
 const BUDGET: Budget = Budget::of_bytes(24_000);
@@ -32,6 +32,12 @@ const BUDGET: Budget = Budget::of_bytes(24_000);
 /// The authority gate evaluates a message together with this many earlier ones. With the longest messages they have
 /// 24,000 characters, and the model sees no more of a memory than [`BUDGET`].
 const EVALUATED: usize = 6;
+
+/// The model sees this many of the newest exchanges, whatever words they share with the message: a question such as "Why do
+/// you think so?" shares none with the reply that it is about. Together they take at most this many bytes, because an item
+/// above the budget leaves no room for any other.
+const LATEST: usize = 2;
+const LATEST_BYTES: usize = 18_000;
 
 /// The largest number of exchanges that a page can ask for.
 const MOST_NEWEST: usize = 500;
@@ -147,6 +153,25 @@ impl Opened {
         asked.split_off(asked.len().saturating_sub(EVALUATED))
     }
 
+    /// The query that orders the working set: the message, and the names of the latest exchanges, so that these come first.
+    /// The words of the names are in every exchange's name, except the random digits, so the other exchanges keep their
+    /// order.
+    fn query(&self, message: &Message) -> String {
+        let mut exchanges: Vec<_> = self.log.state().facts().canon().map(|(_, fact)| fact).collect();
+        exchanges.sort_by_key(|fact| Reverse(fact.created_event_id));
+        let mut query = message.as_str().to_owned();
+        let mut bytes = 0;
+        for fact in exchanges.into_iter().take(LATEST) {
+            bytes += fact.content.payload.to_bytes().len();
+            if bytes > LATEST_BYTES {
+                break;
+            }
+            query.push('\n');
+            query.push_str(fact.content.stable_key.as_str());
+        }
+        query
+    }
+
     /// The working set that a model sees beside this message. It is built from the log as the exchange will extend it: with
     /// the running system's pins.
     pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, NotDone> {
@@ -157,8 +182,8 @@ impl Opened {
             state.check(&event.payload).map_err(|error| StoreError::Append(error.into()))?;
             state.apply(event);
         }
-        let request =
-            Request { campaign_id: self.log.campaign_id(), scene_id: None, query: message.as_str(), budget: BUDGET };
+        let query = self.query(message);
+        let request = Request { campaign_id: self.log.campaign_id(), scene_id: None, query: &query, budget: BUDGET };
         Ok(working_set::build(&state, &request, &running)?.set)
     }
 

@@ -369,6 +369,35 @@ fn a_memory_begins_with_its_pins_and_a_release_that_changes_them_is_recorded() {
         memory::export::import(export.body().as_bytes()).unwrap()
     };
     let ids = |log: &memory::EventLog| -> Vec<&'static str> {
+/// A question about the last reply shares no word with it. The latest exchanges come first in a long conversation too, and
+/// then those that share words with the message.
+#[test]
+fn the_model_sees_the_exchange_that_a_message_is_about() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let details = "The shop near the harbour sells bread and cakes to people who walk by. ".repeat(20);
+    let place = |n: u64| if n == 7 { "Peggys Cove".to_owned() } else { format!("street {n:02}") };
+    for n in 1..=60 {
+        let text = format!("Should we open a shop at {}? {details}", place(n));
+        assert_eq!(ask(&world, n, &text, &cookie).status(), 200, "{n}");
+        world.advance(Duration::from_secs(120));
+    }
+    let shown = |n: u64, text: &str| -> Vec<String> {
+        assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
+        let content: serde_json::Value =
+            serde_json::from_str(&world.state().prompts.last().unwrap().1.content).unwrap();
+        let facts = content["memory"]["slices"]["facts_slice"].as_array().unwrap().clone();
+        facts.iter().map(|fact| fact["payload"]["asked"].as_str().unwrap().replace(&details, "")).collect()
+    };
+    let about = |n: u64| format!("Should we open a shop at {}? ", place(n));
+    let asked = shown(61, "Why do you think so?");
+    assert_eq!(asked[..3], [about(60), about(59), about(58)]);
+    assert!(asked.len() < 30, "the budget cuts the rest: {}", asked.len());
+    let asked = shown(62, "What about Peggys Cove?");
+    assert_eq!(asked[..3], ["Why do you think so?".to_owned(), about(60), about(7)]);
+}
+
         log.events(&memory::log::Unsealed).iter().map(|event| event.payload.id().as_str()).collect()
     };
     let log = exported(&world);
