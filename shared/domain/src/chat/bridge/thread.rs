@@ -5,11 +5,16 @@ use super::{Bridge, BridgeEvent, BridgeRefused, SignedBy};
 use crate::{Timestamp, chat::ExchangeId, mail::Draft, operator::Operator};
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of sealed text in a thread to which a customer posts: a row of the table holds 400 KB.
+/// The most bytes of a thread to which a customer posts, each message counted with [`OVERHEAD`]: a row of the table holds
+/// 400 KB.
 const MOST_BYTES: usize = 280_000;
 
 /// Additional bytes for operators only, so that they can still answer a full thread.
 const FOR_OPERATORS: usize = 40_000;
+
+/// The bytes of a message beside its sealed text: id, author, time and mail. A customer's message has about 100, an
+/// operator's with a recorded draft about 390.
+const OVERHEAD: usize = 400;
 
 /// The author of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,9 +141,9 @@ impl Bridge {
             let is_same = known.sealed == sealed && (known.author == Author::Customer) == mail.is_none();
             return if is_same { Ok(false) } else { Err(BridgeRefused::OtherMessage) };
         }
-        let used: usize = self.thread.iter().map(|post| post.sealed.len()).sum();
+        let used: usize = self.thread.iter().map(|post| OVERHEAD + post.sealed.len()).sum();
         let most = if mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
-        if used + sealed.len() > most {
+        if used + OVERHEAD + sealed.len() > most {
             return Err(BridgeRefused::Full);
         }
         self.thread.push(Post { id: id.clone(), author, at: now, sealed: sealed.to_owned(), mail });
