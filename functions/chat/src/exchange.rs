@@ -14,7 +14,7 @@ use crate::{
 use audit::{Change, ChatStatus, Record};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
-    Timestamp,
+    Metric, Timestamp,
     chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, Message, Plan, Stage, SubscriberId, Voice},
     ports::Versioned,
 };
@@ -82,13 +82,15 @@ pub(crate) async fn ask(
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
     };
-    let account = recollection::ready(ports, who).await?;
-    // Checked before the claim, so that a declined message is not counted.
+    // Checked before anything is read or claimed: a declined message is not counted, and the sources of help come although a
+    // store fails.
     let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
     if let Some(refusal) = Refusal::of(&evaluation) {
-        declined(ports, account, &asked, &evaluation).await?;
+        let recorded = async { declined(ports, recollection::ready(ports, who).await?, &asked, &evaluation).await };
+        report_unrecorded(ports, recorded.await);
         return Ok(Reply::json(422, &json!(refusal)));
     }
+    let account = recollection::ready(ports, who).await?;
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let key = ports::key(ports).await?;
     let ask = Ask {
@@ -138,6 +140,15 @@ async fn declined(
     };
     ports.journal.commit(account, decline).await?.settle().await;
     Ok(())
+}
+
+/// Logs and counts a record of a declined message that could not be written. The reply to the customer does not depend on
+/// it.
+fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), NotDone>) {
+    if let Err(error) = recorded {
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
+        tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
+    }
 }
 
 /// Returns the stored reply again.
@@ -230,8 +241,12 @@ async fn granted(
             Ok(of_turn(&ask.id, &turn, free_left(access, &account.value)))
         }
         Err(NotAnswered::Declined(evaluation)) => {
-            let (account, ()) = ports.journal.commit(account, release).await?.unsettled();
-            declined(ports, account, asked, &evaluation).await?;
+            // A claim that cannot be released ends with its lease.
+            let recorded = async {
+                let (account, ()) = ports.journal.commit(account, release).await?.unsettled();
+                declined(ports, account, asked, &evaluation).await
+            };
+            report_unrecorded(ports, recorded.await);
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
         Err(NotAnswered::NotDone(error)) => {

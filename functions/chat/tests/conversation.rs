@@ -233,6 +233,49 @@ fn what_must_not_be_answered_is_neither_asked_nor_counted() {
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1, "a trigger of child safety");
 }
 
+/// How many records of declined messages were counted as not written.
+fn unrecorded(world: &testkit::World) -> usize {
+    world.state().measurements.iter().filter(|it| **it == Metric::AuditWriteFailed.once()).count()
+}
+
+/// The sources of help come although the account can be neither read nor written. What is not recorded is counted.
+#[test]
+fn a_refusal_does_not_wait_for_a_store() {
+    let disclosure = "I want to kill myself";
+    for name in ["accounts.load", "accounts.save"] {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        let usual = ask(&world, 1, disclosure, &cookie);
+        assert_eq!((usual.status(), unrecorded(&world)), (422, 0));
+        world.plan(Plan::none().whenever(name, Fault::Fail));
+        let refused = ask(&world, 2, disclosure, &cookie);
+        assert_eq!((refused.status(), refused.body(), unrecorded(&world)), (422, usual.body(), 1), "{name}");
+        assert!(!body(&refused)["resources"].as_array().unwrap().is_empty());
+    }
+}
+
+/// A message that is declined because of an earlier one is refused, also if its claim cannot be released.
+#[test]
+fn a_refusal_because_of_an_earlier_message_does_not_wait_for_a_store() {
+    let world = world();
+    answers_in_general_terms(&world);
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let cookie = signed_in(&world, "someone@example.com");
+    for (n, text) in (1..).zip(["I am pregnant.", "We want to paint the shop green."]) {
+        assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
+    }
+    // The claim's save works.
+    let mut saves = 0;
+    world.surround(Box::new(move |name, _| {
+        saves += usize::from(name == "accounts.save");
+        let fault = (name == "accounts.save" && saves > 1).then_some(Fault::Fail);
+        testkit::Passage { before: Duration::ZERO, fault, after: Duration::ZERO }
+    }));
+    let declined = ask(&world, 20, "Is ibuprofen fine?", &cookie);
+    assert_eq!((declined.status(), &body(&declined)["code"]), (422, &json!("blocked")), "{}", declined.body());
+    assert_eq!(unrecorded(&world), 1);
+}
+
 /// Says a sentence that every governed domain accepts as a narrative answer.
 fn answers_in_general_terms(world: &testkit::World) {
     world.state().model = Some(Box::new(|_, _| {
@@ -326,6 +369,35 @@ fn the_model_sees_what_was_said_before_and_nobody_elses() {
     assert!(!prompt.content.contains("Montreal") && !prompt.instruction.contains("Halifax"));
 }
 
+/// A question about the last reply shares no word with it. The latest exchanges come first in a long conversation too, and
+/// then those that share words with the message.
+#[test]
+fn the_model_sees_the_exchange_that_a_message_is_about() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let details = "The shop near the harbour sells bread and cakes to people who walk by. ".repeat(20);
+    let place = |n: u64| if n == 7 { "Peggys Cove".to_owned() } else { format!("street {n:02}") };
+    for n in 1..=60 {
+        let text = format!("Should we open a shop at {}? {details}", place(n));
+        assert_eq!(ask(&world, n, &text, &cookie).status(), 200, "{n}");
+        world.advance(Duration::from_secs(120));
+    }
+    let shown = |n: u64, text: &str| -> Vec<String> {
+        assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
+        let content: serde_json::Value =
+            serde_json::from_str(&world.state().prompts.last().unwrap().1.content).unwrap();
+        let facts = content["memory"]["slices"]["facts_slice"].as_array().unwrap().clone();
+        facts.iter().map(|fact| fact["payload"]["asked"].as_str().unwrap().replace(&details, "")).collect()
+    };
+    let about = |n: u64| format!("Should we open a shop at {}? ", place(n));
+    let asked = shown(61, "Why do you think so?");
+    assert_eq!(asked[..3], [about(60), about(59), about(58)]);
+    assert!(asked.len() < 30, "the budget cuts the rest: {}", asked.len());
+    let asked = shown(62, "What about Peggys Cove?");
+    assert_eq!(asked[..3], ["Why do you think so?".to_owned(), about(60), about(7)]);
+}
+
 /// Replaces the world's only memory by that of an earlier release: the same events, other prompts.
 fn earlier_release(world: &testkit::World) -> memory::EventLog {
     let mut state = world.state();
@@ -369,35 +441,6 @@ fn a_memory_begins_with_its_pins_and_a_release_that_changes_them_is_recorded() {
         memory::export::import(export.body().as_bytes()).unwrap()
     };
     let ids = |log: &memory::EventLog| -> Vec<&'static str> {
-/// A question about the last reply shares no word with it. The latest exchanges come first in a long conversation too, and
-/// then those that share words with the message.
-#[test]
-fn the_model_sees_the_exchange_that_a_message_is_about() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
-    let details = "The shop near the harbour sells bread and cakes to people who walk by. ".repeat(20);
-    let place = |n: u64| if n == 7 { "Peggys Cove".to_owned() } else { format!("street {n:02}") };
-    for n in 1..=60 {
-        let text = format!("Should we open a shop at {}? {details}", place(n));
-        assert_eq!(ask(&world, n, &text, &cookie).status(), 200, "{n}");
-        world.advance(Duration::from_secs(120));
-    }
-    let shown = |n: u64, text: &str| -> Vec<String> {
-        assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
-        let content: serde_json::Value =
-            serde_json::from_str(&world.state().prompts.last().unwrap().1.content).unwrap();
-        let facts = content["memory"]["slices"]["facts_slice"].as_array().unwrap().clone();
-        facts.iter().map(|fact| fact["payload"]["asked"].as_str().unwrap().replace(&details, "")).collect()
-    };
-    let about = |n: u64| format!("Should we open a shop at {}? ", place(n));
-    let asked = shown(61, "Why do you think so?");
-    assert_eq!(asked[..3], [about(60), about(59), about(58)]);
-    assert!(asked.len() < 30, "the budget cuts the rest: {}", asked.len());
-    let asked = shown(62, "What about Peggys Cove?");
-    assert_eq!(asked[..3], ["Why do you think so?".to_owned(), about(60), about(7)]);
-}
-
         log.events(&memory::log::Unsealed).iter().map(|event| event.payload.id().as_str()).collect()
     };
     let log = exported(&world);
