@@ -1,15 +1,20 @@
 //! Rate limits by windows of time. A network is counted under a keyed digest of its address.
 
 use crate::{NotDone, Ports, Settings};
-use domain::chat::{SubscriberId, SubscriberKey};
+use domain::{
+    Metric,
+    chat::{SubscriberId, SubscriberKey},
+};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// How many links one mailbox receives at most within an hour.
-const LINKS_OF_A_MAILBOX: u32 = 20;
+/// How many links one network can have mailed to one mailbox within an hour, and how many one mailbox receives at most. The
+/// second is twelve times the first, so that one network does not use up what the mailbox's owner needs.
+const LINKS_OF_A_PAIR: u32 = 5;
+const LINKS_OF_A_MAILBOX: u32 = 60;
 
 /// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
 const BRIDGE_MESSAGES: u32 = 30;
@@ -35,10 +40,20 @@ pub(crate) async fn link(
     subscriber: &SubscriberId,
     from: Option<&str>,
 ) -> Result<bool, NotDone> {
-    // Checks the network's limit first. A request over that limit then does not count against the mailbox.
-    Ok(take(ports, &format!("links/{}", network(key, from)), HOUR, settings.per_network).await?
-        && take(ports, &format!("link/{}", subscriber.as_str()), HOUR, LINKS_OF_A_MAILBOX).await?
-        && take(ports, "links", MINUTE, settings.mails_a_minute).await?)
+    let (network, mailbox) = (network(key, from), subscriber.as_str());
+    // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
+    // the limit of all mailboxes refuses does not count against its mailbox.
+    if !take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_OF_A_PAIR).await?
+        || !take(ports, &format!("links/{network}"), HOUR, settings.per_network).await?
+    {
+        return Ok(false);
+    }
+    let is_free = take(ports, "links", MINUTE, settings.mails_a_minute).await?
+        && take(ports, &format!("link/{mailbox}"), HOUR, LINKS_OF_A_MAILBOX).await?;
+    if !is_free {
+        ports.meter.record(&[Metric::ChatLinkRefused.once()], ports.journal.clock.now());
+    }
+    Ok(is_free)
 }
 
 /// Whether one more free exchange may begin from this network.

@@ -78,25 +78,62 @@ fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
     for n in 0..30 {
         assert_eq!(login(json!(format!("some.one+{n}@gmail.com"))), 202);
     }
-    assert_eq!(world.state().sent.len(), 20, "of one mailbox in an hour, whatever its spelling");
+    assert_eq!(world.state().sent.len(), 5, "from one network to one mailbox in an hour, whatever its spelling");
     world.advance(Duration::from_secs(3600));
-    assert_eq!((login(json!("someone@gmail.com")), world.state().sent.len()), (202, 21));
+    assert_eq!((login(json!("someone@gmail.com")), world.state().sent.len()), (202, 6));
 }
 
-/// One network that asks for a mailbox's links again and again does not keep its owner from signing in.
+/// Asks for a link from a network, with the limits of a deployment. Returns how many links are mailed in all.
+fn links(world: &testkit::World, email: &str, network: &str) -> usize {
+    let settings = Settings { per_network: 90, mails_a_minute: 15, ..settings() };
+    let request = Request::post("/api/chat/login", json!({ "email": email }).to_string());
+    let reply = run(handle(ports(world), &settings, request.with_address(network))).unwrap();
+    assert_eq!(reply.status(), 202, "the reply does not tell");
+    world.state().sent.len()
+}
+
+fn refused_links(world: &testkit::World) -> usize {
+    world.state().measurements.iter().filter(|it| **it == Metric::ChatLinkRefused.once()).count()
+}
+
+/// A network that asks for a mailbox's links again and again keeps its owner from signing in no more than others in the
+/// network.
 #[test]
 fn what_a_network_asks_for_beyond_its_limit_does_not_use_up_a_mailbox() {
     let world = world();
-    let settings = Settings { per_network: 15, ..settings() };
-    let login = |address: &str| {
-        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
-        run(handle(ports(&world), &settings, request.with_address(address))).unwrap().status()
-    };
     for _ in 0..40 {
-        assert_eq!(login("203.0.113.7"), 202);
+        links(&world, "someone@example.com", "203.0.113.7");
     }
-    assert_eq!(world.state().sent.len(), 15);
-    assert_eq!((login("198.51.100.9"), world.state().sent.len()), (202, 16));
+    assert_eq!(world.state().sent.len(), 5);
+    assert_eq!(links(&world, "someone@example.com", "198.51.100.9"), 6);
+    assert_eq!(links(&world, "other@example.com", "203.0.113.7"), 7);
+    assert_eq!(refused_links(&world), 0, "customers get their links");
+}
+
+/// Links that the limit of all mailboxes refuses do not use up those of a mailbox. Operators learn of them.
+#[test]
+fn what_all_mailboxes_ask_for_does_not_use_up_one() {
+    let world = world();
+    for n in 0..15 {
+        links(&world, &format!("customer-{n}@example.com"), &format!("203.0.113.{n}"));
+    }
+    for n in 100..200 {
+        assert_eq!(links(&world, "someone@example.com", &format!("203.0.113.{n}")), 15, "of a minute");
+    }
+    assert_eq!(refused_links(&world), 100);
+    world.advance(Duration::from_secs(60));
+    assert_eq!(links(&world, "someone@example.com", "198.51.100.9"), 16);
+    assert_eq!(refused_links(&world), 100);
+}
+
+#[test]
+fn one_mailbox_gets_at_most_sixty_links_an_hour_and_operators_learn_of_it() {
+    let world = world();
+    for n in 0..80 {
+        let _sent = links(&world, "someone@example.com", &format!("203.0.113.{n}"));
+        world.advance(Duration::from_secs(5));
+    }
+    assert_eq!((world.state().sent.len(), refused_links(&world)), (60, 20));
 }
 
 /// (Product Tiers, VC-9): exactly three free exchanges succeed, at the fourth the gate fires and asks to subscribe.

@@ -47,6 +47,8 @@ pub enum Metric {
     TollUnanswered,
     /// A corpus is activated for the toll, and it cannot be read.
     TollCorpusUnreadable,
+    /// A link for signing in was not mailed, because all mailboxes together or this one had as many as the limits allow.
+    ChatLinkRefused,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
@@ -125,7 +127,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -143,6 +145,7 @@ impl Metric {
         Self::TollUnreachable,
         Self::TollUnanswered,
         Self::TollCorpusUnreadable,
+        Self::ChatLinkRefused,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
@@ -190,6 +193,7 @@ impl Metric {
             Self::TollUnreachable => ("TollUnreachable", Use::Event, Unit::Count),
             Self::TollUnanswered => ("TollUnanswered", Use::Event, Unit::Count),
             Self::TollCorpusUnreadable => ("TollCorpusUnreadable", Use::Event, Unit::Count),
+            Self::ChatLinkRefused => ("ChatLinkRefused", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),

@@ -41,7 +41,9 @@ impl Simulator<'_> {
         }
         let spelling = self.random.pick(&[0, 1, 2]).unwrap_or(0);
         let body = json!({ "email": self.people[person].spellings[spelling] }).to_string();
-        let mut request = Request::post("/api/chat/login", body);
+        // At rest people ask from another network, whose links no earlier request has used up.
+        let network = if self.is_calm { "198.51.100.1" } else { "203.0.113.1" };
+        let mut request = Request::post("/api/chat/login", body).with_address(network);
         if let Some(held) = &self.people[person].browsers[browser].asking {
             request = request.with_header("cookie", &format!("chat_login={held}"));
         }
