@@ -2,14 +2,13 @@
 
 use crate::{NotDone, Ports, limits, ports, recollection, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{AcceptError, Asked, BridgeError, Held, PostError};
+use bridge::{AcceptError, Asked, BridgeError, Held, InvalidAcceptance, PostError};
 use domain::{
     EmailAddress, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
 };
 use runtime::http::{Reply, Request};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
 /// The name under which customers see operators.
 const OPERATORS: &str = "42 Sisters AI";
@@ -21,9 +20,9 @@ const fn desk(ports: Ports<'_>) -> bridge::Ports<'_> {
 /// The subscriber's paid access, or that of the Bridge while it is granted.
 pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, NotDone> {
     let (paid, bridge) = futures_util::join!(ports.access.access(who, now), ports.bridges.load(who));
-    let plan =
-        if bridge?.value.is_granted(now) { Plan::Bridge } else { paid.as_ref().map_or(Plan::Free, |it| it.plan) };
-    Ok(Access { plan, ..paid? })
+    let (paid, bridge) = (paid?, bridge?);
+    let plan = if bridge.value.is_granted(now) { Plan::Bridge } else { paid.plan };
+    Ok(Access { plan, ..paid })
 }
 
 /// GET: the state, the current agreement, and the acceptance.
@@ -75,23 +74,33 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
     };
-    recollection::ready(ports, who).await?;
-    if !limits::acceptance(ports, who).await? {
-        return Ok(reply::too_many(Duration::from_secs(3600)));
-    }
     let key = ports::key(ports).await?;
+    let checked = match bridge::check(&key, who, &asked) {
+        Ok(checked) => checked,
+        Err(invalid) => return Ok(of_invalid(&invalid)),
+    };
+    recollection::ready(ports, who).await?;
+    // Counted after the check: a mistyped address or name is no work for an operator.
+    if let Some(wait) = limits::acceptance(ports, who).await? {
+        return Ok(reply::too_many(wait));
+    }
     let now = ports.journal.clock.now();
-    Ok(match bridge::accept(desk(ports), &key, who, &asked).await {
+    Ok(match bridge::accept(desk(ports), who, &checked).await {
         Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),
-        Err(error @ AcceptError::Changed) => Reply::error(409, "agreement_changed", &error.to_string()),
-        Err(AcceptError::OtherAddress) => {
-            let sentence = "Please give the email address with which you are signed in.";
-            Reply::error(400, "email_other", sentence)
-        }
-        Err(error @ AcceptError::Name(_)) => Reply::error(400, "name_invalid", &error.to_string()),
         Err(AcceptError::Refused(refused)) => of_refusal(refused),
         Err(AcceptError::Bridge(error)) => return Err(error.into()),
     })
+}
+
+fn of_invalid(invalid: &InvalidAcceptance) -> Reply {
+    match invalid {
+        InvalidAcceptance::Changed => Reply::error(409, "agreement_changed", &invalid.to_string()),
+        InvalidAcceptance::OtherAddress => {
+            let sentence = "Please give the email address with which you are signed in.";
+            Reply::error(400, "email_other", sentence)
+        }
+        InvalidAcceptance::Name(_) => Reply::error(400, "name_invalid", &invalid.to_string()),
+    }
 }
 
 fn of_refusal(refused: BridgeRefused) -> Reply {
@@ -170,8 +179,10 @@ async fn deliver(
 ) -> Result<Reply, NotDone> {
     recollection::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
-    if known.value.message(id).is_none() && !limits::message(ports, who).await? {
-        return Ok(reply::too_many(Duration::from_secs(3600)));
+    if known.value.message(id).is_none()
+        && let Some(wait) = limits::message(ports, who).await?
+    {
+        return Ok(reply::too_many(wait));
     }
     Ok(match bridge::post(desk(ports), who, id, message, disclosed).await {
         Ok(bridge) => {

@@ -100,8 +100,8 @@ pub(crate) async fn ask(
         is_free: access.plan == Plan::Free,
     };
     let takes_free = account.value.would_reserve(&ask, asked.at);
-    if takes_free && !limits::free(ports, settings, &key, request.network().as_deref()).await? {
-        return Ok(reply::too_many(std::time::Duration::from_secs(3600)));
+    if takes_free && let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
+        return Ok(reply::too_many(wait));
     }
     let claim = |account: &mut Account, now| match account.claim(&ask, now, settings.lease) {
         Claimed::Granted => Change::save(Claimed::Granted),

@@ -2,7 +2,7 @@
 
 use crate::{NotDone, Ports, Settings};
 use domain::{
-    Metric,
+    Metric, Timestamp,
     chat::{SubscriberId, SubscriberKey},
 };
 use std::time::Duration;
@@ -20,12 +20,15 @@ const LINKS_OF_A_MAILBOX: u32 = 60;
 const BRIDGE_MESSAGES: u32 = 30;
 const BRIDGE_ACCEPTANCES: u32 = 5;
 
-async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<bool, NotDone> {
+/// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
+async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, NotDone> {
     let now = ports.journal.clock.now();
-    let number = now.as_seconds() / i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
+    let seconds = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
+    let number = now.as_seconds() / seconds;
     // Stored for one window longer than it counts, so that a caller whose clock is late cannot restart the count.
     let until = now.plus(window).plus(window);
-    Ok(ports.sign_ins.take(&format!("{what}/{number}"), most, until).await?)
+    let is_taken = ports.sign_ins.take(&format!("{what}/{number}"), most, until).await?;
+    Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
 fn network(key: &SubscriberKey, network: Option<&str>) -> String {
@@ -43,35 +46,36 @@ pub(crate) async fn link(
     let (network, mailbox) = (network(key, from), subscriber.as_str());
     // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
     // the limit of all mailboxes refuses does not count against its mailbox.
-    if !take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_OF_A_PAIR).await?
-        || !take(ports, &format!("links/{network}"), HOUR, settings.per_network).await?
+    if take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_OF_A_PAIR).await?.is_some()
+        || take(ports, &format!("links/{network}"), HOUR, settings.per_network).await?.is_some()
     {
         return Ok(false);
     }
-    let is_free = take(ports, "links", MINUTE, settings.mails_a_minute).await?
-        && take(ports, &format!("link/{mailbox}"), HOUR, LINKS_OF_A_MAILBOX).await?;
-    if !is_free {
+    let is_refused = take(ports, "links", MINUTE, settings.mails_a_minute).await?.is_some()
+        || take(ports, &format!("link/{mailbox}"), HOUR, LINKS_OF_A_MAILBOX).await?.is_some();
+    if is_refused {
         ports.meter.record(&[Metric::ChatLinkRefused.once()], ports.journal.clock.now());
     }
-    Ok(is_free)
+    Ok(!is_refused)
 }
 
-/// Whether one more free exchange may begin from this network.
+/// Counts one more free exchange of this network; the time until it may begin, if it may not begin now.
 pub(crate) async fn free(
     ports: Ports<'_>,
     settings: &Settings,
     key: &SubscriberKey,
     from: Option<&str>,
-) -> Result<bool, NotDone> {
+) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
 }
 
-/// Whether one more message may be posted on the Bridge.
-pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+/// Counts one more message on the Bridge; the time until it may be posted, if it may not be posted now.
+pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
 }
 
-/// Whether the Bridge's agreement may be accepted once more: each acceptance is work for an operator.
-pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+/// Counts one more acceptance of the Bridge's agreement, which is work for an operator; the time until it may be accepted, if
+/// it may not be accepted now.
+pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
 }

@@ -94,6 +94,6 @@ pub(crate) fn erased() -> Reply {
 }
 
 pub(crate) fn too_many(wait: Duration) -> Reply {
-    let seconds = wait.as_secs().max(1).to_string();
+    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
     Reply::error(429, "too_many", "That is a lot at once. Please try again later.").header("retry-after", seconds)
 }

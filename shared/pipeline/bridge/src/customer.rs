@@ -29,9 +29,15 @@ pub struct Asked {
     pub address: EmailAddress,
 }
 
-/// The reason why an acceptance is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
+/// A request whose text, address and name are valid.
+#[derive(Clone)]
+pub struct Checked {
+    person: Person,
+}
+
+/// The reason why a request to accept the agreement is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAcceptance {
     /// The page showed another text than the current one.
     #[error("the agreement has changed: read and accept version {}", CURRENT_AGREEMENT.version)]
     Changed,
@@ -41,6 +47,26 @@ pub enum AcceptError {
     /// The name cannot be stored.
     #[error("name: {0}")]
     Name(#[from] InvalidWords),
+}
+
+/// Checks a request to accept the agreement. Reads no store.
+///
+/// # Errors
+/// [`InvalidAcceptance`]
+pub fn check(key: &SubscriberKey, who: &SubscriberId, asked: &Asked) -> Result<Checked, InvalidAcceptance> {
+    if !CURRENT_AGREEMENT.is(asked.version, &asked.sha256) {
+        return Err(InvalidAcceptance::Changed);
+    }
+    if SubscriberId::of(key, &asked.address) != *who {
+        return Err(InvalidAcceptance::OtherAddress);
+    }
+    let person = Person { name: words::parse(&asked.name)?, address: asked.address.expose().to_owned() };
+    Ok(Checked { person })
+}
+
+/// The reason why an acceptance is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] BridgeRefused),
@@ -53,23 +79,11 @@ pub enum AcceptError {
 ///
 /// # Errors
 /// [`AcceptError`]
-pub async fn accept(
-    ports: Ports<'_>,
-    key: &SubscriberKey,
-    who: &SubscriberId,
-    asked: &Asked,
-) -> Result<Versioned<Bridge>, AcceptError> {
-    if !CURRENT_AGREEMENT.is(asked.version, &asked.sha256) {
-        return Err(AcceptError::Changed);
-    }
-    if SubscriberId::of(key, &asked.address) != *who {
-        return Err(AcceptError::OtherAddress);
-    }
-    let person = Person { name: words::parse(&asked.name)?, address: asked.address.expose().to_owned() };
+pub async fn accept(ports: Ports<'_>, who: &SubscriberId, checked: &Checked) -> Result<Versioned<Bridge>, AcceptError> {
     let held = load(ports, who).await?;
     let memory = held.memory().to_owned();
     let sealer = Sealer::make(ports.keys, &memory).await?;
-    let sealed = sealer.seal_person(&person)?;
+    let sealed = sealer.seal_person(&checked.person)?;
     let step = |bridge: &mut Bridge, now| bridge.accept(&CURRENT_AGREEMENT, &memory, &sealed, now);
     let (bridge, done) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
     done?;

@@ -60,7 +60,7 @@ fn asked() -> Asked {
 }
 
 async fn accepting(world: &World) -> Result<Versioned<Bridge>, AcceptError> {
-    accept(ports(world), &key(), &who(), &asked()).await
+    accept(ports(world), &who(), &check(&key(), &who(), &asked()).unwrap()).await
 }
 
 async fn granting(world: &World) -> Result<Versioned<Bridge>, DecideError> {
@@ -159,17 +159,12 @@ fn a_disclosure_is_posted_recorded_and_alerted_once() {
 
 #[test]
 fn another_text_hash_address_or_name_is_not_accepted() {
-    let world = world();
-    let refused = |asked: Asked| {
-        let done = run(accept(ports(&world), &key(), &who(), &asked)).unwrap();
-        assert!(world.state().bridges.is_empty() && world.state().log.is_empty());
-        done.unwrap_err()
-    };
-    assert!(matches!(refused(Asked { version: 2, ..asked() }), AcceptError::Changed));
-    assert!(matches!(refused(Asked { sha256: "0".repeat(64), ..asked() }), AcceptError::Changed));
+    let refused = |asked: Asked| check(&key(), &who(), &asked).err().unwrap();
+    assert_eq!(refused(Asked { version: CURRENT_AGREEMENT.version + 1, ..asked() }), InvalidAcceptance::Changed);
+    assert_eq!(refused(Asked { sha256: "0".repeat(64), ..asked() }), InvalidAcceptance::Changed);
     let other = EmailAddress::parse("other@example.com").unwrap();
-    assert!(matches!(refused(Asked { address: other, ..asked() }), AcceptError::OtherAddress));
-    assert!(matches!(refused(Asked { name: " ".to_owned(), ..asked() }), AcceptError::Name(_)));
+    assert_eq!(refused(Asked { address: other, ..asked() }), InvalidAcceptance::OtherAddress);
+    assert!(matches!(refused(Asked { name: " ".to_owned(), ..asked() }), InvalidAcceptance::Name(_)));
 }
 
 #[test]
@@ -343,7 +338,7 @@ fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
     let second = SubscriberId::of(&key(), &other);
     let asked = Asked { address: other, ..asked() };
     world.advance(Duration::from_secs(60));
-    run(accept(ports(&world), &key(), &second, &asked)).unwrap().unwrap();
+    run(accept(ports(&world), &second, &check(&key(), &second, &asked).unwrap())).unwrap().unwrap();
     world.advance(Duration::from_secs(24 * 3600 - 30));
     let rows = run(listed(&world, now(&world))).unwrap().unwrap();
     let seen: Vec<_> = rows.iter().map(|row| (row.task, row.overdue)).collect();
