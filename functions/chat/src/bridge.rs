@@ -4,7 +4,7 @@ use crate::{NotDone, Ports, limits, ports, recollection, reply};
 use authority::{Evaluation, Refusal, evaluate};
 use bridge::{AcceptError, Asked, BridgeError, Held, InvalidAcceptance, PostError};
 use domain::{
-    EmailAddress, Timestamp,
+    EmailAddress, Metric, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
 };
 use runtime::http::{Reply, Request};
@@ -164,6 +164,7 @@ pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request
     let Some(disclosed) = disclosed else { return delivered };
     let is_posted = delivered.as_ref().is_ok_and(|reply| reply.status() == 200);
     if !is_posted && let Err(error) = bridge::record_unposted(desk(ports), who, &id, &disclosed).await {
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
         let error = runtime::telemetry::chain(&error);
         tracing::error!(error, "a message that may disclose self-harm is neither posted nor recorded");
     }

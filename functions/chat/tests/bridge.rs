@@ -4,7 +4,8 @@
 mod support;
 
 use domain::{
-    Timestamp,
+    Metric, Timestamp,
+    alert::Channel,
     chat::{CURRENT_AGREEMENT, Message, PaidPlan},
     operator::Operator,
 };
@@ -136,6 +137,32 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     assert_eq!(code(&post(&world, 6, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
     assert_eq!(thread(&world, &cookie).len(), 3);
     assert_eq!(alerts(&world), [false, false, true, true]);
+}
+
+/// Operators learn of it although the Bridge can be neither read nor written, and also of somebody who has accepted nothing.
+#[test]
+fn a_disclosure_that_can_be_neither_posted_nor_recorded_is_alerted() {
+    let disclosure = "I want to kill myself";
+    let alerts = |world: &World| {
+        let state = world.state();
+        let lines = state.alerts.iter().map(|alert| alert.line.clone());
+        lines.filter(|line| line.contains("BRIDGE_DISCLOSURE")).collect::<Vec<_>>()
+    };
+    for name in ["bridges.save", "bridges.load"] {
+        let (world, cookie) = begun();
+        world.plan(Plan::none().whenever(name, Fault::Fail));
+        assert_eq!(code(&post(&world, 2, disclosure, &cookie)), (422, "blocked".to_owned()), "{name}");
+        world.plan(Plan::none());
+        let raised = alerts(&world);
+        assert!(raised.len() == 1 && raised[0].contains("nor recorded: write to the member"), "{name}: {raised:?}");
+        assert_eq!(world.state().alerts.last().unwrap().channel, Channel::Critical);
+        assert!(world.state().measurements.contains(&Metric::AuditWriteFailed.once()), "{name}");
+    }
+    let world = world();
+    let cookie = signed_in(&world, ADDRESS);
+    assert_eq!(code(&post(&world, 1, disclosure, &cookie)), (422, "blocked".to_owned()));
+    let raised = alerts(&world);
+    assert!(raised.len() == 1 && raised[0].contains("no address is known"), "{raised:?}");
 }
 
 #[test]

@@ -137,11 +137,27 @@ pub async fn post(
     Ok(bridge)
 }
 
-/// Records a message that may disclose self-harm and could not be posted, and alerts operators. The text is not kept.
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators. The text is not kept. If the
+/// Bridge can be neither read nor written, the alert is raised without a record.
 ///
 /// # Errors
-/// [`BridgeError`]
+/// [`BridgeError`]: there may be no record.
 pub async fn record_unposted(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    id: &ExchangeId,
+    disclosed: &Evaluation,
+) -> Result<(), BridgeError> {
+    let recorded = try_record_unposted(ports, who, id, disclosed).await;
+    if recorded.is_err() {
+        let alert =
+            disclosure(who, "it is neither posted, kept nor recorded: write to the member", ports.journal.clock.now());
+        ports.journal.alerts.raise(alert).await;
+    }
+    recorded
+}
+
+async fn try_record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,
     id: &ExchangeId,
@@ -149,8 +165,13 @@ pub async fn record_unposted(
 ) -> Result<(), BridgeError> {
     let bridge = ports.journal.load(who).await?;
     let decide = |bridge: &mut Bridge, now| {
-        let detail = "it could not be posted and is not kept: write to the member";
-        report(Change::recorded(Vec::new(), ()), bridge, id, disclosed, detail, now)
+        let what_to_do = match bridge.acceptance() {
+            Some(_) => "write to the member".to_owned(),
+            // The address comes with an acceptance. A subscriber's is at Stripe too.
+            None => format!("no address is known here; Stripe's customer: oracle subscriptions show {}", who.prefix()),
+        };
+        let detail = format!("it could not be posted and is not kept: {what_to_do}");
+        report(Change::recorded(Vec::new(), ()), bridge, id, disclosed, &detail, now)
     };
     ports.journal.commit(bridge, decide).await?.settle().await;
     Ok(())
@@ -167,7 +188,10 @@ fn report<T>(
 ) -> Change<T> {
     let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
     change.records.push(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } });
+    change.alerting(disclosure(bridge.id(), what_to_do, now))
+}
+
+fn disclosure(who: &SubscriberId, what_to_do: &str, now: Timestamp) -> Alert {
     let detail = format!("a message may disclose self-harm: {what_to_do}");
-    let subject = bridge.id().prefix();
-    change.alerting(Alert::about("ORACLE-BRIDGE", Severity::Critical, now, "BRIDGE_DISCLOSURE", subject, &detail))
+    Alert::about("ORACLE-BRIDGE", Severity::Critical, now, "BRIDGE_DISCLOSURE", who.prefix(), &detail)
 }
