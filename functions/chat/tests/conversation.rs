@@ -413,7 +413,7 @@ fn the_model_sees_the_exchange_that_a_message_is_about() {
     let world = world();
     let cookie = signed_in(&world, "someone@example.com");
     grant(&world, "someone@example.com", PaidPlan::Chat);
-    let details = "The shop near the harbour sells bread and cakes to people who walk by. ".repeat(20);
+    let details = "The first shop earns twice the rent, and my sister wants to run the second one. ".repeat(20);
     let place = |n: u64| if n == 7 { "Peggys Cove".to_owned() } else { format!("street {n:02}") };
     for n in 1..=60 {
         let text = format!("Should we open a shop at {}? {details}", place(n));
@@ -421,7 +421,8 @@ fn the_model_sees_the_exchange_that_a_message_is_about() {
         world.advance(Duration::from_secs(120));
     }
     let shown = |n: u64, text: &str| -> Vec<String> {
-        assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
+        let reply = ask(&world, n, text, &cookie);
+        assert_eq!(reply.status(), 200, "{text}: {}", reply.body());
         let content: serde_json::Value =
             serde_json::from_str(&world.state().prompts.last().unwrap().1.content).unwrap();
         let facts = content["memory"]["slices"]["facts_slice"].as_array().unwrap().clone();
