@@ -160,7 +160,7 @@ pub(crate) enum Kind {
 pub(crate) enum Claimed {
     /// Yes, and no second acknowledgement follows for 24 hours.
     Granted,
-    /// No: the sender was acknowledged within the last 24 hours.
+    /// No: the sender has had all answers of this kind for 24 hours.
     Cooldown,
     /// No: too many senders were acknowledged within the last 24 hours.
     Full,
