@@ -5,7 +5,7 @@ use crate::{
     evidence::Observed,
     stack::Deployed,
 };
-use audit::ChatJournal;
+use audit::{BridgeJournal, ChatJournal};
 use clap::Args;
 use domain::{
     EmailAddress, Operator, Secret,
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
     let deployed = arguments.target.open()?;
     let operator = arguments.signature.operator_with_reason(&deployed, "an erasure")?;
     let id = customer(&deployed, &arguments.customer)?;
-    let account = wait(found(deployed.stores.chat_journal(), &id))?;
+    let account = wait(found(deployed.stores.chat_journal(), deployed.stores.bridge_journal(), &id))?;
     let observed = observed(&account);
     if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
@@ -69,11 +69,17 @@ fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError
     Ok(SubscriberId::of(&key, &address))
 }
 
-/// The account whose memory is to be erased.
-async fn found(journal: ChatJournal<'_>, id: &SubscriberId) -> Result<Versioned<Account>, CommandError> {
-    let account = journal.load(id).await.map_err(|error| CommandError::failed("the account cannot be read", error))?;
-    if account.version == 0 {
-        return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
+/// The account whose memory is to be erased. Somebody who accepted the Bridge's agreement and has not used the chat has a
+/// Bridge and no stored account; the erasure of the new account removes the Bridge.
+async fn found(
+    journal: ChatJournal<'_>,
+    bridges: BridgeJournal<'_>,
+    id: &SubscriberId,
+) -> Result<Versioned<Account>, CommandError> {
+    let unreadable = |error| CommandError::failed("the account cannot be read", error);
+    let account = journal.load(id).await.map_err(unreadable)?;
+    if account.version == 0 && bridges.load(id).await.map_err(unreadable)?.version == 0 {
+        return Err(CommandError::Refused(format!("{} has no memory and no Bridge", id.prefix())));
     }
     Ok(account)
 }
@@ -103,7 +109,10 @@ async fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Timestamp, chat::Account};
+    use domain::{
+        Timestamp,
+        chat::{Account, Bridge, CURRENT_AGREEMENT},
+    };
     use std::time::Duration;
     use testkit::{World, run as live};
 
@@ -116,12 +125,13 @@ mod tests {
         assert_eq!(named("someone@googlemail.com", &document).unwrap(), id);
         assert!(matches!(named("someone", &document), Err(CommandError::Usage(_))));
         let operator = Operator::parse("dana", Some("asked for by letter")).unwrap();
-        let refused = live(found(journal, &id)).unwrap();
+        let bridges = BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let refused = live(found(journal, bridges, &id)).unwrap();
         assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
 
         let account = Account::new(id.clone());
         live(journal.store.save(&account, 0)).unwrap().unwrap();
-        let account = || live(found(journal, &id)).unwrap().unwrap();
+        let account = || live(found(journal, bridges, &id)).unwrap().unwrap();
         let bind = || observed(&account()).bind().unwrap();
         let before = bind();
         let begun = live(begin(journal, account(), &operator)).unwrap().unwrap();
@@ -130,10 +140,27 @@ mod tests {
         assert_eq!(live(begin(journal, account(), &operator)).unwrap().unwrap()["began"], false);
         assert!(world.state().log.values().any(|line| line.contains("asked for by letter")));
         world.advance(Duration::from_secs(120));
-        let bridges = audit::BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world };
         let ports = forgetting::Ports { journal, bridges, logs: &world, keys: &world };
         let report = live(forgetting::run(ports)).unwrap().unwrap();
         assert_eq!((report.due, report.failed), (1, 0));
         assert!(!world.state().accounts[&id].0.is_erasing());
+    }
+    #[test]
+    fn somebody_with_a_bridge_and_no_account_can_be_erased() {
+        let world = World::at(Timestamp::from_seconds(1_800_000_000));
+        let journal = ChatJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let bridges = BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let id = SubscriberId::parse("a".repeat(64)).unwrap();
+        let mut bridge = Bridge::new(id.clone());
+        let memory = Account::new(id.clone()).memory();
+        bridge.accept(&CURRENT_AGREEMENT, &memory, "person", Timestamp::from_seconds(0)).unwrap();
+        live(bridges.store.save(&bridge, 0)).unwrap().unwrap();
+        let operator = Operator::parse("dana", Some("asked for by letter")).unwrap();
+        let account = live(found(journal, bridges, &id)).unwrap().unwrap();
+        assert_eq!(live(begin(journal, account, &operator)).unwrap().unwrap()["began"], true);
+        world.advance(Duration::from_secs(120));
+        let ports = forgetting::Ports { journal, bridges, logs: &world, keys: &world };
+        assert_eq!(live(forgetting::run(ports)).unwrap().unwrap().failed, 0);
+        assert!(world.state().bridges[&id].0.acceptance().is_none());
     }
 }
