@@ -12,6 +12,6 @@ use async_trait::async_trait;
 pub trait Bridges: Store<Bridge> {
     /// The subscribers whose Bridges have a letter due at this time, at most 1,000. The list may lag behind the Bridges.
     async fn letters_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
-    /// The subscribers whose agreement is accepted, at most 1,000.
+    /// All subscribers whose agreement is accepted.
     async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError>;
 }

@@ -18,7 +18,7 @@ pub trait ChatAccess: Send + Sync {
 /// Subscribers by their ids.
 #[async_trait]
 pub trait Subscribers: Store<Subscriber> {
-    /// Subscribers whose access ends after `from`, the soonest first; at most a thousand.
+    /// All subscribers whose access ends after `from`, the soonest first.
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
 }
 

@@ -73,11 +73,14 @@ pub enum FindError {
     Storage(#[from] StorageError),
 }
 
-/// The subscriber whose accepted Bridge begins with these digits.
+/// The subscriber whose accepted Bridge begins with these digits. A whole id is looked up without the list, which lags behind.
 ///
 /// # Errors
 /// [`FindError`]
 pub async fn find(store: &dyn Bridges, digits: &str) -> Result<SubscriberId, FindError> {
+    if let Ok(id) = SubscriberId::parse(digits) {
+        return store.load(&id).await?.map(|_| id).ok_or_else(|| FindError::None(digits.to_owned()));
+    }
     let mut named: Vec<_> =
         store.listed().await?.into_iter().filter(|id| !digits.is_empty() && id.as_str().starts_with(digits)).collect();
     match (named.pop(), named.is_empty()) {

@@ -345,6 +345,9 @@ fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
     assert_eq!(seen, [(Some("answer"), true), (Some("decide"), false)]);
     assert_eq!(run(find(&world, second.prefix())).unwrap().unwrap(), second);
     assert!(matches!(run(find(&world, "")).unwrap(), Err(FindError::None(_))));
+    world.plan(Plan::none().whenever("bridges.listed", Fault::Fail));
+    assert_eq!(run(find(&world, second.as_str())).unwrap().unwrap(), second, "a whole id needs no list");
+    assert!(matches!(run(find(&world, &"0".repeat(64))).unwrap(), Err(FindError::None(_))));
     let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
     assert_eq!(alerts.len(), 3, "{alerts:?}");
     assert!(alerts.iter().all(|line| line.contains("[ORACLE-BRIDGE]") && line.contains("oracle bridge show")));

@@ -91,15 +91,21 @@ impl<S: Kept> Store<S> for DynamoSales {
     }
 }
 
+/// No limit of a list's length.
+pub(crate) const ALL: usize = usize::MAX;
+
+/// The most ids in one page of a list.
+const PAGE: i32 = 1000;
+
 impl DynamoSales {
     /// The ids in a list of the index of open work, the first due first; at most `most`.
-    pub(crate) async fn open<S: Kept>(&self, list: &str, part: Part, most: i32) -> Result<Vec<S::Id>, StorageError> {
-        let limit = usize::try_from(most).unwrap_or(0);
+    pub(crate) async fn open<S: Kept>(&self, list: &str, part: Part, most: usize) -> Result<Vec<S::Id>, StorageError> {
+        let page = i32::try_from(most).unwrap_or(PAGE).min(PAGE);
         let mut found = Vec::new();
         let mut start = None;
         loop {
             let query = || async {
-                let query = self.client().query().table_name(self.table()).index_name(WORK).limit(most);
+                let query = self.client().query().table_name(self.table()).index_name(WORK).limit(page);
                 let (condition, due) = match part {
                     Part::From(due) => ("#work = :work AND #due >= :due", due),
                     Part::Until(due) => ("#work = :work AND #due <= :due", due),
@@ -113,11 +119,11 @@ impl DynamoSales {
                 Ok(query.set_exclusive_start_key(start.clone()).send().await?)
             };
             let step = Step { name: S::LIST, operation: S::OPERATION, subject: "-" };
-            let page = self.connection().call(step, query).await?;
-            found.extend(page.items.unwrap_or_default().iter().filter_map(id::<S>));
-            start = page.last_evaluated_key.filter(|key| !key.is_empty());
-            if start.is_none() || found.len() >= limit {
-                found.truncate(limit);
+            let reply = self.connection().call(step, query).await?;
+            found.extend(reply.items.unwrap_or_default().iter().filter_map(id::<S>));
+            start = reply.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() || found.len() >= most {
+                found.truncate(most);
                 return Ok(found);
             }
         }

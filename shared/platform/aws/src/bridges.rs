@@ -3,7 +3,7 @@
 
 use crate::{
     DynamoSales,
-    audited::{Kept, Part},
+    audited::{ALL, Kept, Part},
 };
 use async_trait::async_trait;
 use domain::{
@@ -18,8 +18,8 @@ const LIST: &str = "BRIDGE";
 /// The due time of a Bridge without a letter to send: in the year 9999.
 const NEVER: Timestamp = Timestamp::from_millis(253_402_300_799_000);
 
-/// Bridges that one list holds.
-const MOST: i32 = 1000;
+/// The Bridges that one run of the schedule looks at.
+const MOST: usize = 1000;
 
 impl Kept for Bridge {
     const PARTITION: &str = "CHATBRIDGE#";
@@ -41,7 +41,7 @@ impl Bridges for DynamoSales {
     }
 
     async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError> {
-        self.open::<Bridge>(LIST, Part::Until(NEVER), MOST).await
+        self.open::<Bridge>(LIST, Part::Until(NEVER), ALL).await
     }
 }
 

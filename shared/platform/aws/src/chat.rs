@@ -26,7 +26,7 @@ const EXPIRES: &str = "expires_at";
 const ERASURES: &str = "CHAT_ERASURE";
 
 /// Erasures that one look lists.
-const PAGE: i32 = 100;
+const PAGE: usize = 100;
 
 fn key(partition: &str, id: &str, sort: &str) -> Item {
     item([("pk", string(format!("{partition}#{id}"))), ("sk", string(sort))])

@@ -20,7 +20,7 @@ use domain::{
 const PARTITION: &str = "TOLL#";
 
 /// The most purchases in one list.
-const PAGE: i32 = 100;
+const PAGE: usize = 100;
 
 impl Kept for Purchase {
     const PARTITION: &str = PARTITION;

@@ -3,7 +3,7 @@
 
 use crate::{
     DynamoSales,
-    audited::{Kept, Part},
+    audited::{ALL, Kept, Part},
 };
 use async_trait::async_trait;
 use domain::{
@@ -14,9 +14,6 @@ use domain::{
 
 /// Their partition in the index.
 const LIST: &str = "SUBSCRIBER";
-
-/// The most subscribers in one list.
-const MOST: i32 = 1000;
 
 impl Kept for Subscriber {
     const PARTITION: &str = "SUBSCRIBER#";
@@ -42,7 +39,7 @@ impl ChatAccess for DynamoSales {
 #[async_trait]
 impl Subscribers for DynamoSales {
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
-        self.open::<Subscriber>(LIST, Part::From(from), MOST).await
+        self.open::<Subscriber>(LIST, Part::From(from), ALL).await
     }
 }
 

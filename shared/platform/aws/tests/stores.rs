@@ -15,8 +15,8 @@ use domain::{
     erasure::Store,
     guesses::Guess,
     ports::{
-        AuditLog, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, RelayDrafts, SaleData,
-        SaleStore, SaveError, VerdictArchive,
+        AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, RelayDrafts,
+        SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
@@ -315,10 +315,33 @@ async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
     let page = format!(r#"{{"Items":[{ours},{strange}],"LastEvaluatedKey":{last}}}"#);
     let server = Server::start([(200, page), (200, r#"{"Items":[]}"#.to_owned())]).await;
     let (sales, _alerts) = table(&server.url);
-    let page = sales.listed("", 2).await.unwrap();
+    let page = CacheEntries::listed(&sales, "", 2).await.unwrap();
     assert_eq!((page.entries.len(), page.next.as_deref()), (1, Some("0000000000000008#strange row")));
-    assert_eq!(sales.listed("0000000000000008#strange row", 2).await.unwrap().next, None);
+    assert_eq!(CacheEntries::listed(&sales, "0000000000000008#strange row", 2).await.unwrap().next, None);
     assert!(server.seen()[1].contains("0000000000000008#strange row"));
+}
+
+/// Operators find a Bridge and a subscriber however many there are. The service returns a list in pages.
+#[tokio::test]
+async fn bridges_and_subscribers_are_listed_page_by_page() {
+    let row = |partition: &str, n: usize| format!(r#"{{"pk":{{"S":"{partition}{n:064x}"}}}}"#);
+    let rows =
+        |partition: &str, of: std::ops::Range<usize>| of.map(|n| row(partition, n)).collect::<Vec<_>>().join(",");
+    let pages = |partition: &str| {
+        let first = format!(r#"{{"Items":[{}],"LastEvaluatedKey":{}}}"#, rows(partition, 0..1000), row(partition, 999));
+        [(200, first), (200, format!(r#"{{"Items":[{}]}}"#, rows(partition, 1000..1002)))]
+    };
+    let server = Server::start(pages("CHATBRIDGE#")).await;
+    let (sales, _alerts) = table(&server.url);
+    let bridges = Bridges::listed(&sales).await.unwrap();
+    assert_eq!((bridges.len(), bridges[1001].as_str()), (1002, format!("{:064x}", 1001).as_str()));
+    assert!(server.seen()[1].contains(&row("CHATBRIDGE#", 999)), "{}", server.seen()[1]);
+    let server = Server::start(pages("SUBSCRIBER#")).await;
+    let (sales, _alerts) = table(&server.url);
+    assert_eq!(sales.ending_after(Timestamp::from_millis(0)).await.unwrap().len(), 1002);
+    let server = Server::start(pages("CHATBRIDGE#")).await;
+    let (sales, _alerts) = table(&server.url);
+    assert_eq!(sales.letters_due(Timestamp::from_millis(0)).await.unwrap().len(), 1000, "of one run");
 }
 
 /// After a crash following a correction, the next run requests the same one, which the service carries out once.
