@@ -113,6 +113,24 @@ async fn a_disclosure_shows_only_who_helps_and_leaves_nothing_of_the_text() {
     browser.close().await;
 }
 
+/// A memory that is too large to be downloaded: the page says what to do, and saves nothing. The reply is made in the browser,
+/// because a real one needs a memory of 3.5 MB.
+#[tokio::test]
+async fn a_memory_that_cannot_be_downloaded_shows_the_sentence() {
+    let browser = Browser::open().await;
+    sign_in(&browser).await;
+    let refusing = "window.saved = 0; URL.createObjectURL = () => { window.saved += 1; return 'about:blank'; }; \
+                    const real = window.fetch; window.fetch = async (path, ...rest) => path.endsWith('/api/chat/memory') \
+                    ? new Response(JSON.stringify({ error: 'Please write to us.' }), { status: 413 }) : real(path, ...rest); \
+                    return null";
+    browser.run(refusing).await;
+    browser.click("#memory-save").await;
+    browser.see("#memory-problem").await;
+    assert_eq!(browser.text("#memory-problem").await, "Please write to us.");
+    assert_eq!(browser.run("return window.saved").await, 0);
+    browser.close().await;
+}
+
 /// The words of the replies on the page, and whether one is still being made.
 async fn said(browser: &Browser) -> Value {
     let script = "const said = [...document.querySelectorAll('#thread .said:not(.own) .prose')]; \

@@ -541,6 +541,31 @@
     byId("memory-erase").setAttribute("aria-expanded", String(is));
     (is ? byId("memory-question") : byId("memory-erase")).focus();
   };
+  // Fetched here, because the browser would save a refusal, as of a memory that is too large, like the memory itself.
+  const download = async (link) => {
+    try {
+      const reply = await fetch(link.href, { credentials: "same-origin", cache: "no-store" });
+      if (!reply.ok) return (await reply.json()).error ?? "";
+      const file = document.createElement("a");
+      file.href = URL.createObjectURL(await reply.blob());
+      file.download = link.download;
+      file.click();
+      // The browser may still be reading it.
+      setTimeout(() => URL.revokeObjectURL(file.href), 60_000);
+      return null;
+    } catch {
+      return "";
+    }
+  };
+  byId("memory-save").addEventListener("click", async (event) => {
+    event.preventDefault();
+    if (isBusy(byId("memory-save"))) return;
+    problem("memory-problem", "");
+    busy(byId("memory-save"), true);
+    const refused = await download(byId("memory-save"));
+    busy(byId("memory-save"), false);
+    if (refused !== null) problem("memory-problem", refused || "It could not be downloaded. Please try again.");
+  });
   byId("memory-erase").addEventListener("click", () => sure(byId("memory-sure").hidden));
   byId("memory-no").addEventListener("click", () => sure(false));
   byId("memory-yes").addEventListener("click", async () => {
