@@ -1,5 +1,5 @@
-//! The runbook has an entry for every alarm, with the command that the alarm's description names, and one for every
-//! drill.
+//! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
+//! one for every alert about a member of the Bridge, an account or a subscriber.
 
 use crate::{
     assert_rule,
@@ -7,7 +7,11 @@ use crate::{
     patch::{property, set},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).expect("a file of the repository")
@@ -73,6 +77,36 @@ fn every_command_of_the_runbook_exists() {
         let variant: String =
             command.chars().take(1).flat_map(char::to_uppercase).chain(command.chars().skip(1)).collect();
         assert!(main.contains(&format!("    {variant}(")), "oracle {command}");
+    }
+}
+
+/// The tags of alerts that the runbook explains by name.
+const EXPLAINED: [&str; 3] = ["ORACLE-BRIDGE", "ORACLE-CHAT", "ORACLE-SUBSCRIPTION"];
+
+/// The sources in a folder and the folders in it.
+fn sources(folder: &Path) -> Vec<String> {
+    let entries =
+        fs::read_dir(folder).expect("a folder of the repository").map(|entry| entry.expect("readable").path());
+    let of = |path: PathBuf| match path.extension() {
+        _ if path.is_dir() => sources(&path),
+        Some(kind) if kind == "rs" => vec![fs::read_to_string(&path).expect("a source is text")],
+        _ => Vec::new(),
+    };
+    entries.flat_map(of).collect()
+}
+
+/// An alert's name is a literal in capitals in the file that has its tag.
+#[test]
+fn every_alert_about_a_member_or_subscriber_has_an_entry() {
+    let runbook = read("infra/runbook.md");
+    let raising = ["functions", "shared"].into_iter().flat_map(|folder| sources(&root().join(folder)));
+    let raising = raising.filter(|source| EXPLAINED.iter().any(|tag| source.contains(&format!("\"{tag}\""))));
+    let is_name = |word: &&str| word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let names: BTreeSet<String> =
+        raising.flat_map(|source| source.split('"').filter(is_name).map(str::to_owned).collect::<Vec<_>>()).collect();
+    assert!(names.len() >= 10 && names.contains("BRIDGE_LETTER"), "{names:?}");
+    for name in names {
+        assert!(runbook.contains(&format!("\n| `{name}` | ")), "infra/runbook.md has no entry for {name}");
     }
 }
 
