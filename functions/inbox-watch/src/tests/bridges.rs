@@ -26,7 +26,7 @@ fn answered(sender: &str, text: &str) -> World {
     let address = EmailAddress::parse(MEMBER).unwrap();
     let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
     let asked = bridge::Asked { version, sha256, name: "Sam Example".to_owned(), address };
-    run(bridge::accept(bridges(&world), &key, &who(), &asked)).unwrap().unwrap();
+    run(bridge::accept(bridges(&world), &who(), &bridge::check(&key, &who(), &asked).unwrap())).unwrap().unwrap();
     run(bridge::grant(bridges(&world), &who(), &dana(), at(30 * 86_400))).unwrap().unwrap();
     world.state().alerts.clear();
     mails(&world, "m1", sender, text);

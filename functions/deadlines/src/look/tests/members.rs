@@ -33,7 +33,7 @@ fn member() -> World {
     let asked = Asked { version, sha256, name: "Sam Example".to_owned(), address };
     let dana = Operator::parse("dana", Some("they asked for a call")).unwrap();
     testkit::run(async {
-        bridge::accept(bridges(&world), &key, &who, &asked).await.unwrap();
+        bridge::accept(bridges(&world), &who, &bridge::check(&key, &who, &asked).unwrap()).await.unwrap();
         bridge::grant(bridges(&world), &who, &dana, START.plus(30 * 24 * HOUR)).await.unwrap();
     })
     .unwrap();
