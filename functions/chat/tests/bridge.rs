@@ -78,7 +78,10 @@ fn the_agreement_is_accepted_granted_used_and_revoked() {
     let cookie = signed_in(&world, ADDRESS);
     let status = || body(&get(&world, "/api/chat/bridge", &cookie));
     let offered = status();
-    assert_eq!((&offered["state"], &offered["agreement"]["version"]), (&json!("offered"), &json!(1)));
+    assert_eq!(
+        (&offered["state"], &offered["agreement"]["version"]),
+        (&json!("offered"), &json!(CURRENT_AGREEMENT.version))
+    );
     assert_eq!(offered["agreement"]["text"], CURRENT_AGREEMENT.text);
     assert_eq!(code(&post(&world, 1, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "nothing is accepted");
     let accepted = accept(&world, &acceptance(), &cookie);
@@ -188,7 +191,7 @@ fn only_the_exact_text_that_is_offered_can_be_accepted() {
         body[name] = value;
         code(&accept(&world, &body, &cookie))
     };
-    assert_eq!(with("version", json!(2)), (409, "agreement_changed".to_owned()));
+    assert_eq!(with("version", json!(CURRENT_AGREEMENT.version + 1)), (409, "agreement_changed".to_owned()));
     assert_eq!(with("sha256", json!("0".repeat(64))), (409, "agreement_changed".to_owned()));
     assert_eq!(with("sha256", json!(null)), (409, "agreement_changed".to_owned()));
     world.advance(Duration::from_secs(DAY));

@@ -14,11 +14,18 @@ pub struct Agreement {
 }
 
 /// Every version, oldest first.
-pub const AGREEMENTS: [Agreement; 1] = [Agreement {
-    version: 1,
-    text: include_str!("../../texts/bridge-agreement-1.txt"),
-    sha256: "c13b055d53d23f1ead26358826a3d1287b89a954807474f9062745ae129c3fb3",
-}];
+pub const AGREEMENTS: [Agreement; 2] = [
+    Agreement {
+        version: 1,
+        text: include_str!("../../texts/bridge-agreement-1.txt"),
+        sha256: "c13b055d53d23f1ead26358826a3d1287b89a954807474f9062745ae129c3fb3",
+    },
+    Agreement {
+        version: 2,
+        text: include_str!("../../texts/bridge-agreement-2.txt"),
+        sha256: "404d01a45464b243d7cf1d7580154561b3cfc935720e09a03be6a73144692671",
+    },
+];
 
 /// The version that is offered now.
 pub const CURRENT_AGREEMENT: Agreement = AGREEMENTS[AGREEMENTS.len() - 1];

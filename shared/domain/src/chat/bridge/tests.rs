@@ -25,7 +25,7 @@ fn dana() -> Operator {
 }
 
 fn second_version() -> Agreement {
-    Agreement { version: 2, text: "another text", sha256: "another hash" }
+    Agreement { version: CURRENT_AGREEMENT.version + 1, text: "another text", sha256: "another hash" }
 }
 
 /// A step that a customer, an operator or the clock can take.
