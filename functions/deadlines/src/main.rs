@@ -29,6 +29,7 @@ fn main() -> Result<(), Error> {
         let letters = bridge::Letters {
             bridges: bridge::Ports { journal: stores.bridge_journal(), accounts: &stores.sales, keys: &keys },
             mailbox: &mailbox,
+            mails: &mailbox,
             site: &site,
         };
         let ports = Ports {

@@ -129,7 +129,7 @@ fn a_reply_to_an_erased_bridge_is_not_posted() {
     let world = answered(MEMBER, TEXT);
     let journal = bridges(&world).journal;
     let loaded = run(journal.load(&who())).unwrap().unwrap();
-    let erase = |bridge: &mut domain::chat::Bridge, _| audit::Change::save(bridge.erase());
+    let erase = |bridge: &mut domain::chat::Bridge, now| audit::Change::save(bridge.erase(now));
     drop(run(async { journal.commit(loaded, erase).await.unwrap().settle().await }).unwrap());
     look(&world, "a").unwrap().unwrap();
     assert_eq!(thread(&world), Vec::<String>::new());

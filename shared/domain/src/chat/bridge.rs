@@ -11,7 +11,7 @@
 //!
 //! `expired` is computed from the grant and the time, so access ends without a scheduled job. The member receives a mail
 //! about each grant, expiry and revocation ([`Letter`]). An erasure leads from
-//! every state to `offered` and removes the thread.
+//! every state to `offered` and removes the thread. The schedule then removes its mails from the mailbox.
 //!
 //! The file has more than 300 lines because every transition is a method on the private stage of one Bridge.
 
@@ -27,6 +27,7 @@ use crate::{
     operator::Operator,
 };
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 pub use letter::{Letter, Notice};
 pub use state::{BridgeEvent, BridgeRefused, BridgeState, LONGEST_GRANT, SignedBy};
@@ -36,6 +37,9 @@ pub use work::{ANSWER_WITHIN, BridgeTask, BridgeWork};
 /// The prefix of a Bridge's stream of audit records. It has the form of a session id, and Stripe issues none of this
 /// form.
 pub const BRIDGE_PREFIX: &str = "cs_bridge_";
+
+/// How long after an erasure the mails are removed: whoever began to send one before it has ended by then.
+const MAILS_SETTLE: Duration = Duration::from_secs(600);
 
 /// An accepted agreement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +123,9 @@ pub struct Bridge {
     thread: Vec<Post>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     letter: Option<Letter>,
+    /// When it was erased, while its mails are in the mailbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    erased_at: Option<Timestamp>,
     #[serde(flatten)]
     trail: AuditTrail,
 }
@@ -127,7 +134,7 @@ impl Bridge {
     /// The Bridge of a subscriber who has not accepted the agreement.
     #[must_use]
     pub const fn new(id: SubscriberId) -> Self {
-        Self { id, stage: Stage::Offered, thread: Vec::new(), letter: None, trail: AuditTrail::new() }
+        Self { id, stage: Stage::Offered, thread: Vec::new(), letter: None, erased_at: None, trail: AuditTrail::new() }
     }
 
     /// The subscriber.
@@ -223,7 +230,8 @@ impl Bridge {
     /// returns `None`.
     ///
     /// # Errors
-    /// [`BridgeRefused::Transition`] without an acceptance or after a revocation, [`BridgeRefused::Expiry`].
+    /// [`BridgeRefused::Transition`] without an acceptance or after a revocation, [`BridgeRefused::Expiry`], and
+    /// [`BridgeRefused::MailsLeft`] after an erasure until the mails are removed, because new ones would go with them.
     pub fn grant(
         &mut self,
         operator: &Operator,
@@ -238,6 +246,9 @@ impl Bridge {
                 return Err(BridgeRefused::Transition { from, to: BridgeState::Granted });
             }
         };
+        if self.erased_at.is_some() {
+            return Err(BridgeRefused::MailsLeft(from));
+        }
         if expires <= now || expires.since(now) > LONGEST_GRANT {
             return Err(BridgeRefused::Expiry);
         }
@@ -272,14 +283,26 @@ impl Bridge {
 
     /// Removes the thread, the name and the address, and ends any access. Returns `None` if there was nothing to
     /// remove.
-    pub fn erase(&mut self) -> Option<BridgeEvent> {
+    pub fn erase(&mut self, now: Timestamp) -> Option<BridgeEvent> {
         if self.stage == Stage::Offered && self.thread.is_empty() {
             return None;
         }
         self.stage = Stage::Offered;
         self.thread.clear();
         self.letter = None;
+        self.erased_at = Some(now);
         Some(BridgeEvent::Erased)
+    }
+
+    /// When the mails of an erased Bridge can be removed from the mailbox; `None` if there are none to remove.
+    #[must_use]
+    pub fn mails_due(&self) -> Option<Timestamp> {
+        self.erased_at.map(|at| at.plus(MAILS_SETTLE))
+    }
+
+    /// Records that the mails of an erased Bridge are removed. Returns `None` if that is already recorded.
+    pub fn record_mails_removed(&mut self) -> Option<BridgeEvent> {
+        self.erased_at.take().map(|_| BridgeEvent::MailsRemoved)
     }
 }
 

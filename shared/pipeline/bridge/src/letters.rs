@@ -1,4 +1,5 @@
-//! Mails the members the letters about grants, expiries and revocations, on a schedule.
+//! Mails the members the letters about grants, expiries and revocations, and removes the mails of erased Bridges, on a
+//! schedule.
 //!
 //! A letter's draft is recorded before it is sent, and no other draft of the letter is ever sent. After a crash or a lost
 //! reply the next run continues at the interrupted step.
@@ -9,11 +10,12 @@ use crate::{
     sealed::Person,
 };
 use domain::{
-    Timestamp,
+    SessionId, Timestamp,
+    audit_trail::Audited,
     chat::{Bridge, Letter, MailStep, Notice, SubscriberId},
     due::Report,
     mail::Draft,
-    ports::{MailError, Mailbox, OutgoingMail, StorageError, Versioned},
+    ports::{MailError, Mailbox, OutgoingMail, SaleMails, StorageError, Versioned},
     sending::{self, Sending},
     texts,
 };
@@ -21,6 +23,9 @@ use std::time::Duration;
 
 /// The time limit of one run. The next run handles the rest.
 const SHARE: Duration = Duration::from_secs(20);
+
+/// How many mails of one erased Bridge a run removes.
+const REMOVED_AT_ONCE: usize = 50;
 
 /// A letter that cannot be sent for this long is abandoned with an alert.
 const SENT_WITHIN: Duration = Duration::from_secs(24 * 3600);
@@ -32,20 +37,25 @@ pub struct Letters<'a> {
     pub bridges: Ports<'a>,
     /// The mailbox.
     pub mailbox: &'a dyn Mailbox,
+    /// The mails in it, for those of erased Bridges.
+    pub mails: &'a dyn SaleMails,
     /// The site's address.
     pub site: &'a str,
 }
 
-/// The reason why a letter is not sent yet.
+/// The reason why a letter is not sent yet, or mails are not removed yet.
 #[derive(Debug, thiserror::Error)]
-enum NotSent {
+enum NotHandled {
     #[error(transparent)]
     Bridge(#[from] BridgeError),
     #[error("the mailbox did not take the letter")]
     Mailbox(#[source] MailError),
+    #[error("the mails of the erased Bridge are not removed")]
+    Mails(#[source] MailError),
 }
 
-/// Mails the due letters, at most one page of them. A letter that fails does not stop the others.
+/// Mails the due letters and removes the mails of erased Bridges, at most one page of both. One that fails does not stop the
+/// others.
 ///
 /// # Errors
 /// [`StorageError`] if they cannot be listed.
@@ -62,16 +72,23 @@ pub async fn mail_letters(letters: Letters<'_>) -> Result<Report, StorageError> 
         if let Err(error) = look(letters, &who).await {
             report.failed += 1;
             let error = &error as &dyn std::error::Error;
-            tracing::error!(subscriber = who.prefix(), error, "a letter about the Bridge is not sent");
+            tracing::error!(subscriber = who.prefix(), error, "a Bridge is not handled; the next run tries again");
         }
     }
     Ok(report)
 }
 
 /// Handles one Bridge. The list lags behind, so the Bridge's own state decides.
-async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotSent> {
+async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled> {
     let ports = letters.bridges;
     let mut held = load(ports, who).await?;
+    if let Some(due) = held.bridge.value.mails_due() {
+        if ports.journal.clock.now() < due {
+            return Ok(());
+        }
+        let Some(bridge) = remove_mails(letters, held.bridge).await? else { return Ok(()) };
+        held.bridge = bridge;
+    }
     let expired = commit(ports, held.bridge, |bridge, now| Ok(bridge.expire(now))).await;
     (held.bridge, _) = expired.map_err(BridgeError::from)?;
     let Some(letter) = held.bridge.value.unsent_letter().cloned() else { return Ok(()) };
@@ -82,8 +99,8 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotSent> {
         Ok(true) => true,
         Ok(false) => return Ok(()),
         // The mailbox refuses this mail for good.
-        Err(NotSent::Mailbox(MailError::Rejected)) => false,
-        Err(NotSent::Mailbox(_)) if is_old => false,
+        Err(NotHandled::Mailbox(MailError::Rejected)) => false,
+        Err(NotHandled::Mailbox(_)) if is_old => false,
         Err(error) => return Err(error),
     };
     let bridge = ports.journal.load(who).await.map_err(BridgeError::from)?;
@@ -92,13 +109,32 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotSent> {
     Ok(())
 }
 
+/// Removes the mails of an erased Bridge from the mailbox: the drafts, the sent mails, and the member's answers to them. Returns
+/// `None` if some are left for the next run, as after a crash.
+async fn remove_mails(
+    letters: Letters<'_>,
+    bridge: Versioned<Bridge>,
+) -> Result<Option<Versioned<Bridge>>, NotHandled> {
+    let name = SessionId::parse(bridge.value.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
+    let found = letters.mails.of_sale(&name, &[]).await.map_err(NotHandled::Mails)?;
+    for id in found.iter().take(REMOVED_AT_ONCE) {
+        letters.mails.remove(id).await.map_err(NotHandled::Mails)?;
+    }
+    if found.len() > REMOVED_AT_ONCE {
+        return Ok(None);
+    }
+    let removed = |bridge: &mut Bridge, _| Ok(bridge.record_mails_removed());
+    let (bridge, _) = commit(letters.bridges, bridge, removed).await.map_err(BridgeError::from)?;
+    Ok(Some(bridge))
+}
+
 /// Sends a letter's recorded draft, or records one and sends it. Returns `false` if another run handles the letter.
 async fn send(
     letters: Letters<'_>,
     bridge: Versioned<Bridge>,
     letter: &Letter,
     person: &Person,
-) -> Result<bool, NotSent> {
+) -> Result<bool, NotHandled> {
     let mailbox = letters.mailbox;
     let sending = match letter.mail() {
         MailStep::Sent => return Ok(false),
@@ -107,7 +143,7 @@ async fn send(
             let mail = mail(letters.site, person, &bridge.value, letter)?;
             let record = |bridge: &mut Bridge, draft: &Draft, _| bridge.record_letter_draft(letter, draft);
             let (_, recorded) =
-                drafts::record(letters.bridges, mailbox, bridge, &mail, NotSent::Mailbox, record).await?;
+                drafts::record(letters.bridges, mailbox, bridge, &mail, NotHandled::Mailbox, record).await?;
             let Ok(draft) = recorded else { return Ok(false) };
             sending::send(mailbox, &draft).await
         }
@@ -115,8 +151,8 @@ async fn send(
     match sending {
         Sending::Sent => Ok(true),
         // The folder of sent mails lags behind: the next run checks again.
-        Sending::Gone => Err(NotSent::Mailbox(MailError::NoSuchDraft)),
-        Sending::Refused(error) | Sending::Unknown(error) => Err(NotSent::Mailbox(error)),
+        Sending::Gone => Err(NotHandled::Mailbox(MailError::NoSuchDraft)),
+        Sending::Refused(error) | Sending::Unknown(error) => Err(NotHandled::Mailbox(error)),
     }
 }
 

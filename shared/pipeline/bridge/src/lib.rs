@@ -64,7 +64,7 @@ pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, BridgeEr
     // An acceptance that raced with the erasure is sealed under the destroyed key.
     let is_of_other = bridge.value.acceptance().is_some_and(|acceptance| acceptance.memory() != memory);
     if is_of_other || account.is_erasing() {
-        (bridge, _) = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
+        (bridge, _) = commit(ports, bridge, |bridge, now| Ok(bridge.erase(now))).await?;
     }
     Ok(Held::new(bridge, memory))
 }

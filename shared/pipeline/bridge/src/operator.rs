@@ -53,7 +53,8 @@ impl Row {
 pub async fn listed(store: &dyn Bridges, now: Timestamp) -> Result<Vec<Row>, StorageError> {
     let mut rows = Vec::new();
     for id in store.listed().await? {
-        rows.extend(store.load(&id).await?.map(|found| Row::of(&found.value, now)));
+        let accepted = store.load(&id).await?.filter(|found| found.value.acceptance().is_some());
+        rows.extend(accepted.map(|found| Row::of(&found.value, now)));
     }
     rows.sort_by(|a, b| (a.due.is_none(), &a.due, &a.accepted_at).cmp(&(b.due.is_none(), &b.due, &b.accepted_at)));
     Ok(rows)

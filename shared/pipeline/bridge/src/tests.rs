@@ -4,7 +4,10 @@ use domain::{
     chat::{BridgeState, BridgeTask, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberKey},
     operator::Operator,
 };
-use domain::{ports::MailError, texts};
+use domain::{
+    ports::{MailError, SaleMails},
+    texts,
+};
 use serde_json::Value;
 use std::{
     pin::pin,
@@ -256,7 +259,7 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
 /// Erases the Bridge as an erasure of the memory does.
 async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), BridgeError> {
     let bridge = ports.journal.load(who).await?;
-    let _erased = commit(ports, bridge, |bridge, _| Ok(bridge.erase())).await?;
+    let _erased = commit(ports, bridge, |bridge, now| Ok(bridge.erase(now))).await?;
     Ok(())
 }
 
@@ -291,6 +294,9 @@ fn a_bridge_of_an_erased_memory_is_erased_when_it_is_next_used() {
 fn a_text_for_an_erased_bridge_does_not_enter_the_next_one() {
     let again = |world: &World| {
         run(erase(ports(world), &who())).unwrap().unwrap();
+        let erased = run(ports(world).journal.load(&who())).unwrap().unwrap();
+        let removed = commit(ports(world), erased, |bridge, _| Ok(bridge.record_mails_removed()));
+        let (_, _) = run(removed).unwrap().unwrap();
         let mut account = Account::new(who());
         run(ports(world).keys.destroy(&account.memory())).unwrap().unwrap();
         account.begin_erasure(now(world));
@@ -411,7 +417,7 @@ fn a_message_that_races_with_a_revocation_is_refused() {
 const SITE: &str = "https://oracle.example";
 
 fn letters(world: &World) -> Letters<'_> {
-    Letters { bridges: ports(world), mailbox: world, site: SITE }
+    Letters { bridges: ports(world), mailbox: world, mails: world, site: SITE }
 }
 
 fn mailing(world: &World) -> Option<Result<Report, domain::ports::StorageError>> {
@@ -472,8 +478,80 @@ fn nothing_is_mailed_after_an_erasure() {
     let world = granted();
     run(erase(ports(&world), &who())).unwrap().unwrap();
     world.advance(Duration::from_secs(40 * 86_400));
+    assert_eq!(mailing(&world).unwrap().unwrap(), Report { due: 1, failed: 0, left: 0 }, "its mails are removed");
     assert_eq!(mailing(&world).unwrap().unwrap(), Report::default());
     assert!(world.state().sent.is_empty());
+}
+
+/// A world with a member who has a letter and a reply by mail, and whose Bridge was erased ten minutes ago.
+fn erased() -> World {
+    let world = granted();
+    mailing(&world).unwrap().unwrap();
+    run(posting(&world)).unwrap().unwrap();
+    run(replying(&world)).unwrap().unwrap();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    world.advance(Duration::from_secs(600));
+    world
+}
+
+/// The mails that the mailbox still has of the Bridge.
+fn mails_left(world: &World) -> usize {
+    let name = domain::SessionId::parse(format!("cs_bridge_{}", who().as_str())).unwrap();
+    run(SaleMails::of_sale(world, &name, &[])).unwrap().unwrap().len()
+}
+
+#[test]
+fn the_mails_of_an_erased_bridge_are_removed_before_access_is_granted_again() {
+    let world = erased();
+    world.state().now -= 1;
+    assert_eq!(
+        (mailing(&world).unwrap().unwrap(), mails_left(&world)),
+        (Report::default(), 2),
+        "one may be on its way"
+    );
+    run(accepting(&world)).unwrap().unwrap();
+    let refused = run(granting(&world)).unwrap();
+    assert!(matches!(refused, Err(DecideError::Refused(BridgeRefused::MailsLeft(_)))), "{refused:?}");
+    world.advance(Duration::from_secs(1));
+    assert_eq!((mailing(&world).unwrap().unwrap().failed, mails_left(&world)), (0, 0));
+    run(granting(&world)).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(mails_left(&world), 1, "the letter about the new grant");
+    assert!(steps(&world).contains(&"mails_removed".to_owned()));
+}
+
+/// A long thread has more mails than one run removes.
+#[test]
+fn the_mails_of_a_long_thread_are_removed_in_several_runs() {
+    let world = erased();
+    let (draft, mail) = world.state().sent[0].clone();
+    let copy = |n: usize| (domain::mail::Draft { id: format!("sent-{n}"), ..draft.clone() }, mail.clone());
+    world.state().sent.extend((0..60).map(copy));
+    let left: Vec<usize> = (0..3).map(|_| (mailing(&world).unwrap().unwrap(), mails_left(&world)).1).collect();
+    assert_eq!(left, [12, 0, 0]);
+    assert_eq!(steps(&world).iter().filter(|step| *step == "mails_removed").count(), 1);
+}
+
+#[test]
+fn every_fault_at_every_effect_of_the_removal_of_mails() {
+    let clean = erased();
+    clean.plan(Plan::none());
+    mailing(&clean).unwrap().unwrap();
+    let effects = clean.passed();
+    assert!(effects > 5, "{effects}");
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = erased();
+            world.plan(Plan::at(boundary, fault));
+            drop(mailing(&world));
+            world.plan(Plan::none());
+            for _ in 0..2 {
+                mailing(&world).unwrap().unwrap();
+            }
+            assert_eq!((mails_left(&world), mailing(&world).unwrap().unwrap()), (0, Report::default()), "{what}");
+        }
+    }
 }
 
 /// A refused address is abandoned at once, and a mailbox that fails for a day after a day. Operators get an alert.

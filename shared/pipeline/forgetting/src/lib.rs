@@ -89,7 +89,7 @@ async fn shred(ports: Ports<'_>, name: &str) -> Result<(), StoreError> {
 /// Removes the thread, the name and the address of the account's Bridge, and ends any access. This happens before the
 /// key is destroyed, so that no thread outlives the key that opens it.
 async fn erase_bridge(bridges: BridgeJournal<'_>, id: &SubscriberId) -> Result<(), StepError> {
-    let erase = |bridge: &mut Bridge, now| match bridge.erase() {
+    let erase = |bridge: &mut Bridge, now| match bridge.erase(now) {
         Some(event) => Change::recorded(vec![Record::bridge(now, event)], ()),
         None => Change::nothing(()),
     };

@@ -1,5 +1,5 @@
-//! Bridges in the table of sales: `pk` CHATBRIDGE#{id}, `sk` BRIDGE. Those whose agreement is accepted are in the index of
-//! open work under a name of their own, with the time at which a letter is due.
+//! Bridges in the table of sales: `pk` CHATBRIDGE#{id}, `sk` BRIDGE. Those whose agreement is accepted, and erased ones whose
+//! mails are not removed yet, are in the index of open work under a name of their own, with the time at which they are due.
 
 use crate::{
     DynamoSales,
@@ -15,7 +15,7 @@ use domain::{
 /// The name of the list in the index.
 const LIST: &str = "BRIDGE";
 
-/// The due time of a Bridge without a letter to send: in the year 9999.
+/// The due time of a Bridge for which the schedule has nothing to do: in the year 9999.
 const NEVER: Timestamp = Timestamp::from_millis(253_402_300_799_000);
 
 /// The Bridges that one run of the schedule looks at.
@@ -30,7 +30,8 @@ impl Kept for Bridge {
     const OPERATION: &str = "BRIDGE";
 
     fn open(&self) -> Option<(&'static str, Timestamp)> {
-        self.acceptance().map(|_| (LIST, self.letter_due().unwrap_or(NEVER)))
+        let is_listed = self.acceptance().is_some() || self.mails_due().is_some();
+        is_listed.then(|| (LIST, self.due().unwrap_or(NEVER)))
     }
 }
 
@@ -74,5 +75,9 @@ mod tests {
         let letter = bridge.letter().unwrap().clone();
         bridge.end_letter(&letter, true).unwrap();
         assert_eq!(due(&bridge), AttributeValue::N("900000".to_owned()), "the letter about its expiry");
+        bridge.erase(Timestamp::from_seconds(300)).unwrap();
+        assert_eq!(due(&bridge), AttributeValue::N("900000".to_owned()), "its mails");
+        bridge.record_mails_removed().unwrap();
+        assert!(!stored(&bridge, 1, "token").unwrap().contains_key(WORK));
     }
 }

@@ -13,7 +13,7 @@ use domain::{
 impl Bridges for World {
     async fn letters_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
         let read = self.boundary("bridges.letters_due", |state| {
-            let is_due = |bridge: &Bridge| bridge.letter_due().is_some_and(|due| due <= until);
+            let is_due = |bridge: &Bridge| bridge.due().is_some_and(|due| due <= until);
             state.bridges.values().filter(|(it, _)| is_due(it)).map(|(it, _)| it.id().clone()).collect()
         });
         read.await.map_err(|_| storage("bridges.letters_due"))
@@ -21,8 +21,9 @@ impl Bridges for World {
 
     async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError> {
         let read = self.boundary("bridges.listed", |state| {
-            let accepted = state.bridges.values().filter(|(bridge, _)| bridge.acceptance().is_some());
-            accepted.map(|(bridge, _)| bridge.id().clone()).collect()
+            let is_listed = |bridge: &Bridge| bridge.acceptance().is_some() || bridge.mails_due().is_some();
+            let listed = state.bridges.values().filter(|(bridge, _)| is_listed(bridge));
+            listed.map(|(bridge, _)| bridge.id().clone()).collect()
         });
         read.await.map_err(|_| storage("bridges.listed"))
     }

@@ -156,7 +156,7 @@ impl Functions {
             sale_mails: world,
             settlements: None,
             memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
-            letters: bridge::Letters { bridges: self.desk(), mailbox: world, site: SITE },
+            letters: bridge::Letters { bridges: self.desk(), mailbox: world, mails: world, site: SITE },
             meter: world,
             summaries: world,
         };

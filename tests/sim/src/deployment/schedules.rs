@@ -61,7 +61,7 @@ impl Deployment<'_> {
             sale_mails: self.world,
             settlements: None,
             memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },
-            letters: bridge::Letters { bridges, mailbox: &self.ports, site: SITE },
+            letters: bridge::Letters { bridges, mailbox: &self.ports, mails: self.world, site: SITE },
             meter: self.world,
             summaries: self.world,
         };

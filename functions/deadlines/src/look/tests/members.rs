@@ -15,7 +15,7 @@ pub(super) fn memories(world: &World) -> forgetting::Ports<'_> {
 }
 
 pub(super) fn letters(world: &World) -> bridge::Letters<'_> {
-    bridge::Letters { bridges: bridges(world), mailbox: world, site: "https://oracle.example" }
+    bridge::Letters { bridges: bridges(world), mailbox: world, mails: world, site: "https://oracle.example" }
 }
 
 fn bridges(world: &World) -> bridge::Ports<'_> {

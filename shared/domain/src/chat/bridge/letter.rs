@@ -85,9 +85,14 @@ impl Bridge {
         self.letter.as_ref().filter(|letter| letter.mail != MailStep::Sent)
     }
 
-    /// When the schedule has to handle the Bridge: now for an unsent letter, at the expiry of a grant, or never.
+    /// When the schedule has to handle the Bridge: for the mails of an erased one, now for an unsent letter, at the expiry of
+    /// a grant, or never. A letter waits until the mails of an erased Bridge are removed.
     #[must_use]
-    pub fn letter_due(&self) -> Option<Timestamp> {
+    pub fn due(&self) -> Option<Timestamp> {
+        self.mails_due().or_else(|| self.letter_due())
+    }
+
+    fn letter_due(&self) -> Option<Timestamp> {
         match (&self.stage, &self.letter) {
             (_, Some(Letter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
             (Stage::Granted { .. }, Some(Letter { notice: Notice::Expired, .. })) => None,

@@ -66,6 +66,9 @@ pub enum BridgeRefused {
     /// The id belongs to another message.
     #[error("the id was used for another message")]
     OtherMessage,
+    /// The mails of an erased Bridge are not removed yet.
+    #[error("the Bridge is {0}; the mails of the erased one are removed first: repeat the command in some minutes")]
+    MailsLeft(BridgeState),
     /// The thread has reached the size that its row can store.
     #[error("the thread is full")]
     Full,
@@ -153,4 +156,6 @@ pub enum BridgeEvent {
     },
     /// The thread and the subscriber's name and address were removed.
     Erased,
+    /// The mails of the erased thread were removed from the mailbox.
+    MailsRemoved,
 }

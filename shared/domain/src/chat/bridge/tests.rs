@@ -51,6 +51,7 @@ struct Model {
     granted_until: Option<i64>,
     revoked: bool,
     posts: usize,
+    has_mails_left: bool,
 }
 
 impl Model {
@@ -73,11 +74,14 @@ fn take(bridge: &mut Bridge, model: &mut Model, now: &mut i64, step: Step) {
     let done: Result<bool, BridgeRefused> = match step {
         Step::Wait => {
             *now += 10;
+            assert_eq!(bridge.record_mails_removed().is_some(), model.has_mails_left);
+            model.has_mails_left = false;
             Ok(false)
         }
         Step::Erase => {
-            *model = Model::default();
-            assert_eq!(bridge.erase().is_some(), state != BridgeState::Offered);
+            let is_erased = state != BridgeState::Offered;
+            *model = Model { has_mails_left: model.has_mails_left || is_erased, ..Model::default() };
+            assert_eq!(bridge.erase(at(*now)).is_some(), is_erased);
             Ok(true)
         }
         Step::Accept | Step::AcceptSecond => {
@@ -91,7 +95,7 @@ fn take(bridge: &mut Bridge, model: &mut Model, now: &mut i64, step: Step) {
     let allowed = match step {
         Step::Wait | Step::Erase => true,
         Step::Accept | Step::AcceptSecond => state != BridgeState::Granted || model.accepted == Some(agreement.version),
-        Step::Grant => !matches!(state, BridgeState::Offered | BridgeState::Revoked),
+        Step::Grant => !matches!(state, BridgeState::Offered | BridgeState::Revoked) && !model.has_mails_left,
         Step::Revoke => !matches!(state, BridgeState::Offered | BridgeState::Revoked),
         Step::Post | Step::Reply => state == BridgeState::Granted,
     };
@@ -106,7 +110,8 @@ fn take(bridge: &mut Bridge, model: &mut Model, now: &mut i64, step: Step) {
     } else {
         match step {
             Step::Accept | Step::AcceptSecond if done == Ok(true) => {
-                *model = Model { accepted: Some(agreement.version), posts: model.posts, ..Model::default() };
+                let Model { posts, has_mails_left, .. } = *model;
+                *model = Model { accepted: Some(agreement.version), posts, has_mails_left, ..Model::default() };
             }
             Step::Grant => model.granted_until = Some(*now + EXPIRES_AFTER),
             Step::Revoke => (model.revoked, model.granted_until) = (true, None),
