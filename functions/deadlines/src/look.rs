@@ -4,6 +4,7 @@ use crate::{
     Ports, Settings, chase,
     policy::{self, Decided, is_served},
     remind::{remind, reminder},
+    unpublished,
 };
 use audit::{Change, Context};
 use domain::{
@@ -35,6 +36,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
         add(&mut report, settlement::run(settlements).await, "purchases in USDC");
     }
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
+    add(&mut report, unpublished::publish(ports.memories.journal).await, "unpublished records of accounts");
     add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
     report
 }

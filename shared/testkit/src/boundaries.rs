@@ -1,10 +1,11 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 115] = [
+pub const BOUNDARIES: [&str; 116] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
+    "accounts.unpublished",
     "beginnings.find",
     "beginnings.put",
     "bridges.letters_due",

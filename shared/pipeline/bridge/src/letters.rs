@@ -54,8 +54,8 @@ enum NotHandled {
     Mails(#[source] MailError),
 }
 
-/// Mails the due letters and removes the mails of erased Bridges, at most one page of both. One that fails does not stop the
-/// others.
+/// Handles the due Bridges, at most one page of them: mails letters, removes the mails of erased Bridges, and publishes records
+/// and alerts that an earlier step could not publish. One that fails does not stop the others.
 ///
 /// # Errors
 /// [`StorageError`] if they cannot be listed.
@@ -82,6 +82,7 @@ pub async fn mail_letters(letters: Letters<'_>) -> Result<Report, StorageError> 
 async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled> {
     let ports = letters.bridges;
     let mut held = load(ports, who).await?;
+    held.bridge = ports.journal.flush(held.bridge).await;
     if let Some(due) = held.bridge.value.mails_due() {
         if ports.journal.clock.now() < due {
             return Ok(());

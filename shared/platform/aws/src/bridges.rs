@@ -1,5 +1,5 @@
-//! Bridges in the table of sales: `pk` CHATBRIDGE#{id}, `sk` BRIDGE. Those whose agreement is accepted, and erased ones whose
-//! mails are not removed yet, are in the index of open work under a name of their own, with the time at which they are due.
+//! Bridges in the table of sales: `pk` CHATBRIDGE#{id}, `sk` BRIDGE. Those whose agreement is accepted, and others
+//! that are due, are in the index of open work under a name of their own, with the time at which they are due.
 
 use crate::{
     DynamoSales,
@@ -30,7 +30,7 @@ impl Kept for Bridge {
     const OPERATION: &str = "BRIDGE";
 
     fn open(&self) -> Option<(&'static str, Timestamp)> {
-        let is_listed = self.acceptance().is_some() || self.mails_due().is_some();
+        let is_listed = self.acceptance().is_some() || self.due().is_some();
         is_listed.then(|| (LIST, self.due().unwrap_or(NEVER)))
     }
 }

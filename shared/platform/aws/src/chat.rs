@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::{operation::update_item::UpdateItemError, types::AttributeValue};
 use domain::{
     Timestamp,
+    audit_trail::Audited,
     chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
     ports::{ChatAccounts, ReplyBeginnings, SaveError, SignIns, StorageError, Versioned},
 };
@@ -25,7 +26,10 @@ const EXPIRES: &str = "expires_at";
 /// Where the index of open work lists the accounts whose erasure has not ended.
 const ERASURES: &str = "CHAT_ERASURE";
 
-/// Erasures that one look lists.
+/// Where the index lists the other accounts with records or alerts that are not published.
+const UNPUBLISHED: &str = "CHAT_UNPUBLISHED";
+
+/// Accounts that one look lists.
 const PAGE: usize = 100;
 
 fn key(partition: &str, id: &str, sort: &str) -> Item {
@@ -71,9 +75,11 @@ impl Kept for Account {
     const LIST: &str = "chat erasures read";
     const OPERATION: &str = "CHAT";
 
-    /// An account is listed while its memory is being erased.
+    /// An account is listed while its memory is being erased, and while records or alerts are not published: usually for the
+    /// moment until the call that saved them has published them.
     fn open(&self) -> Option<(&'static str, Timestamp)> {
-        self.erasure().map(|erasure| (ERASURES, erasure.due()))
+        let erasing = self.erasure().map(|erasure| (ERASURES, erasure.due()));
+        erasing.or_else(|| (!self.trail().is_published()).then_some((UNPUBLISHED, Timestamp::from_millis(0))))
     }
 }
 
@@ -81,6 +87,10 @@ impl Kept for Account {
 impl ChatAccounts for DynamoSales {
     async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
         self.open::<Account>(ERASURES, Part::Until(until), PAGE).await
+    }
+
+    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
+        self.open::<Account>(UNPUBLISHED, Part::From(Timestamp::from_millis(0)), PAGE).await
     }
 }
 

@@ -21,7 +21,7 @@ impl Bridges for World {
 
     async fn listed(&self) -> Result<Vec<SubscriberId>, StorageError> {
         let read = self.boundary("bridges.listed", |state| {
-            let is_listed = |bridge: &Bridge| bridge.acceptance().is_some() || bridge.mails_due().is_some();
+            let is_listed = |bridge: &Bridge| bridge.acceptance().is_some() || bridge.due().is_some();
             let listed = state.bridges.values().filter(|(bridge, _)| is_listed(bridge));
             listed.map(|(bridge, _)| bridge.id().clone()).collect()
         });

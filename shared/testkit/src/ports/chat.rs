@@ -5,6 +5,7 @@ use crate::world::World;
 use async_trait::async_trait;
 use domain::{
     Timestamp,
+    audit_trail::Audited,
     chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
     ports::{
         ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord, ReplyBeginnings, SaveError, SignIns, StorageError,
@@ -26,6 +27,15 @@ impl ChatAccounts for World {
             due.into_iter().take(PAGE).map(|(_, id)| id).collect()
         });
         read.await.map_err(|_| storage("accounts.erasures_due"))
+    }
+
+    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
+        let read = self.boundary("accounts.unpublished", |state| {
+            let is_listed = |account: &Account| !account.is_erasing() && !account.trail().is_published();
+            let listed = state.accounts.values().filter(|(account, _)| is_listed(account));
+            listed.take(PAGE).map(|(account, _)| account.id().clone()).collect()
+        });
+        read.await.map_err(|_| storage("accounts.unpublished"))
     }
 }
 

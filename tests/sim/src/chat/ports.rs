@@ -66,6 +66,10 @@ impl ChatAccounts for Ports {
         }
         self.world.erasures_due(until).await
     }
+
+    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
+        self.world.unpublished().await
+    }
 }
 
 /// Beginnings have no defect of their own: whatever this store returns, only the seal and the claim make it readable.

@@ -1,11 +1,12 @@
 //! Runs that finish erasures of the chat's memories and mail letters to members of the Bridge.
 
 use super::*;
-use audit::{BridgeJournal, ChatJournal};
+use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
 use bridge::Asked;
 use domain::{
     EmailAddress, Operator, Secret,
-    chat::{CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
+    audit_trail::Audited,
+    chat::{Account, Bridge, BridgeEvent, CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
     texts,
 };
 
@@ -75,6 +76,41 @@ fn a_member_gets_the_letter_about_a_grant_once() {
     assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert_eq!(looked(&world, true), Some(Report::default()));
     assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
+}
+
+/// The log failed, and nobody comes back to the account and the Bridge.
+#[test]
+fn records_that_could_not_be_published_are_published_by_a_later_run() {
+    let world = member();
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    let (chat, members) = (memories(&world).journal, bridges(&world).journal);
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    testkit::run(async {
+        let somebody = SubscriberId::parse("e".repeat(64)).unwrap();
+        let declined = |_: &mut Account, now| {
+            Change::recorded(vec![Record::chat(now, now, ChatStatus::Declined, Default::default())], ())
+        };
+        chat.commit(chat.load(&somebody).await.unwrap(), declined).await.unwrap().settle().await;
+        // Somebody who has accepted nothing, and a member.
+        let member = world.state().bridges.keys().next().unwrap().clone();
+        for id in [somebody, member] {
+            let record = |_: &mut Bridge, now| Change::recorded(vec![Record::bridge(now, BridgeEvent::Expired)], ());
+            members.commit(members.load(&id).await.unwrap(), record).await.unwrap().settle().await;
+        }
+    })
+    .unwrap();
+    let waiting = |world: &World| {
+        let state = world.state();
+        let accounts = state.accounts.values().map(|(account, _)| account.trail());
+        let trails = accounts.chain(state.bridges.values().map(|(bridge, _)| bridge.trail()));
+        trails.filter(|trail| !trail.is_published()).count()
+    };
+    looked(&world, true).unwrap();
+    assert_eq!(waiting(&world), 3, "the log still fails");
+    world.plan(Plan::none());
+    assert_eq!(looked(&world, true), Some(Report { due: 3, failed: 0, left: 0 }));
+    assert_eq!(waiting(&world), 0);
+    assert_eq!(looked(&world, true), Some(Report::default()), "nothing is listed any more");
 }
 
 #[test]

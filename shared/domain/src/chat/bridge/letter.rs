@@ -85,11 +85,13 @@ impl Bridge {
         self.letter.as_ref().filter(|letter| letter.mail != MailStep::Sent)
     }
 
-    /// When the schedule has to handle the Bridge: for the mails of an erased one, now for an unsent letter, at the expiry of
-    /// a grant, or never. A letter waits until the mails of an erased Bridge are removed.
+    /// When the schedule has to handle the Bridge: at once for records and alerts that are not published, for the mails of an
+    /// erased one, now for an unsent letter, at the expiry of a grant, or never. A letter waits until the mails of an erased
+    /// Bridge are removed.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        self.mails_due().or_else(|| self.letter_due())
+        let unpublished = (!self.trail.is_published()).then(|| Timestamp::from_millis(0));
+        unpublished.or_else(|| self.mails_due()).or_else(|| self.letter_due())
     }
 
     fn letter_due(&self) -> Option<Timestamp> {
