@@ -33,9 +33,9 @@ const BUDGET: Budget = Budget::of_bytes(24_000);
 /// 24,000 characters, and the model sees no more of a memory than [`BUDGET`].
 const EVALUATED: usize = 6;
 
-/// The model sees this many of the newest exchanges, whatever words they share with the message: a question such as "Why do
-/// you think so?" shares none with the reply that it is about. Together they take at most this many bytes, because an item
-/// above the budget leaves no room for any other.
+/// The model sees this many of the newest exchanges, whatever words they share with the message: "How so?" shares none with the
+/// reply that it is about. Together they take at most this many bytes, because an item above the budget leaves no room for any
+/// other.
 const LATEST: usize = 2;
 const LATEST_BYTES: usize = 18_000;
 
