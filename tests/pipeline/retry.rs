@@ -184,7 +184,7 @@ fn a_queue_that_refuses_everything_for_hours_is_alerted_once_by_the_name_of_the_
         sim.deadlines();
     }
     let state = sim.world.state();
-    let refused = state.alerts.iter().filter(|alert| alert.line.contains("a queue does not take its messages"));
+    let refused = state.alerts.iter().filter(|alert| alert.line.contains("a queue refuses its message"));
     let lines: Vec<String> = refused.map(|alert| alert.line.clone()).collect();
     drop(state);
     assert_eq!(lines.len(), 1, "{lines:?}");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The allowed thresholds of the alarms on duration, in per cent of the function's timeout.
 const NEAR: std::ops::RangeInclusive<u64> = 70..=95;
 
-fn has_event(function: &Value, kind: &str) -> bool {
+pub(crate) fn has_event(function: &Value, kind: &str) -> bool {
     let events = function["Properties"]["Events"].as_object().into_iter().flatten();
     events.into_iter().any(|(_, event)| event["Type"] == kind)
 }
@@ -207,6 +207,29 @@ fn waiting_orders_and_a_failing_site_raise_critical_alarms() {
         rule,
         rename("/Resources/OrdersQueueAgeAlarm", "OrdersQueueOldAlarm"),
         "OrdersQueueAgeAlarm: no critical alarm",
+    );
+}
+
+/// Throttling has another cause than a failure, so the alarm's text names another one.
+fn throttles_name_no_cause_of_errors(template: &Template) -> Vec<String> {
+    let cause = |text: &Value| text.as_str().and_then(|text| text.split_once("; ")).map(|(_, cause)| cause.to_owned());
+    let functions = template.section("Mappings")["Functions"].as_object().into_iter().flatten();
+    let repeated = functions.filter(|(_, texts)| {
+        let throttled = cause(&texts["Throttles"]);
+        throttled.is_some() && throttled == cause(&texts["Errors"])
+    });
+    repeated.map(|(function, _)| format!("{function}: the text about throttling names the cause of errors")).collect()
+}
+
+#[test]
+fn an_alarm_on_throttling_names_its_own_cause() {
+    assert_rule(
+        throttles_name_no_cause_of_errors,
+        set(
+            "/Mappings/Functions/BootProbe/Throttles",
+            json!("throttled; its own configuration is wrong, or it runs too long"),
+        ),
+        "BootProbe: the text about throttling",
     );
 }
 

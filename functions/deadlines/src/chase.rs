@@ -68,14 +68,14 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
         // Email Retry, FM-01.
         Some((letter, due)) => {
             format!(
-                "retry worker missing: no attempt at the {} mail, due {due}; sent on its way again ({times})",
+                "retry worker missing: no attempt at the {} mail, due {due}; message sent again, time {times}",
                 letter.as_str()
             )
         }
         None if messages(sale, now).is_empty() => {
-            format!("records or alerts could not be written since {since}; tried again ({times})")
+            format!("records or alerts could not be written since {since}; tried again, time {times}")
         }
-        None => format!("nothing happened since {since}: sent on its way again ({times})"),
+        None => format!("no worker has finished it since {since}: message sent again, time {times}"),
     };
     Alert::event("ORACLE-DEADLINES", severity, now, "IN_FLIGHT", sale.session_id(), &detail)
 }
@@ -83,7 +83,7 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
 /// The alert, sent once, for a sale whose message a queue refuses. Every later run in which the sale is due tries
 /// again.
 pub(crate) fn refused(sale: &Sale, now: Timestamp) -> Alert {
-    let detail = "a queue does not take its messages; sent on its way as soon as it does";
+    let detail = "a queue refuses its message; every later run tries again";
     Alert::event("ORACLE-DEADLINES", Severity::Critical, now, "IN_FLIGHT", sale.session_id(), detail)
 }
 
@@ -157,6 +157,10 @@ mod tests {
         let letter = refunded.with("refund_letter", Mail::Retrying { due: at(1), progress: Progress::default() });
         assert!(alert(&letter, at(1), 1, at(9)).line.contains("no attempt at the refund mail"));
         assert!(alert(&refunded, at(1), 1, at(9)).line.contains("records or alerts could not be written"));
-        assert!(alert(&sale(), at(1), 1, at(9)).line.contains("nothing happened"));
+        assert!(
+            alert(&sale(), at(1), 1, at(9))
+                .line
+                .contains("no worker has finished it since 1970-01-01T00:00:01.000Z: message sent again, time 1")
+        );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::RefundFailed => "a refund came back: issue it again, or give the money back by hand and record it",
         Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
         Work::Review => "held by the content filter: approve, replace or refund it",
-        Work::Declined => "the authority gate lets nobody answer it: approve it (oracle authority queue), or refund it",
+        Work::Declined => "the authority gate declined it: oracle authority queue, or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable if *sale.notice() == Mail::NotOrdered => Sale::UNANNOUNCED,
@@ -34,8 +34,8 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::NotPaid => "Stripe shows no payment: look at the session there; it ends by itself if it is never paid",
         Work::Failed => "there is no verdict: try again or refund it",
         Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
-        Work::DeadLetter => "its mail was given up: send it on its way again",
-        Work::UnknownMail => "its mail may or may not have gone: look into the mailbox",
+        Work::DeadLetter => "its mail is a dead letter: oracle deadletters redrive",
+        Work::UnknownMail => "whether its mail was sent is unknown: check the mailbox, then oracle deadletters settle",
         Work::Finding => {
             "the block list holds back what was delivered: oracle findings show, then dismiss, replace or refund"
         }
@@ -52,4 +52,29 @@ pub(crate) fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp
     let hours = now.since(open.since).as_secs() / 3600;
     let detail = format!("waits for a human for {hours} h: {what}");
     Alert::event("ORACLE-DEADLINES", Severity::Critical, now, open.work.as_str(), sale.session_id(), &detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{SessionId, mail::Progress, sale::Fulfilment};
+    use testkit::sale::WithField;
+
+    #[test]
+    fn a_reminder_about_a_mail_names_the_command_that_ends_it() {
+        let at = Timestamp::from_seconds;
+        let ready = Fulfilment::Ready { at: at(1), archived: true };
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("fulfilment", ready);
+        let dead = Mail::Dead { at: at(2), progress: Progress::default() };
+        for (mail, expected) in [
+            (dead, "its mail is a dead letter: oracle deadletters redrive"),
+            (
+                Mail::Unknown { at: at(2) },
+                "whether its mail was sent is unknown: check the mailbox, then oracle deadletters settle",
+            ),
+        ] {
+            let Change { alerts, .. } = reminder(&mut sale.clone().with("mail", mail), at(30 * 24 * 3600));
+            assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{alerts:?}");
+        }
+    }
 }

@@ -65,8 +65,9 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
         assert!(looked(&world, true).is_some_and(|report| report.failed == 1));
         world.advance(HOUR);
     }
-    let refusal_alerts =
-        |world: &World| world.state().alerts.iter().filter(|it| it.line.contains("does not take")).count();
+    let refusal_alerts = |world: &World| {
+        world.state().alerts.iter().filter(|it| it.line.contains("a queue refuses its message")).count()
+    };
     assert_eq!((refusal_alerts(&world), stored(&world).chased()), (1, 1));
     world.surround(Box::new(|_, _| Passage::default()));
     looked(&world, true).unwrap();
