@@ -1,9 +1,11 @@
 //! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
-//! one for every alert about a member of the Bridge, an account or a subscriber.
+//! one for every alert about a member of the Bridge, an account or a subscriber. A test of the command line
+//! (`infra/oracle/src/documented_commands.rs`) checks that its commands exist.
 
 use crate::{
+    alarms::has_event,
     assert_rule,
-    model::{Template, root},
+    model::{Template, root, target},
     patch::{property, set},
 };
 use serde_json::{Value, json};
@@ -61,23 +63,65 @@ fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
     assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
 }
 
-/// Every command of the entries exists in the operator's command line.
+/// A row names the secret that its function reads: a name of a variable means different secrets in different functions.
+fn the_checkout_row_names_its_secret(template: &Template) -> Vec<String> {
+    let checkout = &template.resource("CheckoutFunction")["Properties"]["Environment"]["Variables"];
+    let resource = target(&checkout["STRIPE_SECRET_ID"]).unwrap_or_default();
+    let name = &template.section("Mappings")["Secrets"][resource.trim_end_matches("Secret")]["Name"];
+    let command = format!("`oracle secrets set {}`", name.as_str().unwrap_or_default());
+    let rows = rows(&read("infra/runbook.md"));
+    let is_named = rows.get("CheckoutUnavailableAlarm").is_some_and(|(_, text)| text.contains(&command));
+    if is_named { Vec::new() } else { vec![format!("CheckoutUnavailableAlarm: its row does not name {command}")] }
+}
+
 #[test]
-fn every_command_of_the_runbook_exists() {
-    let main = read("infra/oracle/src/main.rs");
+fn a_refused_key_of_checkout_leads_to_the_secret_that_checkout_reads() {
+    let other = json!({ "Fn::GetAtt": ["StripeSecret", "Id"] });
+    assert_rule(
+        the_checkout_row_names_its_secret,
+        set(&property("CheckoutFunction", "Environment/Variables/STRIPE_SECRET_ID"), other),
+        "does not name `oracle secrets set stripe`",
+    );
+}
+
+/// The function that an alarm watches, if it has no queue.
+fn without_queue<'a>(template: &'a Template, alarm: &'a Value) -> Option<&'a str> {
+    let watched = target(&alarm["Properties"]["Dimensions"][0]["Value"])?;
+    let (id, function) = template.functions().into_iter().find(|(id, _)| *id == watched)?;
+    (!has_event(function, "SQS")).then_some(id)
+}
+
+fn only_queues_promise_a_retry_by_their_time_out(template: &Template) -> Vec<String> {
+    let rows = rows(&read("infra/runbook.md"));
+    let promises = |id: &str| rows.get(id).is_some_and(|(_, text)| text.contains("visibility time-out"));
+    let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter().filter(|(id, _)| promises(id));
+    let alarms = alarms.filter_map(|(id, alarm)| Some((id, without_queue(template, alarm)?)));
+    alarms.map(|(id, function)| format!("{id}: its row promises a retry of a queue, and {function} has none")).collect()
+}
+
+#[test]
+fn the_row_of_a_function_without_a_queue_promises_no_retry_of_a_queue() {
+    assert_rule(
+        only_queues_promise_a_retry_by_their_time_out,
+        set(&property("VerdictFunction", "Events"), json!({})),
+        "VerdictDurationAlarm: its row promises a retry of a queue, and VerdictFunction has none",
+    );
+}
+
+/// The alarms of the runbook's table, in its order.
+fn alarms_in_order(runbook: &str) -> Vec<&str> {
+    let names = runbook.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    names.filter(|name| name.ends_with("Alarm")).collect()
+}
+
+#[test]
+fn the_alarms_of_the_runbook_are_in_the_order_of_the_alphabet() {
     let runbook = read("infra/runbook.md");
-    let commands: Vec<&str> = runbook
-        .split("`oracle ")
-        .skip(1)
-        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next())
-        .filter(|word| !word.is_empty())
-        .collect();
-    assert!(commands.len() > 30, "{}", commands.len());
-    for command in commands {
-        let variant: String =
-            command.chars().take(1).flat_map(char::to_uppercase).chain(command.chars().skip(1)).collect();
-        assert!(main.contains(&format!("    {variant}(")), "oracle {command}");
-    }
+    let named = alarms_in_order(&runbook);
+    let mut sorted = named.clone();
+    sorted.sort_unstable();
+    assert_eq!(named, sorted);
+    assert!(named.len() > 80, "{}", named.len());
 }
 
 /// The tags of alerts that the runbook explains by name.

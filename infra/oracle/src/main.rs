@@ -30,6 +30,8 @@ mod deadletters_command;
 mod digest_reader;
 mod digests_command;
 mod doctor_command;
+#[cfg(test)]
+mod documented_commands;
 mod erase_command;
 mod escalations_command;
 mod evidence;
