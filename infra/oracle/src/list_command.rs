@@ -10,6 +10,7 @@ use crate::{
     command::{CommandError, Ended, Target, wait},
     inquiries_command,
     output::{self, minute},
+    toll_command,
 };
 
 #[derive(Args)]
@@ -20,20 +21,22 @@ pub(crate) struct ListArguments {
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let (rows, inquiries, bridges) = wait(async {
+    let (rows, inquiries, bridges, purchases) = wait(async {
         let rows = list::everything(deployed.lists(), System.now()).await;
         let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
         let inquiries = inquiries_command::waiting(&deployed, Some(&rows)).await?;
         let bridges = bridge_command::waiting(&deployed).await?;
-        Ok((rows, inquiries, bridges))
+        let purchases = toll_command::waiting(&deployed.stores.sales).await?;
+        Ok((rows, inquiries, bridges, purchases))
     })?;
     if arguments.target.json {
         let rows = rows.iter().map(serde_json::to_value).chain(inquiries.iter().map(serde_json::to_value));
         let rows = rows.chain(bridges.iter().map(serde_json::to_value));
+        let rows = rows.chain(purchases.iter().map(serde_json::to_value));
         output::print_json(&rows.collect::<Result<Vec<_>, _>>()?)?;
         return Ok(Ended::Done);
     }
-    if !rows.is_empty() || (inquiries.is_empty() && bridges.is_empty()) {
+    if !rows.is_empty() || (inquiries.is_empty() && bridges.is_empty() && purchases.is_empty()) {
         print(&rows, false)?;
     }
     if !inquiries.is_empty() {
@@ -41,6 +44,9 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
     }
     if !bridges.is_empty() {
         output::print(&bridge_report::table(&bridges, output::width()))?;
+    }
+    if !purchases.is_empty() {
+        output::print(&toll_command::waiting_table(&purchases, output::width()))?;
     }
     Ok(Ended::Done)
 }

@@ -22,12 +22,14 @@ use runtime::System;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    bridge_command,
     command::{CommandError, Ended, Target, wait},
     inquiries_command,
     measurements::{Alarms, Measurements, Runs},
     output::{self, minute},
     queues_command,
     stack::Deployed,
+    toll_command,
 };
 
 /// Scheduled functions: the name, the output with the function's name, and the longest time without a run. That time is
@@ -134,12 +136,20 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
             checks
                 .extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()));
             checks.push(match inquiries_command::waiting(deployed, Some(&rows)).await {
-                Ok(waiting) => inquiries(waiting.len(), waiting.iter().filter(|it| it.overdue).count()),
+                Ok(rows) => waiting("inquiries", rows.iter().map(|row| row.overdue), "oracle inquiries list"),
                 Err(error) => Check::new("inquiries", State::Unknown, error.to_string()),
             });
         }
         Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
     }
+    checks.push(match bridge_command::waiting(deployed).await {
+        Ok(rows) => waiting("bridge", rows.iter().map(|row| row.overdue), "oracle bridge list"),
+        Err(error) => Check::new("bridge", State::Unknown, error.to_string()),
+    });
+    checks.push(match toll_command::waiting(&deployed.stores.sales).await {
+        Ok(rows) => waiting("toll", rows.iter().map(|row| row.overdue), "oracle toll list"),
+        Err(error) => Check::new("toll", State::Unknown, error.to_string()),
+    });
     match queues_command::rows(deployed, now).await {
         Ok(rows) => checks.push(dead_letters(&rows)),
         Err(error) => checks.push(Check::new("dead letters", State::Unknown, error.to_string())),
@@ -205,13 +215,15 @@ const fn command(work: Work) -> &'static str {
     }
 }
 
-fn inquiries(count: usize, overdue: usize) -> Check {
+/// What waits for a human and belongs to no sale: each with whether it is overdue, and the command that lists them.
+fn waiting(what: &str, overdue: impl Iterator<Item = bool>, command: &str) -> Check {
+    let (count, overdue) = overdue.fold((0, 0), |(count, late), is_late| (count + 1, late + usize::from(is_late)));
     let state = match (count, overdue) {
-        (0, _) => return Check::new("inquiries", State::Ok, "none"),
+        (0, _) => return Check::new(what, State::Ok, "none"),
         (_, 0) => State::Waiting,
         _ => State::Wrong,
     };
-    Check::new("inquiries", state, format!("{count}, {overdue} overdue: oracle inquiries list"))
+    Check::new(what, state, format!("{count}, {overdue} overdue: {command}"))
 }
 
 fn dead_letters(rows: &[queues_command::Row]) -> Check {
@@ -323,20 +335,29 @@ mod tests {
         Timestamp::from_seconds(seconds)
     }
 
-    fn waiting(work: Work, overdue: bool) -> (Work, &'static str, bool) {
+    fn open(work: Work, overdue: bool) -> (Work, &'static str, bool) {
         (work, "2026-11-20T10:00:00.000Z", overdue)
     }
 
     #[test]
     fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
         assert_eq!(work(&[])[0].state, State::Ok);
-        let checks = work(&[waiting(Work::Review, false), waiting(Work::Refund, true), waiting(Work::Review, false)]);
+        let checks = work(&[open(Work::Review, false), open(Work::Refund, true), open(Work::Review, false)]);
         let states: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
         assert_eq!(states, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
         assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
-        let failed = work(&[waiting(Work::Failed, false)]);
+        let failed = work(&[open(Work::Failed, false)]);
         assert_eq!(failed[0].state, State::Wrong);
         assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
+    }
+
+    #[test]
+    fn what_belongs_to_no_sale_waits_or_is_wrong_when_it_is_overdue() {
+        let seen = |overdue: &[bool]| waiting("toll", overdue.iter().copied(), "oracle toll list");
+        assert_eq!(seen(&[]), Check::new("toll", State::Ok, "none"));
+        assert_eq!(seen(&[false]).state, State::Waiting);
+        let wrong = seen(&[false, true]);
+        assert_eq!((wrong.state, wrong.detail.as_str()), (State::Wrong, "2, 1 overdue: oracle toll list"));
     }
 
     #[test]

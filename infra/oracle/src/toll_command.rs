@@ -9,6 +9,7 @@ use domain::{
     toll::{List, PREFIX, Paid, Purchase, Stage},
 };
 use runtime::System;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -72,9 +73,10 @@ pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
     match command {
         TollCommand::List { open, target } => {
             let deployed = target.open()?;
-            let mut found = wait(listed(&deployed, List::Humans))?;
+            let store = &deployed.stores.sales;
+            let mut found = wait(listed(store, List::Humans))?;
             if *open {
-                found.extend(wait(listed(&deployed, List::Machines))?);
+                found.extend(wait(listed(store, List::Machines))?);
             }
             print(&found, target, "no purchase in USDC waits\n")?;
             Ok(Ended::Done)
@@ -96,10 +98,39 @@ fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Resul
     Ok(())
 }
 
+/// A purchase that waits for a human, as `oracle list` shows it.
+#[derive(Serialize)]
+pub(crate) struct Waiting {
+    /// The kind of work in `oracle list`.
+    work: &'static str,
+    since: String,
+    /// The payer has nothing for the money, which is due back at once.
+    pub(crate) overdue: bool,
+    #[serde(flatten)]
+    purchase: Value,
+}
+
+impl Waiting {
+    fn of(purchase: &Purchase) -> Option<Self> {
+        let (_, since) = purchase.next().filter(|(list, _)| *list == List::Humans)?;
+        let overdue = matches!(purchase.stage(), Stage::Owed { .. });
+        Some(Self { work: "toll", since: since.to_iso(), overdue, purchase: row(purchase) })
+    }
+}
+
+/// The purchases that wait for a human, the longest waiting first.
+pub(crate) async fn waiting(store: &dyn Purchases) -> Result<Vec<Waiting>, CommandError> {
+    let found = listed(store, List::Humans).await?;
+    Ok(found.iter().filter_map(|it| Waiting::of(&it.value)).collect())
+}
+
+pub(crate) fn waiting_table(waiting: &[Waiting], width: usize) -> String {
+    table(&waiting.iter().map(|it| it.purchase.clone()).collect::<Vec<_>>(), width)
+}
+
 /// The purchases on a list, the most urgent first.
-async fn listed(deployed: &Deployed, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
+async fn listed(store: &dyn Purchases, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
     let unreadable = |error| CommandError::failed("the list cannot be read", error);
-    let store: &dyn Purchases = &deployed.stores.sales;
     let mut found = Vec::new();
     for id in store.listed(list, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
         // The list lags behind the purchases.
@@ -134,7 +165,7 @@ async fn find(deployed: &Deployed, wanted: &str, since: &str) -> Result<Vec<Vers
         let names = page.iter().filter_map(|object| session_of_stream(stream_of(&object.key)));
         ids.extend(names.filter(|name| name.starts_with(PREFIX)).filter_map(|name| SessionId::parse(name).ok()));
     }
-    let mut found = listed(deployed, List::Machines).await?;
+    let mut found = listed(store, List::Machines).await?;
     found.retain(|it| !ids.contains(it.value.id()));
     for id in ids {
         found.extend(load(store, &id).await?);
@@ -209,7 +240,10 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let operator = arguments.signature.operator(&deployed)?;
     let name = &arguments.purchase;
     let found = wait(async {
-        let found = listed(&deployed, List::Humans).await?.into_iter().find(|it| it.value.id().reference() == name);
+        let found = listed(&deployed.stores.sales, List::Humans)
+            .await?
+            .into_iter()
+            .find(|it| it.value.id().reference() == name);
         found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))
     })?;
     let question = format!("Is the purchase {name} dealt with?");
@@ -236,4 +270,54 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         output::print(&format!("{name} is settled\n"))?;
     }
     Ok(Ended::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::toll::{Answered, Offer, SignedPayment, purchase_id};
+    use testkit::{World, run as poll};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn purchase(digit: &str) -> Purchase {
+        let signed = SignedPayment {
+            version: 2,
+            payload: Value::Null,
+            requirements: Value::Null,
+            network: "eip155:84532".to_owned(),
+            amount: 50_000,
+            payer: "0x1".to_owned(),
+            nonce: "0x2".to_owned(),
+            valid_before: at(100),
+        };
+        let id = purchase_id(&digit.repeat(64)).unwrap();
+        Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), Paid::Signed(Box::new(signed)), at(10))
+    }
+
+    #[test]
+    fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have() {
+        let (mut owed, mut doubtful) = (purchase("a"), purchase("b"));
+        owed.settled("0xt", true, at(20)).unwrap();
+        doubtful.claim("one", at(11), Duration::from_secs(30));
+        let answer = Answered { body: "{}".to_owned(), facts: Value::Null, at: at(12) };
+        doubtful.answer("one", answer, at(12)).unwrap();
+        doubtful.settled("0xu", false, at(13)).unwrap();
+        assert!(doubtful.doubt(at(4_000)).unwrap());
+        let world = World::at(at(5_000));
+        for purchase in [owed, doubtful, purchase("c")] {
+            world.state().purchases.insert(purchase.id().clone(), (purchase, 1));
+        }
+        let waiting = poll(waiting(&world)).unwrap().unwrap();
+        let rows = serde_json::to_value(&waiting).unwrap();
+        let facts = |row: &Value| json!([row["work"], row["since"], row["overdue"], row["transaction"]]);
+        let expected = [
+            json!(["toll", "1970-01-01T00:00:13.000Z", false, "0xu"]),
+            json!(["toll", "1970-01-01T00:00:20.000Z", true, "0xt"]),
+        ];
+        assert_eq!(rows.as_array().unwrap().iter().map(facts).collect::<Vec<_>>(), expected);
+        assert!(waiting_table(&waiting, 120).contains("settled without an answer: give the money back"));
+    }
 }
