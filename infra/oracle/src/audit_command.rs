@@ -44,7 +44,7 @@ pub(crate) enum AuditCommand {
     /// are within one per cent. The report trusts the records; `verify` checks them.
     #[command(after_help = "Example:\n  oracle audit report --month 2026-11 --html report.html")]
     Report(ReportArguments),
-    /// The signed digests of the log: list them, or digest objects that no digest covers.
+    /// The signed digests of the log: list, and catch-up for objects that no digest covers.
     #[command(subcommand, after_help = "Example:\n  oracle audit digests list")]
     Digests(DigestsCommand),
 }

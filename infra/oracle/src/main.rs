@@ -130,16 +130,16 @@ enum Command {
         after_help = "Example:\n  echo '{\"id\":\"1\",\"tier\":\"quick\",\"verdict\":{\"verdict\":\"GREEN\",\"summary\":\"Go.\"}}' | oracle crosscheck\n\nExit code 2: a line was not such an object; the lines before it are answered."
     )]
     Crosscheck(LinesArguments),
-    /// What may be said about a question at all: evaluate, explain, vectors, attest; queue, approve, reject.
+    /// What may be said about a question at all: evaluate, explain, vectors, attest; queue, escalations, approve, reject.
     #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
     Authority(authority_command::AuthorityCommand),
-    /// The quality gate: is a system, a configuration or a deployment sound?
+    /// The quality gate, for a system, a configuration or a deployment: assess, smoke, corpus, report, override.
     #[command(subcommand, after_help = "Example:\n  oracle anvil assess < requests.jsonl")]
     Anvil(anvil_command::AnvilCommand),
     /// List everything that waits for a human, most urgent first.
     ///
-    /// Held, unusable and failed sales, dead letters, mails with an unknown outcome, unconfirmed refunds, inquiries, and
-    /// automatic work that is late. An exclamation mark marks what is past its due time.
+    /// Sales with open work of every kind, inquiries, tasks of the Bridge, purchases in USDC, and automatic work that is
+    /// late. An exclamation mark marks what is past its due time. `oracle status` names the command for each kind.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
     List(list_command::ListArguments),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
@@ -165,7 +165,7 @@ enum Command {
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(show_command::ShowArguments),
-    /// Dead-lettered mails: list, show, redrive.
+    /// Dead-lettered mails: list, show, redrive, settle.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
     Deadletters(deadletters_command::DeadLettersCommand),
     /// Queues and their dead letters: list, show, remove, redrive.
@@ -180,7 +180,7 @@ enum Command {
     /// Mails that were delivered: send-again.
     #[command(subcommand, after_help = "Example:\n  oracle mail send-again cs_live_abc123")]
     Mail(mail_command::MailCommand),
-    /// Sales whose money needs a decision: list, issue.
+    /// Sales whose money needs a decision: list, issue, record.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
     Refunds(refunds_command::RefundsCommand),
     /// Customers' replies to the mails of a sale: list, show, settle.
@@ -189,7 +189,7 @@ enum Command {
     /// Messages that answer no mail of ours: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
     Inquiries(inquiries_command::InquiriesCommand),
-    /// Purchases in USDC that wait for a human: list, settle.
+    /// Purchases in USDC that wait for a human: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle toll list")]
     Toll(toll_command::TollCommand),
     /// The texts that answers sold to agents draw on: build, show, activate.
@@ -201,7 +201,7 @@ enum Command {
     /// The Bridge: who accepted the agreement and who has access; list, show, grant, revoke, reply.
     #[command(subcommand, after_help = "Example:\n  oracle bridge list")]
     Bridge(bridge_command::BridgeCommand),
-    /// The audit log: verify it, report from it.
+    /// The audit log: verify, report, digests.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
     Audit(audit_command::AuditCommand),
     /// The cached verdicts: status, remove.
@@ -215,10 +215,10 @@ enum Command {
         after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
     )]
     Smoke(smoke_command::SmokeArguments),
-    /// The memory behind chat and follow-ups: replay a history, print the events' schema.
+    /// The memory behind chat and follow-ups: replay, schema, export, import, show, verify, erase.
     #[command(subcommand, after_help = "Example:\n  oracle memory replay --budget 8000 < events.jsonl")]
     Memory(memory_command::MemoryCommand),
-    /// The secrets of a stack: fill one, replace one, see which are still empty.
+    /// The secrets of a stack: list, set.
     #[command(subcommand, after_help = "Example:\n  oracle secrets list")]
     Secrets(secrets_command::SecretsCommand),
     /// Order the verdicts of failed or unusable sales again.
@@ -354,6 +354,23 @@ fn report(error: &dyn Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The help of a group names every command of the group.
+    #[test]
+    fn a_groups_help_names_all_its_commands() {
+        let mut groups: Vec<clap::Command> = Arguments::command().get_subcommands().cloned().collect();
+        let mut count = 0;
+        while let Some(group) = groups.pop() {
+            let about = group.get_about().map(ToString::to_string).unwrap_or_default();
+            let words: Vec<&str> = about.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
+            for command in group.get_subcommands().filter(|_| group.is_subcommand_required_set()) {
+                assert!(words.contains(&command.get_name()), "{}: {}: {about}", group.get_name(), command.get_name());
+                count += 1;
+            }
+            groups.extend(group.get_subcommands().cloned());
+        }
+        assert!(count > 60, "{count}");
+    }
 
     /// Every command has a description with an example, and a JSON output if it has any output.
     #[test]
