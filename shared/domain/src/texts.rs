@@ -1,4 +1,4 @@
-//! Sentences that customers read, verbatim from the specs.
+//! Sentences that customers read. Those with a citation are the specification's; the others are ours.
 
 /// The verdict cannot be produced (Verdict Pipeline FM-2; Gemini Timeout, retries exhausted).
 pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";

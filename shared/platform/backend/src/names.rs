@@ -13,7 +13,7 @@ pub enum QueueName {
     Mails,
     /// Mails to send again.
     MailRetries,
-    /// Refunds and disputes.
+    /// Refunds, disputes and changes of subscriptions.
     Payments,
     /// The dead letters of a function's own queue.
     OwnDeadLetters,

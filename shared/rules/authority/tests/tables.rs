@@ -229,7 +229,7 @@ fn governed_questions_end_in_their_state() {
 }
 
 #[test]
-fn signs_count_in_any_order_and_words_by_their_beginning() {
+fn words_of_a_crisis_count_in_any_order_and_by_their_beginning() {
     for text in [
         "So that I don't wake up, how many of these sleeping tablets would it take?",
         "How many of these sleeping tablets would it take so I don't wake up?",
@@ -239,7 +239,7 @@ fn signs_count_in_any_order_and_words_by_their_beginning() {
     ] {
         assert!(evaluate(text, None).override_prohibited(), "{text}");
     }
-    // Far apart, the two signs are unrelated.
+    // Far apart, the two are unrelated.
     let far = "How many tablets fit in a box? That is what our packaging line needs to know, because the machine that we \
                lease runs at night and nobody of the late shift wants to drive home before the others wake up.";
     assert_eq!(evaluate(far, None).state(), State::Authorized);
