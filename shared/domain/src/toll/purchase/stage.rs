@@ -14,7 +14,15 @@ pub enum Stage {
     /// One invocation has claimed the answer.
     Working { owner: String, until: Timestamp },
     /// The answer is stored. The settlement was requested, and its success is not confirmed.
-    Settling { answer: Box<Answered>, attempts: u32, problem: Option<Problem>, next: Timestamp },
+    Settling {
+        answer: Box<Answered>,
+        attempts: u32,
+        /// The attempts that were refused; 0 in a row that an earlier version stored.
+        #[serde(default)]
+        refused: u32,
+        problem: Option<Problem>,
+        next: Timestamp,
+    },
     /// The facilitator, or the chain, confirms that the transfer is made.
     Settled { answer: Box<Answered>, transaction: String, at: Timestamp, confirmed: bool, doubtful: bool },
     /// The payment can no longer be settled.

@@ -61,7 +61,9 @@ impl Purchase {
         }
         let answer = Box::new(answer);
         self.stage = match &self.paid {
-            Paid::Signed(_) => Stage::Settling { answer, attempts: 1, problem: None, next: now.plus(SETTLE_AGAIN) },
+            Paid::Signed(_) => {
+                Stage::Settling { answer, attempts: 1, refused: 0, problem: None, next: now.plus(SETTLE_AGAIN) }
+            }
             Paid::Transferred { transaction, .. } => {
                 Stage::Settled { answer, transaction: transaction.clone(), at: now, confirmed: true, doubtful: false }
             }
@@ -81,19 +83,18 @@ impl Purchase {
     }
 
     /// Stores the reason why an attempt failed. A facilitator's refusal does not prove that the payment was not
-    /// settled: it also refuses what an earlier attempt has settled. So it counts as a refusal only if no earlier attempt
-    /// has an unknown outcome. Otherwise the payer would be asked for a second payment while the first may be made.
+    /// settled: it also refuses what another attempt has settled. So it counts as a refusal only if every attempt that was
+    /// begun was refused: of an attempt that nobody has finished, nothing else is stored. Otherwise the payer would be
+    /// asked for a second payment while the first may be made.
     ///
     /// # Errors
     /// [`Refused`] when nothing is to be settled.
     pub fn not_settled(&mut self, why: Problem) -> Result<(), Refused> {
-        let Stage::Settling { problem, attempts, .. } = &mut self.stage else { return Err(Refused) };
-        let is_refused_so_far = match problem {
-            Some(earlier) => earlier.is_refusal,
-            // Of an attempt that nobody has finished, nothing is stored.
-            None => *attempts <= 1,
-        };
-        *problem = Some(Problem { is_refusal: why.is_refusal && is_refused_so_far, ..why });
+        let Stage::Settling { problem, attempts, refused, .. } = &mut self.stage else { return Err(Refused) };
+        if why.is_refusal {
+            *refused += 1;
+        }
+        *problem = Some(Problem { is_refusal: why.is_refusal && refused == attempts, ..why });
         Ok(())
     }
 

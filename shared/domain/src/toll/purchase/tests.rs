@@ -112,6 +112,30 @@ fn a_refusal_after_an_unknown_outcome_is_no_refusal() {
     crashed.settle_again(at(30)).unwrap();
     crashed.not_settled(problem(true)).unwrap();
     assert!(!refused(&crashed), "nobody knows what came of the first attempt");
+    let mut crashed_later = settling();
+    crashed_later.not_settled(problem(true)).unwrap();
+    crashed_later.settle_again(at(30)).unwrap();
+    crashed_later.settle_again(at(40)).unwrap();
+    crashed_later.not_settled(problem(true)).unwrap();
+    assert!(!refused(&crashed_later), "nobody knows what came of the second attempt");
+    crashed_later.not_settled(problem(true)).unwrap();
+    assert!(refused(&crashed_later), "the second attempt was only slow, and was refused too");
+}
+
+/// A row of an earlier version has no count of refusals. Its next refusal is taken for an unknown outcome.
+#[test]
+fn a_settlement_that_an_earlier_version_stored_is_read() {
+    let mut settling = purchase();
+    settling.claim("one", at(10), LEASE);
+    settling.answer("one", answered(), at(20)).unwrap();
+    settling.not_settled(Problem { why: "why".to_owned(), is_refusal: true }).unwrap();
+    let mut stored = serde_json::to_value(&settling).unwrap();
+    stored["stage"].as_object_mut().unwrap().remove("refused");
+    let mut read: Purchase = serde_json::from_value(stored).unwrap();
+    read.settle_again(at(30)).unwrap();
+    read.not_settled(Problem { why: "why".to_owned(), is_refusal: true }).unwrap();
+    let Stage::Settling { attempts: 2, problem: Some(problem), .. } = read.stage() else { panic!("{read:?}") };
+    assert!(!problem.is_refusal);
 }
 
 #[test]
