@@ -204,16 +204,20 @@ impl<'a> Sale<'a> {
 
     /// Whether the payment can be used. The error is the reply if it cannot.
     async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
-        let problem = match self.means.check_time(now) {
+        let (problem, says_used) = match self.means.check_time(now) {
             Ok(()) => match self.ports.facilitator.verify(signed).await {
                 Ok(()) => return Ok(()),
-                Err(error @ FacilitatorError::Refused(_)) => error.to_string(),
-                Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
+                Err(error @ FacilitatorError::Refused(_)) => (error.to_string(), error.says_used()),
+                Err(
+                    error @ (FacilitatorError::Unclear(_)
+                    | FacilitatorError::Pending
+                    | FacilitatorError::Unavailable(_)),
+                ) => {
                     tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
                     return Err(Unusable::Unknown(error.to_string()));
                 }
             },
-            Err(error @ PaymentError::Expired) => error.to_string(),
+            Err(error @ PaymentError::Expired) => (error.to_string(), false),
             Err(error) => return Err(Unusable::Refused(error.to_string())),
         };
         // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
@@ -221,6 +225,10 @@ impl<'a> Sale<'a> {
         match self.ports.node.whereabouts(signed).await {
             Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
             Ok(Whereabouts::Untraced) => Err(Unusable::Unknown(format!("{problem}; the chain does not show where"))),
+            // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
+            Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed) if says_used => {
+                Err(Unusable::Unknown(format!("{problem}; the chain does not show it yet")))
+            }
             Ok(_) => Err(Unusable::Refused(problem)),
             Err(error) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");

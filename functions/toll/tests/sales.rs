@@ -15,7 +15,10 @@ use domain::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-use support::*;
+use support::{
+    site::{Defect, Site},
+    *,
+};
 use testkit::{Fault, Plan, World};
 use toll::handle;
 
@@ -291,6 +294,7 @@ fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
 fn no_answer_leaves_before_its_settlement_is_accepted() {
     for (says, status) in [
         (FacilitatorError::Refused("insufficient_funds".to_owned()), 402),
+        (FacilitatorError::Unclear("invalid_exact_evm_transaction_failed".to_owned()), 503),
         (FacilitatorError::Pending, 503),
         (FacilitatorError::Unavailable("down".into()), 503),
     ] {
@@ -302,6 +306,25 @@ fn no_answer_leaves_before_its_settlement_is_accepted() {
         assert_eq!(world.state().chain.settled, 0);
         let second = send(&world, paid("/query", QUESTION, &payment)).unwrap();
         assert_eq!((second.status(), world.state().chain.settled), (200, 1));
+    }
+}
+
+/// The facilitator sees a submission some blocks before the node does. A 402 would make the agent pay a second time.
+#[test]
+fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() {
+    for is_verified in [false, true] {
+        let (world, mut defect) = (world(), None);
+        let payment = payment_for(&world, Offer::Query, 1);
+        if is_verified {
+            world.state().chain.says.push_back(FacilitatorError::Unclear("nonce_already_used".to_owned()));
+        } else {
+            let fields = &payment["payload"]["authorization"];
+            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+            world.state().chain.used.insert((text("from"), text("nonce")), ("0x1".to_owned(), true));
+            defect = Some(Defect::NothingSubmitted);
+        }
+        let reply = Site::new(world, defect).send(paid("/query", QUESTION, &payment)).unwrap();
+        assert_eq!(reply.status(), 503, "{}", reply.body());
     }
 }
 

@@ -24,12 +24,23 @@ pub enum FacilitatorError {
     /// It refuses the payment; the reason is the facilitator's own.
     #[error("the facilitator refuses the payment: {0}")]
     Refused(String),
+    /// It reports a failure that does not exclude that it has submitted the payment; the reason is the facilitator's own.
+    #[error("the facilitator could not settle the payment: {0}")]
+    Unclear(String),
     /// It has submitted the payment, and the chain has not accepted it yet: this is not final.
     #[error("the settlement is pending")]
     Pending,
     /// It could not be reached, or its answer was lost: the call may have had its effect.
     #[error("the facilitator is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl FacilitatorError {
+    /// Whether it says that the payment's nonce is used. The payment itself may have used it, seconds ago.
+    #[must_use]
+    pub fn says_used(&self) -> bool {
+        matches!(self, Self::Refused(reason) | Self::Unclear(reason) if reason.contains("nonce") && reason.contains("used"))
+    }
 }
 
 /// Checks payments and submits them to the chain. A facilitator may refuse a payment, but cannot make an invalid one

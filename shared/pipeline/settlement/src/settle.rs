@@ -14,7 +14,8 @@ use serde_json::json;
 /// attempt (with the answer, or by [`Purchase::settle_again`]), so after a crash the next process knows of it.
 ///
 /// A refusal does not end the purchase: anyone may have submitted the payment, and then the facilitator refuses it too.
-/// The chain is asked at once; the schedule asks it again, and a last time after the payment has expired.
+/// A failure whose reason does not exclude a submission is no refusal. The chain is asked at once; the schedule asks it
+/// again, and a last time after the payment has expired.
 ///
 /// # Errors
 /// [`StepError`]: the outcome is not saved; the schedule finds it out.
@@ -28,10 +29,12 @@ pub async fn settle(
     };
     let mut outcome = ports.facilitator.settle(signed).await.map(|transaction| (transaction, false));
     let mut is_refusal = matches!(outcome, Err(FacilitatorError::Refused(_)));
-    if is_refusal {
+    if matches!(outcome, Err(FacilitatorError::Refused(_) | FacilitatorError::Unclear(_))) {
         match ports.node.whereabouts(signed).await {
             Ok(Whereabouts::Used { transaction, is_ours: true }) => outcome = Ok((transaction, true)),
-            Ok(Whereabouts::Used { is_ours: false, .. } | Whereabouts::Unused { .. }) => {}
+            Ok(Whereabouts::Used { is_ours: false, .. }) => is_refusal = true,
+            // The node is asked some blocks below its head: it does not show a submission of the last seconds.
+            Ok(Whereabouts::Unused { .. }) => {}
             Ok(Whereabouts::Unconfirmed | Whereabouts::Untraced) | Err(_) => is_refusal = false,
         }
     }

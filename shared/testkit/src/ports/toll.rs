@@ -84,8 +84,12 @@ impl Facilitator for World {
             if let Some(says) = state.chain.says.pop_front() {
                 return Err(says);
             }
-            if let Some(problem) = problem(state, payment) {
-                return Err(problem);
+            match problem(state, payment) {
+                Some(FacilitatorError::Refused(reason)) if reason.contains("nonce") => {
+                    return Err(FacilitatorError::Unclear(reason));
+                }
+                Some(problem) => return Err(problem),
+                None => {}
             }
             state.chain.settled += 1;
             let transaction = format!("0x{:064x}", state.chain.settled);

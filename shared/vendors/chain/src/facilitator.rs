@@ -43,6 +43,50 @@ fn word(reply: &Value, field: &str) -> String {
     if word.is_empty() { "unspecified".to_owned() } else { word }
 }
 
+/// The reasons of a refusal that precedes any submission, without the prefix of their scheme, as the reference
+/// implementations of x402 and their facilitators spell them. Everything else may follow a submission: a failed
+/// transaction, a receipt that did not arrive in time, a nonce that is used, or any exception.
+const BEFORE_SUBMISSION: [&str; 26] = [
+    "insufficient_funds",
+    "insufficient_balance",
+    "insufficient_amount",
+    "required_amount",
+    "authorization_value",
+    "authorization_value_mismatch",
+    "authorization_valid_after",
+    "authorization_valid_before",
+    "payment_expired",
+    "signature",
+    "invalid_signature",
+    "missing_signature",
+    "signature_format",
+    "undeployed_smart_wallet",
+    "recipient_mismatch",
+    "network_mismatch",
+    "invalid_network",
+    "unsupported_network",
+    "scheme",
+    "invalid_scheme",
+    "unsupported_scheme",
+    "unsupported_payload_type",
+    "invalid_payload",
+    "invalid_payment_requirements",
+    "invalid_x402_version",
+    "missing_eip712_domain",
+];
+
+/// Whether a failed settlement was refused before anything was submitted: by its reason, and without a transaction.
+fn precedes_submission(reason: &str, reply: &Value) -> bool {
+    let reason = reason.strip_prefix("invalid_exact_evm_").unwrap_or(reason);
+    let reason = reason.strip_prefix("payload_").unwrap_or(reason);
+    let names_transaction = match &reply["transaction"] {
+        Value::Null => false,
+        Value::String(transaction) => !transaction.is_empty(),
+        _ => true,
+    };
+    BEFORE_SUBMISSION.contains(&reason) && !names_transaction
+}
+
 fn unavailable(error: CallError) -> FacilitatorError {
     FacilitatorError::Unavailable(Box::new(error))
 }
@@ -56,6 +100,14 @@ fn transaction(reply: &Value) -> Option<String> {
     let text = reply["transaction"].as_str()?.to_ascii_lowercase();
     let digits = text.strip_prefix("0x")?;
     (digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(text)
+}
+
+fn not_settled(reply: &Value) -> FacilitatorError {
+    match word(reply, "errorReason") {
+        reason if reason == "settlement_pending" => FacilitatorError::Pending,
+        reason if precedes_submission(&reason, reply) => FacilitatorError::Refused(reason),
+        reason => FacilitatorError::Unclear(reason),
+    }
 }
 
 #[async_trait]
@@ -74,9 +126,92 @@ impl Facilitator for FacilitatorClient {
         match reply["success"].as_bool() {
             // A success without a transaction does not confirm that anything is on the chain.
             Some(true) if status == 200 => transaction(&reply).ok_or(FacilitatorError::Pending),
-            Some(false) if word(&reply, "errorReason") == "settlement_pending" => Err(FacilitatorError::Pending),
-            Some(false) if status < 500 => Err(FacilitatorError::Refused(word(&reply, "errorReason"))),
+            Some(false) if status < 500 => Err(not_settled(&reply)),
             _ => Err(failed(status)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    fn payment() -> SignedPayment {
+        SignedPayment {
+            version: 2,
+            payload: Value::Null,
+            requirements: Value::Null,
+            network: "eip155:84532".to_owned(),
+            amount: 50_000,
+            payer: "0x1".to_owned(),
+            nonce: "0x2".to_owned(),
+            valid_before: Timestamp::from_seconds(100),
+        }
+    }
+
+    /// The outcome of a settlement for which the facilitator sends this reply.
+    async fn settled(status: u16, reply: Value) -> Result<String, FacilitatorError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = FacilitatorClient::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let body = reply.to_string();
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+            stream
+        };
+        let payment = payment();
+        tokio::join!(client.settle(&payment), serve).0
+    }
+
+    async fn failed_with(reason: &str, transaction: Value) -> FacilitatorError {
+        let reply = json!({ "success": false, "errorReason": reason, "transaction": transaction });
+        settled(200, reply).await.unwrap_err()
+    }
+
+    /// A refusal asks the payer for another payment, so it must exclude that this one was submitted.
+    #[tokio::test]
+    async fn only_a_reason_that_precedes_a_submission_is_a_refusal() {
+        for reason in [
+            "insufficient_funds",
+            "invalid_exact_evm_insufficient_balance",
+            "invalid_exact_evm_payload_authorization_valid_before",
+            "invalid_exact_evm_payload_authorization_value",
+            "invalid_exact_evm_payload_signature",
+            "invalid_exact_evm_signature",
+            "invalid_exact_evm_payload_recipient_mismatch",
+            "invalid_network",
+            "unsupported_scheme",
+        ] {
+            assert!(matches!(failed_with(reason, json!("")).await, FacilitatorError::Refused(_)), "{reason}");
+            assert!(matches!(failed_with(reason, Value::Null).await, FacilitatorError::Refused(_)), "{reason}");
+            let hash = format!("0x{}", "ab".repeat(32));
+            assert!(matches!(failed_with(reason, json!(hash)).await, FacilitatorError::Unclear(_)), "{reason}");
+        }
+        for reason in [
+            "invalid_exact_evm_transaction_failed",
+            "invalid_exact_evm_failed_to_get_receipt",
+            "invalid_exact_evm_nonce_already_used",
+            "invalid_transaction_state",
+            "unexpected_settle_error",
+            "",
+        ] {
+            let failed = failed_with(reason, json!("")).await;
+            assert!(matches!(failed, FacilitatorError::Unclear(_)), "{reason}");
+            assert_eq!(failed.says_used(), reason.contains("nonce"), "{reason}");
+        }
+        assert!(matches!(failed_with("settlement_pending", json!("0x1")).await, FacilitatorError::Pending));
+        let broken = settled(500, json!({ "success": false, "errorReason": "insufficient_funds" })).await;
+        assert!(matches!(broken, Err(FacilitatorError::Unavailable(_))));
+        let hash = format!("0x{}", "AB".repeat(32));
+        assert_eq!(settled(200, json!({ "success": true, "transaction": hash })).await.unwrap(), hash.to_lowercase());
+        let nowhere = settled(200, json!({ "success": true, "transaction": "" })).await;
+        assert!(matches!(nowhere, Err(FacilitatorError::Pending)));
     }
 }
