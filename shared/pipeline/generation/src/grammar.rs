@@ -122,6 +122,7 @@ mod tests {
                 open: second * 60,
                 reopen: Reopen::STANDARD,
             },
+            caller: domain::breaker::Caller::Toll,
             longest: Some(second * 13),
         };
         let query = Query::parse("What does 'force majeure' mean?").unwrap();

@@ -111,14 +111,13 @@ pub async fn reattempt(
 ) -> Result<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
-    let wanted = match plan(&sale.value, submission) {
-        Err(ReattemptError::Locked) => {
+    if let Err(refused) = plan(&sale.value, submission) {
+        if matches!(refused, ReattemptError::Locked) {
             let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
             authority_gate::record_override(journal, sale, by).await?;
-            return Err(ReattemptError::Locked);
         }
-        planned => planned?,
-    };
+        return Err(refused);
+    }
     if let Some(submission) = submission {
         // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
         ports.submissions.keep(session, submission).await?;
