@@ -38,7 +38,7 @@ pub(crate) async fn settlements(world: &World) -> usize {
 pub(crate) async fn records(world: &World, question: &str) -> Vec<Value> {
     let hash = audit::digest::query_hash(&domain::Query::parse(question).expect("a question"));
     let mut found = Vec::new();
-    for part in ["/session/cs_x402_", "/function/toll/"] {
+    for part in ["/session/cs_x402_", "/function/toll"] {
         for key in world.aws.keys("AuditBucket", part).await {
             let line: Value = serde_json::from_str(&world.aws.text("AuditBucket", &key).await).expect("a record");
             let facts = if line["function"].is_string() { line["details"].clone() } else { line.clone() };

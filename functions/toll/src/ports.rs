@@ -9,7 +9,7 @@ use retrieval::Library;
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub journal: TollJournal<'a>,
-    /// The stream for payments that were refused and have no purchase.
+    /// A journal of any stream; requests without a purchase are recorded in the function's own streams.
     pub rejections: FunctionJournal<'a>,
     pub facilitator: &'a dyn Facilitator,
     pub node: &'a dyn Node,

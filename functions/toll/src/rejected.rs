@@ -1,16 +1,30 @@
 //! Records requests that bought nothing and have no purchase. They go into the function's own streams, so that payments,
 //! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
+use crate::Ports;
 use audit::{CommitError, FunctionJournal, Noted, TollSource, TollStatus, digest};
 use authority::Evaluation;
-use domain::{Metric, Query, Timestamp, ports::Meter, toll::Offer};
+use domain::{Metric, Query, Timestamp, toll::Offer};
 use runtime::telemetry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The stream of questions that are declined before a payment. It is separate, because anybody may ask at no cost, and
-/// the records of payments must not wait for that.
-const DECLINED: &str = "toll-declined";
+/// The streams of payments that are not taken. There are several, so that concurrent requests seldom write to the same
+/// item. The first is the only one of earlier versions.
+const NOT_TAKEN: [&str; 8] = ["toll", "toll-2", "toll-3", "toll-4", "toll-5", "toll-6", "toll-7", "toll-8"];
+
+/// The streams of questions that are declined before a payment. They are separate, because anybody may ask at no cost,
+/// and the records of payments must not wait for that.
+const DECLINED: [&str; 8] = [
+    "toll-declined",
+    "toll-declined-2",
+    "toll-declined-3",
+    "toll-declined-4",
+    "toll-declined-5",
+    "toll-declined-6",
+    "toll-declined-7",
+    "toll-declined-8",
+];
 
 /// The function saves no state of its own between records.
 #[derive(Default, Serialize, Deserialize)]
@@ -20,8 +34,7 @@ struct Nothing {}
 /// sent before, if the request names one. `query` is missing for a question that the authority gate declines: it may be a
 /// short disclosure, which could be guessed from its hash. A failure is counted and does not change the reply.
 pub(crate) async fn record(
-    journal: FunctionJournal<'_>,
-    meter: &dyn Meter,
+    ports: Ports<'_>,
     offer: Offer,
     query: Option<&Query>,
     transaction: Option<&str>,
@@ -41,29 +54,32 @@ pub(crate) async fn record(
             "error_detail": why,
         })
     };
-    if let Err(error) = keep(journal, "payment_not_taken", facts).await {
-        meter.record(&[Metric::AuditWriteFailed.once()], journal.clock.now());
+    if let Err(error) = keep(ports, &NOT_TAKEN, "payment_not_taken", facts).await {
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded");
     }
 }
 
 /// Records that the authority gate declines a question for which nothing is paid or taken. The record has no hash of the
 /// question, see [`record`]. A failure is counted and does not change the reply.
-pub(crate) async fn declined(journal: FunctionJournal<'_>, meter: &dyn Meter, offer: Offer, evaluation: &Evaluation) {
-    let journal = FunctionJournal { function: DECLINED, ..journal };
+pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
-    if let Err(error) = keep(journal, "authority_evaluated", facts).await {
-        meter.record(&[Metric::AuditWriteFailed.once()], journal.clock.now());
+    if let Err(error) = keep(ports, &DECLINED, "authority_evaluated", facts).await {
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
     }
 }
 
-/// Adds a record to the journal's stream.
+/// Adds a record to one of the streams. Chance chooses it: a choice by the question would tell something of a text that
+/// must leave no trace.
 async fn keep(
-    journal: FunctionJournal<'_>,
+    ports: Ports<'_>,
+    streams: &[&'static str; 8],
     event: &'static str,
     facts: impl Fn(Timestamp) -> Value + Send + Sync,
 ) -> Result<(), CommitError> {
+    let chosen = ports.randomness.token().bytes().last().map_or(0, usize::from);
+    let journal = FunctionJournal { function: streams[chosen % streams.len()], ..ports.rejections };
     let notebook = journal.load::<Nothing>().await?;
     let record = |_: &mut Nothing, now: Timestamp| Noted::save(()).recording(event, facts(now));
     journal.commit(notebook, record).await?.settle().await;

@@ -42,7 +42,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
             }
             let why = error.to_string();
             let rejected = (TollStatus::PaymentRejected, why.as_str());
-            rejected::record(ports.rejections, ports.meter, offer, Some(&query), None, rejected, asked_at).await;
+            rejected::record(ports, offer, Some(&query), None, rejected, asked_at).await;
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };
@@ -53,6 +53,6 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
 /// gate does not decline it.
 async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) -> Option<Reply> {
     let body = Refusal::of(evaluation)?;
-    rejected::declined(ports.rejections, ports.meter, offer, evaluation).await;
+    rejected::declined(ports, offer, evaluation).await;
     Some(Reply::json(reply::DECLINED, &json!(body)))
 }

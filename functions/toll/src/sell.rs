@@ -157,10 +157,10 @@ impl<'a> Sale<'a> {
         }
     }
 
-    async fn not_taken(&self, status: TollStatus, why: &str) {
-        let (Ports { rejections, meter, .. }, transaction) = (self.ports, self.means.transaction());
+    pub(crate) async fn not_taken(&self, status: TollStatus, why: &str) {
         let query = Refusal::of(&self.evaluation).is_none().then_some(&self.query);
-        rejected::record(rejections, meter, self.offer, query, transaction, (status, why), self.asked_at).await;
+        let transaction = self.means.transaction();
+        rejected::record(self.ports, self.offer, query, transaction, (status, why), self.asked_at).await;
     }
 
     /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was
@@ -246,8 +246,7 @@ impl<'a> Sale<'a> {
         if let Some(body) = Refusal::of(&self.evaluation) {
             // A signed payment that is not taken leaves no purchase whose record could have the evaluation.
             if purchase.version == 0 && purchase.value.signed().is_some() {
-                let Ports { rejections, meter, .. } = self.ports;
-                rejected::declined(rejections, meter, self.offer, &self.evaluation).await;
+                rejected::declined(self.ports, self.offer, &self.evaluation).await;
             }
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
             self.note(purchase, TollStatus::RagFail, &why).await?;

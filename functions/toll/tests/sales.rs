@@ -181,7 +181,7 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
     let lines: Vec<Value> = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
     let evaluated = &lines[0];
     assert_eq!((lines.len(), &evaluated["event"]), (1, &"authority_evaluated".into()));
-    assert_eq!(evaluated["stream"], "function/toll-declined");
+    assert!(evaluated["stream"].as_str().unwrap().starts_with("function/toll-declined"), "{evaluated}");
     let details = &evaluated["details"];
     assert_eq!((&details["endpoint"], &details["authority"]["state"]), (&"/query".into(), &"BLOCKED".into()));
     assert!(!evaluated.to_string().contains(question));

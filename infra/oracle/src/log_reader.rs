@@ -237,12 +237,12 @@ pub(crate) async fn report(
     };
     let done = |(stream, objects): (String, Vec<Object>)| {
         // Functions' own streams have no records of sales. Payments in USDC are in their purchases' streams; those that
-        // bought nothing are in the toll function's stream. The streams of chat accounts, subscribers and Bridges are
+        // bought nothing are in the toll function's streams. The streams of chat accounts, subscribers and Bridges are
         // not sales of a tier either.
         let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
         match function_of_stream(&stream) {
-            Some("toll") => aggregate.add_payments(lines),
+            Some(name) if has_payments(name) => aggregate.add_payments(lines),
             Some(_) => {}
             None if begins(toll::PREFIX) => aggregate.add_payments(lines),
             None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) || begins(BRIDGE_PREFIX) => {}
@@ -280,6 +280,13 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         let before = known(ports, stream).await?;
         let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
+/// Whether a function's stream is one of the toll's with payments that bought nothing. Its other streams have the
+/// evaluations of declined questions.
+fn has_payments(name: &str) -> bool {
+    name.strip_prefix("toll")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && !rest.starts_with("-declined"))
+}
+
         let after = known(ports, stream).await?;
         let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
         let stood_still = version(&before) == version(&after);
