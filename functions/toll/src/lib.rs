@@ -18,6 +18,7 @@ mod reply;
 mod request;
 mod sell;
 mod settings;
+mod transferred;
 
 pub use handle::handle;
 pub use ports::{Corpus, Ports};

@@ -11,7 +11,7 @@ use authority::{Evaluation, Refusal};
 use chain::payment::{PaymentError, Price};
 use domain::{
     Metric, Query, Timestamp,
-    ports::{FacilitatorError, Transfer, Versioned, Whereabouts},
+    ports::{FacilitatorError, Versioned, Whereabouts},
     toll::{Claimed, Offer, Paid, Purchase, SignedPayment, Stage},
 };
 use runtime::{http::Reply, telemetry};
@@ -22,7 +22,7 @@ pub(crate) struct Sale<'a> {
     pub(crate) ports: Ports<'a>,
     pub(crate) settings: &'a Settings,
     pub(crate) offer: Offer,
-    price: Price,
+    pub(crate) price: Price,
     pub(crate) query: Query,
     pub(crate) evaluation: Evaluation,
     pub(crate) means: Checked,
@@ -180,28 +180,6 @@ impl<'a> Sale<'a> {
         Ok(())
     }
 
-    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase.
-    async fn begin_transfer(
-        &self,
-        transaction: &str,
-        fresh: impl Fn(&str) -> Versioned<Purchase>,
-    ) -> Result<Reply, CommitError> {
-        match self.ports.node.transfer(transaction, self.price.amount).await {
-            Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer), None).await,
-            Ok(Transfer::Unconfirmed(why)) => Ok(reply::unconfirmed(&why)),
-            Ok(Transfer::Refused(why)) => {
-                self.not_taken(TollStatus::PaymentRejected, &why).await;
-                Ok(self.required(&why))
-            }
-            Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
-                self.count(Metric::TollUnreachable);
-                self.not_taken(TollStatus::RpcUnreachable, "the node cannot be asked").await;
-                Ok(reply::unreachable())
-            }
-        }
-    }
-
     /// Whether the payment can be used. The error is the reply if it cannot.
     async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
         let (problem, says_used) = match self.means.check_time(now) {
@@ -238,7 +216,7 @@ impl<'a> Sale<'a> {
     }
 
     /// Continues a new or an existing purchase without an answer: gate, verification, claim, answer, settlement.
-    async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
+    pub(crate) async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if purchase.value.signed().is_none() && now >= purchase.value.lapses_at() {
             return Ok(self.owed(purchase).await);

@@ -456,3 +456,58 @@ fn a_transfer_that_bought_nothing_is_put_before_a_human() {
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }
+/// Shows a transfer that was made at that time, and returns the reply.
+fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::Reply {
+    send(world, unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)).unwrap()
+}
+
+/// The money is here, and no request of the payer can buy anything for it.
+#[test]
+fn a_transfer_that_can_buy_nothing_any_more_is_owed() {
+    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    world.state().chain.transferred_at.insert(transaction.clone(), NOW * 1000);
+    world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
+    assert_eq!(show(&world, "/query", &transaction).status(), 503);
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(3_601));
+    for _ in 0..2 {
+        let reply = show(&world, "/query", &transaction);
+        assert_eq!((reply.status(), code(&reply).as_str()), (409, "owed"));
+    }
+    let found = purchase(&world).unwrap();
+    assert!(matches!(found.next(), Some((domain::toll::List::Humans, _))), "{found:?}");
+    let state = world.state();
+    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("give it back")).count(), 1);
+    assert!(state.log.values().any(|line| line.contains("the transaction is too old")));
+}
+
+#[test]
+fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer() {
+    let transaction = format!("0x{}", "ab".repeat(32));
+    let made = |amount| {
+        let world = world();
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), amount));
+        world
+    };
+    let odd = made(60_000);
+    assert_eq!(show(&odd, "/query", &transaction).status(), 409);
+    let found = purchase(&odd).unwrap();
+    assert!(matches!(found.stage(), Stage::Owed { .. }));
+    assert!((found.dollars() - 0.06).abs() < f64::EPSILON, "what is given back");
+    let dear = made(250_000);
+    let reply = show(&dear, "/query", &transaction);
+    assert_eq!(reply.status(), 402);
+    assert!(reply.body().contains("the price of /query/full and /analyze"), "{}", reply.body());
+    assert!(purchase(&dear).is_none());
+    let late = made(250_000);
+    late.state().chain.transferred_at.insert(transaction.clone(), (NOW - 3_601) * 1000);
+    assert_eq!(show(&late, "/query", &transaction).status(), 409);
+    let forgotten = made(50_000);
+    forgotten.state().chain.transferred_at.insert(transaction.clone(), (NOW - 172_801) * 1000);
+    for world in [forgotten, made(9_999)] {
+        assert_eq!(show(&world, "/query", &transaction).status(), 402);
+        assert!(purchase(&world).is_none());
+    }
+}
+

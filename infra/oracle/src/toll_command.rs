@@ -208,7 +208,7 @@ fn row(purchase: &Purchase) -> Value {
     };
     json!({
         "purchase": purchase.id().reference(), "endpoint": purchase.offer().path(),
-        "amount_usdc": purchase.offer().dollars(), "payer": payer, "network": network,
+        "amount_usdc": purchase.dollars(), "payer": payer, "network": network,
         "transaction": purchase.transaction(), "received_at": purchase.received_at().to_iso(), "why": why,
     })
 }

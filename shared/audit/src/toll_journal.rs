@@ -27,7 +27,7 @@ impl Stream for Purchase {
             tx_hash: self.transaction().map(cut),
             endpoint: self.offer().path(),
             query_hash: self.query_hash(),
-            amount_usdc: self.offer().dollars(),
+            amount_usdc: self.dollars(),
             latency_ms: record.timestamp.millis_since(record.triggered_at),
             body: &record.body,
             v: VERSION,

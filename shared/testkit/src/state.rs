@@ -47,6 +47,8 @@ pub struct Chain {
     pub used: BTreeMap<(String, String), (String, bool)>,
     /// Transfers that were made before the purchase: payer and amount, by transaction.
     pub transfers: BTreeMap<String, (String, u64)>,
+    /// When such a transfer was made, in milliseconds; one without an entry is new.
+    pub transferred_at: BTreeMap<String, i64>,
     /// The number of payments that the facilitator submitted and the chain accepted.
     pub settled: u32,
     /// The facilitator's next replies, in place of a settlement.

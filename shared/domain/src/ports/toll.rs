@@ -83,6 +83,15 @@ pub enum Transfer {
         /// The payer.
         payer: String,
     },
+    /// It paid us what buys nothing here: another amount, or the amount too long ago.
+    Other {
+        /// The payer.
+        payer: String,
+        /// The amount in millionths of a dollar.
+        amount: u64,
+        /// Whether it is too old to buy anything.
+        is_late: bool,
+    },
     /// It may still become one that paid us.
     Unconfirmed(String),
     /// It did not pay us.

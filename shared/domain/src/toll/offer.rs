@@ -56,6 +56,11 @@ const ANALYZE: Row = Row {
     description: "A verdict on a text of up to 20,000 characters with five analysed dimensions.",
 };
 
+/// Millionths of a dollar in dollars.
+pub(crate) fn dollars(millionths: u64) -> f64 {
+    f64::from(u32::try_from(millionths).unwrap_or(u32::MAX)) / 1_000_000.0
+}
+
 impl Offer {
     /// Every offer.
     pub const ALL: [Self; 4] = [Self::Query, Self::QueryFull, Self::QueryPremium, Self::Analyze];
@@ -90,7 +95,7 @@ impl Offer {
     /// The price in dollars, in the form of the audit log.
     #[must_use]
     pub fn dollars(self) -> f64 {
-        f64::from(u32::try_from(self.price()).unwrap_or(u32::MAX)) / 1_000_000.0
+        dollars(self.price())
     }
 
     /// The tier of the answer.

@@ -21,7 +21,7 @@ pub use stage::{Answered, Claimed, List, Problem, Refused, Stage};
 use crate::{
     SessionId, Timestamp,
     audit_trail::{AuditTrail, Audited},
-    toll::Offer,
+    toll::{Offer, offer::dollars},
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,9 @@ pub struct Purchase {
     /// The hash of the question in the audit log.
     query_hash: String,
     paid: Paid,
+    /// The amount of a transfer that is not that of the offer, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transferred: Option<u64>,
     received_at: Timestamp,
     stage: Stage,
     #[serde(default)]
@@ -76,8 +79,18 @@ impl Purchase {
         paid: Paid,
         received_at: Timestamp,
     ) -> Self {
-        let stage = Stage::Unanswered;
-        Self { id, offer, fingerprint, query_hash, paid, received_at, stage, repeated: 0, trail: AuditTrail::new() }
+        Self {
+            id,
+            offer,
+            fingerprint,
+            query_hash,
+            paid,
+            transferred: None,
+            received_at,
+            stage: Stage::Unanswered,
+            repeated: 0,
+            trail: AuditTrail::new(),
+        }
     }
 
     /// Its id.
@@ -108,6 +121,18 @@ impl Purchase {
     #[must_use]
     pub const fn paid(&self) -> &Paid {
         &self.paid
+    }
+
+    /// The same purchase, for a transfer of this amount.
+    #[must_use]
+    pub fn of_amount(self, amount: u64) -> Self {
+        Self { transferred: Some(amount).filter(|amount| *amount != self.offer.price()), ..self }
+    }
+
+    /// The amount that is paid, in dollars, in the form of the audit log.
+    #[must_use]
+    pub fn dollars(&self) -> f64 {
+        dollars(self.transferred.unwrap_or_else(|| self.offer.price()))
     }
 
     /// When the payment was first received.

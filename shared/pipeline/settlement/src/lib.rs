@@ -4,7 +4,7 @@ mod look;
 mod settle;
 
 pub use look::run;
-pub use settle::settle;
+pub use settle::{owed, settle};
 
 use audit::TollJournal;
 use domain::ports::{Facilitator, Node};

@@ -72,12 +72,28 @@ pub(crate) fn settled(
             let record = Record::toll(now, triggered_at, TollStatus::Ok, "").with_details(facts);
             Change::recorded(vec![record], ())
         }
-        Ok(true) => {
-            let detail = "a payment in USDC was settled and has no answer: give it back (oracle toll list)";
-            let record = Record::toll(now, triggered_at, TollStatus::RagFail, "settled without an answer");
-            let subject = purchase.id().reference();
-            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
-            Change::recorded(vec![record], ()).alerting(alert)
-        }
+        Ok(true) => alerted(purchase, "settled without an answer", now, triggered_at),
     }
+}
+
+/// Records that a transfer to us is made that buys no answer: a human gives the money back.
+pub fn owed(
+    purchase: &mut Purchase,
+    transaction: &str,
+    why: &str,
+    now: Timestamp,
+    triggered_at: Timestamp,
+) -> Change<()> {
+    match purchase.settled(transaction, true, now) {
+        Ok(true) => alerted(purchase, why, now, triggered_at),
+        Ok(false) | Err(_) => Change::nothing(()),
+    }
+}
+
+fn alerted(purchase: &Purchase, why: &str, now: Timestamp, triggered_at: Timestamp) -> Change<()> {
+    let detail = "a payment in USDC was settled and has no answer: give it back (oracle toll list)";
+    let record = Record::toll(now, triggered_at, TollStatus::RagFail, why);
+    let subject = purchase.id().reference();
+    let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
+    Change::recorded(vec![record], ()).alerting(alert)
 }

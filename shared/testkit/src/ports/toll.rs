@@ -16,6 +16,9 @@ use domain::{
     toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
 };
 
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
+
 #[async_trait]
 impl Purchases for World {
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError> {
@@ -112,10 +115,15 @@ impl Node for World {
     }
 
     async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError> {
-        let read = self.boundary("node.transfer", |state| match state.chain.transfers.get(transaction) {
-            Some((payer, paid)) if *paid == amount => Transfer::Paid { payer: payer.clone() },
-            Some(_) => Transfer::Refused("the transaction does not transfer the amount that is asked for".to_owned()),
-            None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
+        let read = self.boundary("node.transfer", |state| {
+            let made = state.chain.transferred_at.get(transaction).copied().unwrap_or(state.now);
+            let age = state.now - made;
+            match state.chain.transfers.get(transaction) {
+                Some(_) if age > 48 * HOUR => Transfer::Refused("the transaction is too old".to_owned()),
+                Some((payer, paid)) if *paid == amount && age <= HOUR => Transfer::Paid { payer: payer.clone() },
+                Some((payer, paid)) => Transfer::Other { payer: payer.clone(), amount: *paid, is_late: age > HOUR },
+                None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
+            }
         });
         read.await.map_err(|_| storage("node.transfer"))
     }

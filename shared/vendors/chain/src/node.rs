@@ -5,8 +5,8 @@ use crate::{
     network::Network,
     payment::Price,
     transfer::{
-        AUTHORIZATION_CANCELED, AUTHORIZATION_USED, Block, CONFIRMATIONS, Look, Receipt, TransferError, check,
-        submitted,
+        AUTHORIZATION_CANCELED, AUTHORIZATION_USED, Block, CONFIRMATIONS, Look, Receipt, Received, TransferError,
+        check, submitted,
     },
 };
 use alloy_primitives::{Address, B256, U64, U256, hex};
@@ -129,6 +129,10 @@ fn time(block: &Block) -> Timestamp {
     Timestamp::from_seconds(i64::try_from(block.timestamp).unwrap_or(0))
 }
 
+fn other(received: Received, is_late: bool) -> Transfer {
+    Transfer::Other { payer: format!("{:#x}", received.from), amount: received.amount, is_late }
+}
+
 fn malformed(what: &'static str) -> StorageError {
     StorageError { operation: "node call", source: format!("{what} is malformed").into() }
 }
@@ -169,6 +173,8 @@ impl Node for NodeClient {
             Err(error @ (TransferError::Unknown | TransferError::Unconfirmed(_))) => {
                 Transfer::Unconfirmed(error.to_string())
             }
+            Err(TransferError::Amount(received)) => other(received, false),
+            Err(TransferError::TooOld(received)) => other(received, true),
             Err(error) => Transfer::Refused(error.to_string()),
         })
     }

@@ -23,6 +23,9 @@ pub const CONFIRMATIONS: u64 = 10;
 /// An older transfer buys nothing: who sent it can no longer be established with confidence.
 pub const OLDEST: Duration = Duration::from_secs(3600);
 
+/// A still older transfer is none that was made to buy an answer now: it is not even owed.
+pub const FORGOTTEN: Duration = Duration::from_secs(2 * 24 * 3600);
+
 /// A transaction's receipt, as `eth_getTransactionReceipt` returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -91,6 +94,15 @@ impl Transfer {
     }
 }
 
+/// Money that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Who sent it; the first of several.
+    pub from: Address,
+    /// The amount in millionths of a dollar; the sum of several transfers.
+    pub amount: u64,
+}
+
 /// Why a transaction does not pay the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
@@ -111,10 +123,13 @@ pub enum TransferError {
     NotToUs,
     /// It pays another amount.
     #[error("the transaction does not transfer the amount that is asked for")]
-    Amount,
+    Amount(Received),
     /// It is older than [`OLDEST`].
     #[error("the transaction is too old")]
-    TooOld,
+    TooOld(Received),
+    /// It is older than [`FORGOTTEN`].
+    #[error("the transaction is too old")]
+    Forgotten,
 }
 
 /// Checks that this transaction paid this price. One transfer of exactly the price counts, not a sum of several.
@@ -140,11 +155,7 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     };
     let direct = receipt.logs.iter().enumerate().filter(|(at, _)| !is_signed(*at));
     let to_us: Vec<_> = direct.filter_map(|(_, log)| transfer(log, price.network, price.pay_to)).collect();
-    if to_us.is_empty() {
-        return Err(TransferError::NotToUs);
-    }
-    let (from, _) =
-        to_us.into_iter().find(|(_, value)| *value == U256::from(price.amount)).ok_or(TransferError::Amount)?;
+    let Some((first, _)) = to_us.first() else { return Err(TransferError::NotToUs) };
     let confirmations = look.head.number.saturating_sub(block.number).saturating_add(U64::from(1));
     let confirmations = u64::try_from(confirmations).unwrap_or(u64::MAX);
     if confirmations < CONFIRMATIONS || look.head.number < block.number {
@@ -152,10 +163,18 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     }
     let made = u64::try_from(block.timestamp).unwrap_or(0);
     let now = u64::try_from(now.as_seconds()).unwrap_or(0);
-    if now.saturating_sub(made) > OLDEST.as_secs() {
-        return Err(TransferError::TooOld);
+    let age = now.saturating_sub(made);
+    if age > FORGOTTEN.as_secs() {
+        return Err(TransferError::Forgotten);
     }
-    Ok(Transfer { transaction: *transaction, from })
+    let exact = to_us.iter().find(|(_, value)| *value == U256::from(price.amount));
+    let all = to_us.iter().fold(U256::ZERO, |sum, (_, value)| sum.saturating_add(*value));
+    let received = Received { from: *first, amount: u64::try_from(all).unwrap_or(u64::MAX) };
+    match exact {
+        _ if age > OLDEST.as_secs() => Err(TransferError::TooOld(received)),
+        None => Err(TransferError::Amount(received)),
+        Some((from, _)) => Ok(Transfer { transaction: *transaction, from: *from }),
+    }
 }
 
 /// Whether this transaction submitted the payer's signed transfer with this nonce as a payment of the price to us: the

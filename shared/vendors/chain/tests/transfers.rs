@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, address, b256, keccak256};
 use chain::{
     Network,
     payment::Price,
-    transfer::{Look, Transfer, TransferError, check, submitted},
+    transfer::{Look, Received, Transfer, TransferError, check, submitted},
 };
 use domain::Timestamp;
 use serde_json::{Value, json};
@@ -52,6 +52,10 @@ fn judge(said: &Value, age: u64) -> Result<Transfer, TransferError> {
     check(&look(said), &TRANSACTION, &price, now)
 }
 
+fn received(amount: u64) -> Received {
+    Received { from: PAYER, amount }
+}
+
 #[test]
 fn a_transfer_of_the_price_to_us_pays() {
     let transfer = judge(&said(), 60).unwrap();
@@ -80,8 +84,8 @@ fn whatever_else_a_transaction_did_is_refused_by_name() {
         (with("/receipt/logs/0/topics/0", json!(B256::ZERO)), TransferError::NotToUs),
         (with("/receipt/logs/0/topics/2", json!(PAYER.into_word())), TransferError::NotToUs),
         (with("/receipt/logs/0/data", json!("0xc350")), TransferError::NotToUs),
-        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 49_999))), TransferError::Amount),
-        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 50_001))), TransferError::Amount),
+        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 49_999))), TransferError::Amount(received(49_999))),
+        (with("/receipt/logs/0/data", json!(format!("0x{:064x}", 50_001))), TransferError::Amount(received(50_001))),
         (with("/head/number", one_more(108)), TransferError::Unconfirmed(9)),
         (with("/head/number", one_more(100)), TransferError::Unconfirmed(1)),
         (with("/head/number", one_more(99)), TransferError::Unconfirmed(1)),
@@ -89,7 +93,13 @@ fn whatever_else_a_transaction_did_is_refused_by_name() {
     for (said, error) in cases {
         assert_eq!(judge(&said, 60), Err(error), "{said:#}");
     }
-    assert_eq!(judge(&said(), 3601), Err(TransferError::TooOld));
+    assert_eq!(judge(&said(), 3601), Err(TransferError::TooOld(received(50_000))));
+    assert_eq!(judge(&said(), 172_800), Err(TransferError::TooOld(received(50_000))));
+    assert_eq!(judge(&said(), 172_801), Err(TransferError::Forgotten));
+    let mut late = with("/receipt/logs/0/data", json!(format!("0x{:064x}", 49_999)));
+    assert_eq!(judge(&late, 3601), Err(TransferError::TooOld(received(49_999))));
+    late["head"]["number"] = one_more(108);
+    assert_eq!(judge(&late, 60), Err(TransferError::Unconfirmed(9)), "money that may still go");
     let mut removed = said();
     removed["receipt"]["logs"][0]["removed"] = json!(true);
     assert_eq!(judge(&removed, 60), Err(TransferError::NotToUs));
@@ -102,7 +112,7 @@ fn one_transfer_is_the_price() {
     let mut half: Value = said["receipt"]["logs"][0].clone();
     half["data"] = json!(format!("0x{:064x}", 25_000));
     said["receipt"]["logs"] = json!([half, half]);
-    assert_eq!(judge(&said, 60), Err(TransferError::Amount));
+    assert_eq!(judge(&said, 60), Err(TransferError::Amount(received(50_000))), "their sum is what we have");
     said["receipt"]["logs"][1]["data"] = json!(format!("0x{:064x}", 50_000));
     assert!(judge(&said, 60).is_ok());
 }

@@ -1,0 +1,73 @@
+//! Begins the purchase of a transfer that was made before.
+
+use crate::{reply, sell::Sale};
+use audit::{Change, CommitError, TollStatus};
+use domain::{
+    Metric, Timestamp,
+    ports::{Transfer, Versioned},
+    toll::{Offer, Purchase, Stage},
+};
+use runtime::{http::Reply, telemetry};
+
+/// A smaller transfer is not given back: returning it costs more.
+const WORTH_RETURNING: u64 = 10_000;
+
+impl Sale<'_> {
+    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase.
+    pub(crate) async fn begin_transfer(
+        &self,
+        transaction: &str,
+        fresh: impl Fn(&str) -> Versioned<Purchase>,
+    ) -> Result<Reply, CommitError> {
+        match self.ports.node.transfer(transaction, self.price.amount).await {
+            Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer), None).await,
+            Ok(Transfer::Other { payer, amount, is_late }) => {
+                let Versioned { value, version } = fresh(&payer);
+                let purchase = Versioned { value: value.of_amount(amount), version };
+                self.buys_nothing(transaction, purchase, amount, is_late).await
+            }
+            Ok(Transfer::Unconfirmed(why)) => Ok(reply::unconfirmed(&why)),
+            Ok(Transfer::Refused(why)) => {
+                self.not_taken(TollStatus::PaymentRejected, &why).await;
+                Ok(self.required(&why))
+            }
+            Err(error) => {
+                tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
+                self.count(Metric::TollUnreachable);
+                self.not_taken(TollStatus::RpcUnreachable, "the node cannot be asked").await;
+                Ok(reply::unreachable())
+            }
+        }
+    }
+
+    /// Replies to a transfer that paid us and cannot buy this answer. If it buys no other either, it is money that we owe.
+    async fn buys_nothing(
+        &self,
+        transaction: &str,
+        purchase: Versioned<Purchase>,
+        amount: u64,
+        is_late: bool,
+    ) -> Result<Reply, CommitError> {
+        let sold_for_it = Offer::ALL.into_iter().filter(|offer| *offer != self.offer && offer.price() == amount);
+        let others: Vec<_> = sold_for_it.map(Offer::path).collect();
+        let why = match (is_late, others.is_empty()) {
+            (true, _) => "the transaction is too old".to_owned(),
+            (false, true) => "the transaction does not transfer the amount that is asked for".to_owned(),
+            (false, false) => format!("the transaction transfers the price of {}", others.join(" and ")),
+        };
+        if amount < WORTH_RETURNING || (!is_late && !others.is_empty()) {
+            self.not_taken(TollStatus::PaymentRejected, &why).await;
+            return Ok(self.required(&why));
+        }
+        let fresh = purchase.value.clone();
+        let owe = |purchase: &mut Purchase, now: Timestamp| {
+            // Another request has stored the transfer meanwhile: its row decides.
+            if *purchase != fresh {
+                return Change::nothing(());
+            }
+            settlement::owed(purchase, transaction, &why, now, self.asked_at)
+        };
+        let (purchase, ()) = self.ports.journal.commit(purchase, owe).await?.settle().await;
+        Ok(if matches!(purchase.value.stage(), Stage::Owed { .. }) { reply::owed() } else { reply::in_progress() })
+    }
+}
