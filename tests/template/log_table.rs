@@ -28,6 +28,7 @@ fn kinds() -> Vec<Body> {
     let all = vec![
         Body::Pipeline { source: Source::Webhook, status: Status::Error, error_detail: None, details: facts },
         Record::toll(Timestamp::from_millis(0), Timestamp::from_millis(0), TollStatus::Replay, "r").body,
+        Record::toll_check(Timestamp::from_millis(0), Timestamp::from_millis(0), json!({ "reported": "0x1" })).body,
         Body::Chat { status: ChatStatus::Answered, details: json!({ "free": true }) },
         Body::Bridge { details: BridgeEvent::Erased },
         Body::TmmCrosscheck { phi: 0.042, decision },
@@ -79,6 +80,7 @@ fn kinds() -> Vec<Body> {
         match body {
             Body::Pipeline { .. }
             | Body::Toll { .. }
+            | Body::TollCheck { .. }
             | Body::Chat { .. }
             | Body::Bridge { .. }
             | Body::TmmCrosscheck { .. }

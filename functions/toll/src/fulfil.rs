@@ -1,6 +1,9 @@
 //! Fulfils a claimed purchase: makes and stores the answer, and settles its payment.
 
-use crate::{Ports, answer, reply, sell::Sale};
+use crate::{
+    Ports, answer, reply,
+    sell::{Sale, lapsed},
+};
 use audit::{Change, CommitError, Record, TollStatus};
 use domain::{
     Metric, Timestamp,
@@ -83,7 +86,7 @@ impl Sale<'_> {
             Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => self.required(&problem.why),
             Stage::Settling { .. } => reply::settlement_pending(),
             Stage::Unanswered | Stage::Working { .. } => reply::in_progress(),
-            Stage::Lapsed { .. } => self.required("the payment's time is over, and it was never settled"),
+            Stage::Lapsed { untraced, .. } => self.required(lapsed(*untraced)),
             Stage::Owed { .. } => reply::owed(),
         }
     }

@@ -28,9 +28,10 @@ pub(crate) enum Called {
     Earlier(Box<Versioned<Purchase>>),
     /// A purchase for another request.
     Other,
-    /// A purchase that is not written yet, or an unanswered one whose payment is about to expire. The same request gets
-    /// another result soon.
-    Busy,
+    /// A purchase that is not written yet: another request is writing it.
+    Unwritten,
+    /// An unanswered purchase whose payment is about to expire. Once it has, the same request begins a new purchase.
+    Expiring,
 }
 
 /// Looks up the payer's name for the purchase.
@@ -55,16 +56,18 @@ pub(crate) async fn look(
     }
     let Some(earlier) = store.load(&named.purchase).await? else {
         let is_written = now < named.at.plus(WRITTEN_WITHIN);
-        return Ok(if is_written { Called::Busy } else { Called::Own(Some(Name { key, version })) });
+        return Ok(if is_written { Called::Unwritten } else { Called::Own(Some(Name { key, version })) });
     };
     let ends = earlier.value.signed().map(|signed| signed.valid_before);
     Ok(match earlier.value.stage() {
         // The earlier purchase can no longer lead to an answer or a settlement.
         Stage::Lapsed { .. } => Called::Own(Some(Name { key, version })),
-        Stage::Unanswered | Stage::Working { .. } if now >= earlier.value.lapses_at() => {
+        Stage::Unanswered | Stage::Working { .. }
+            if now >= earlier.value.lapses_at() && !earlier.value.is_held(now) =>
+        {
             Called::Own(Some(Name { key, version }))
         }
-        Stage::Unanswered if ends.is_some_and(|ends| now.plus(MARGIN) >= ends) => Called::Busy,
+        Stage::Unanswered if ends.is_some_and(|ends| now.plus(MARGIN) >= ends) => Called::Expiring,
         Stage::Unanswered
         | Stage::Working { .. }
         | Stage::Settling { .. }

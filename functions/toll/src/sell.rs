@@ -31,6 +31,15 @@ pub(crate) struct Sale<'a> {
 
 const OTHER_REQUEST: &str = "the payment was used for another request";
 
+/// What the payer of a lapsed purchase reads.
+pub(crate) const fn lapsed(untraced: bool) -> &'static str {
+    if untraced {
+        "the payment's time is over, and the chain does not show where it went"
+    } else {
+        "the payment's time is over, and it was never settled"
+    }
+}
+
 /// Why a signed payment cannot be used now.
 enum Unusable {
     /// It does not pay; the payer may see why.
@@ -89,7 +98,7 @@ impl<'a> Sale<'a> {
                 self.not_taken(TollStatus::Replay, "the payment identifier was used for another request").await;
                 return Ok(reply::other_request());
             }
-            Called::Busy => return Ok(reply::in_progress()),
+            Called::Unwritten | Called::Expiring => return Ok(reply::in_progress()),
         };
         let Some(found) = found else {
             let paid = |payer: &str| {
@@ -117,8 +126,8 @@ impl<'a> Sale<'a> {
             }
             Stage::Settling { .. } => self.settle_again(found).await,
             Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
-            Stage::Lapsed { .. } => {
-                let why = "the payment's time is over, and it was never settled";
+            Stage::Lapsed { untraced, .. } => {
+                let why = lapsed(*untraced);
                 self.refused(found, why).await
             }
             Stage::Owed { .. } => Ok(self.owed(found).await),

@@ -45,7 +45,7 @@ impl Terms {
 pub struct Settings {
     /// The terms of payment.
     pub terms: Terms,
-    /// Time-outs and retries of the model's calls.
+    /// Retries of the model's calls. [`Self::model_time`] limits their time.
     pub policy: Policy,
     /// The lease of a claim.
     pub lease: Duration,
@@ -76,7 +76,7 @@ impl Settings {
         let models = models.names().map(str::to_owned).collect();
         Ok(Self {
             terms,
-            policy: Policy { models, backoff, caller: Caller::Toll, breaker, longest: Some(MODEL_TIME) },
+            policy: Policy { models, backoff, caller: Caller::Toll, breaker, longest: None },
             lease: LEASE,
             model_time: MODEL_TIME,
         })

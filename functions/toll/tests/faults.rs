@@ -5,7 +5,10 @@
 
 mod support;
 
-use domain::toll::{List, Offer, Stage};
+use domain::{
+    audit_trail::Audited,
+    toll::{List, Offer, Purchase, Stage},
+};
 use runtime::http::Reply;
 use std::{collections::BTreeSet, time::Duration};
 use support::*;
@@ -47,6 +50,14 @@ impl Life {
         passed
     }
 
+    /// A third party submits the payment, if it was not submitted yet.
+    fn submit(&self) {
+        let Some(found) = purchase(&self.world) else { return };
+        let Some(signed) = found.signed() else { return };
+        let key = (signed.payer.clone(), signed.nonce.clone());
+        self.world.state().chain.used.entry(key).or_insert_with(|| (format!("0x{:064x}", 99), true));
+    }
+
     fn recover(&mut self, asks: bool) {
         let payment = payment_for(&self.world, Offer::Query, 1);
         if asks {
@@ -84,6 +95,15 @@ impl Life {
         let sold = log.values().filter(|line| line.contains(r#""status":"OK""#)).count();
         let is_sold = matches!(found.map(|found| found.stage().clone()), Some(Stage::Settled { .. }));
         assert_eq!(sold, usize::from(is_sold), "{what}: a sale has one record that says so: {log:?}");
+        if let Some(found) = purchase(&self.world) {
+            assert!(found.trail().is_published(), "{what}: records or alerts that nobody publishes: {found:?}");
+            let state = self.world.state();
+            // An alert that the topic does not accept is logged, and the log's alarm shows it.
+            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+            let is_raised = alerts.any(|alert| alert.line.contains(found.id().reference()));
+            let is_owed = matches!(found.stage(), Stage::Owed { .. });
+            assert!(is_raised || !is_owed, "{what}: money that is owed, and nobody was told");
+        }
     }
 }
 
@@ -118,7 +138,8 @@ fn every_fault_at_every_effect() {
 
 #[test]
 fn an_agent_that_never_comes_back() {
-    for boundary in 0..20 {
+    let effects = Life::new().live(Plan::none(), 1);
+    for boundary in 0..effects + 5 {
         for fault in FAULTS {
             let mut life = Life::new();
             life.live(Plan::at(boundary, fault), 1);
@@ -126,6 +147,90 @@ fn an_agent_that_never_comes_back() {
             life.judge(&format!("{fault:?} at {boundary}, and gone"));
         }
     }
+}
+
+/// The schedule's own effects fail, while the payer's process died with the payment made or not.
+#[test]
+fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
+    for died in ["facilitator.settle", "model.ask"] {
+        for submits in [false, true] {
+            for boundary in 0..14 {
+                for fault in FAULTS {
+                    let mut life = Life::new();
+                    life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
+                    if submits {
+                        life.submit();
+                    }
+                    life.world.advance(Duration::from_secs(400));
+                    life.world.plan(Plan::at(boundary, fault));
+                    look(&life.world);
+                    life.world.plan(Plan::none());
+                    life.recover(false);
+                    life.judge(&format!("{died}, then {fault:?} at {boundary} of a run"));
+                }
+            }
+        }
+    }
+}
+
+/// A sale of a transfer leaves the schedule's list with its last write, and its record may still wait then.
+#[test]
+fn the_record_of_a_direct_sale_is_published_without_its_payer() {
+    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
+    assert_eq!(send(&world, request).unwrap().status(), 200);
+    assert!(!purchase(&world).unwrap().trail().is_published());
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    look(&world).unwrap();
+    let found = purchase(&world).unwrap();
+    assert!(found.trail().is_published() && found.next().is_none(), "{found:?}");
+    assert_eq!(records(&world), [("OK".to_owned(), String::new())]);
+}
+
+/// Otherwise whoever signs a hundred payments that are refused would keep the schedule from all others.
+#[test]
+fn refused_settlements_do_not_keep_the_schedule_from_others() {
+    let world = world();
+    let number = |nonce: u8| payment_for(&world, Offer::Query, nonce);
+    let ask = |nonce| send(&world, paid("/query", QUESTION, &number(nonce))).unwrap().status();
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
+    for nonce in 1..=101 {
+        assert_eq!(ask(nonce), 402);
+    }
+    world.advance(Duration::from_secs(1));
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(ask(102), 503);
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    assert_eq!(look(&world).unwrap().failed, 0);
+    let state = world.state();
+    let settled = |purchase: &Purchase| matches!(purchase.stage(), Stage::Settled { .. });
+    assert_eq!(state.purchases.values().filter(|(purchase, _)| settled(purchase)).count(), 1);
+}
+
+/// Money that is given back by hand must not be forgotten.
+#[test]
+fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
+    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
+    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
+    assert_eq!(send(&world, request).unwrap().status(), 409);
+    let alerts = || world.state().alerts.iter().filter(|alert| alert.line.contains("ORACLE-TOLL")).count();
+    assert_eq!(alerts(), 1);
+    for day in 1..=3 {
+        world.advance(Duration::from_secs(23 * 3_600));
+        look(&world).unwrap();
+        assert_eq!(alerts(), day, "not yet");
+        world.advance(Duration::from_secs(3_600));
+        for _ in 0..2 {
+            look(&world).unwrap();
+            assert_eq!(alerts(), day + 1);
+        }
+    }
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("waits for a human for 24 h")));
 }
 
 #[test]

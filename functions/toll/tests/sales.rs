@@ -345,6 +345,35 @@ fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
     assert_eq!(world.state().chain.settled, 1);
 }
 
+/// The record of a sale names the facilitator's transaction. The chain may have another one in its place, or none.
+#[test]
+fn what_the_chain_says_later_of_a_settlement_is_on_record() {
+    for on_chain in [Some("0x9"), None] {
+        let site = Site::new(world(), Some(Defect::RefusalSwallowed));
+        let payment = payment_for(&site.world, Offer::Query, 1);
+        site.world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
+        assert_eq!(site.send(paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+        site.world.plan(Plan::none());
+        if let Some(transaction) = on_chain {
+            let fields = &payment["payload"]["authorization"];
+            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+            site.world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+        }
+        for _ in 0..2 {
+            site.world.advance(Duration::from_secs(3_601));
+            site.look().unwrap();
+        }
+        let state = site.world.state();
+        let lines: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let checks: Vec<&Value> = lines.iter().filter(|line| line["event"] == "toll_check").collect();
+        let details = json!({ "reported": "0x1...", "on_chain": on_chain.map(|it| format!("{it}...")) });
+        assert!(checks.len() == 1 && checks[0]["details"] == details, "{checks:?}");
+        assert_eq!(lines.iter().filter(|line| line["status"] == "OK").count(), 1, "it is sold once");
+        let is_raised = state.alerts.iter().any(|alert| alert.line.contains("the chain does not have"));
+        assert_eq!(is_raised, on_chain.is_none());
+    }
+}
+
 #[test]
 fn a_payment_that_nobody_settles_lapses() {
     let world = world();
@@ -382,6 +411,7 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         assert!(world.state().alerts.is_empty());
         if catches_up {
             says(&world, &transaction);
+            world.advance(Duration::from_secs(60));
             look(&world).unwrap();
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
             continue;
@@ -418,6 +448,7 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
         assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
         if catches_up {
             world.state().chain.transfers.insert(transaction, transfer);
+            world.advance(Duration::from_secs(60));
             look(&world).unwrap();
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
             continue;
@@ -431,31 +462,6 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
     }
 }
 
-#[test]
-fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
-    let world = world();
-    let transaction = format!("0x{}", "ab".repeat(32));
-    let request =
-        |path: &'static str, question: &str| unpaid(path, question).with_header("x-payment-transaction", &transaction);
-    let unknown = send(&world, request("/query", QUESTION)).unwrap();
-    assert_eq!((unknown.status(), code(&unknown).as_str()), (402, "payment_unconfirmed"));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    assert_eq!(send(&world, request("/query/full", QUESTION)).unwrap().status(), 402);
-    let reply = send(&world, request("/query", QUESTION)).unwrap();
-    assert_eq!(reply.status(), 200, "{}", reply.body());
-    assert_eq!(send(&world, request("/query", QUESTION)).unwrap().body(), reply.body());
-    assert_eq!(send(&world, request("/query", "Open a third shop?")).unwrap().status(), 409);
-    assert_eq!(world.state().chain.settled, 0);
-}
-
-#[test]
-fn a_transfer_that_bought_nothing_is_put_before_a_human() {
-    let (world, _) = unanswered_transfer();
-    world.advance(Duration::from_secs(3601));
-    look(&world).unwrap();
-    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
-    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
-}
 /// Shows a transfer that was made at that time, and returns the reply.
 fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::Reply {
     send(world, unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)).unwrap()
@@ -511,3 +517,28 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
     }
 }
 
+#[test]
+fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
+    let world = world();
+    let transaction = format!("0x{}", "ab".repeat(32));
+    let request =
+        |path: &'static str, question: &str| unpaid(path, question).with_header("x-payment-transaction", &transaction);
+    let unknown = send(&world, request("/query", QUESTION)).unwrap();
+    assert_eq!((unknown.status(), code(&unknown).as_str()), (402, "payment_unconfirmed"));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    assert_eq!(send(&world, request("/query/full", QUESTION)).unwrap().status(), 402);
+    let reply = send(&world, request("/query", QUESTION)).unwrap();
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    assert_eq!(send(&world, request("/query", QUESTION)).unwrap().body(), reply.body());
+    assert_eq!(send(&world, request("/query", "Open a third shop?")).unwrap().status(), 409);
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+#[test]
+fn a_transfer_that_bought_nothing_is_put_before_a_human() {
+    let (world, _) = unanswered_transfer();
+    world.advance(Duration::from_secs(3601));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
+}

@@ -4,7 +4,7 @@ use audit::{Body, Change, Record};
 use audit_verify::stream::{session_of_stream, stream_of};
 use clap::{Args, Subcommand};
 use domain::{
-    SessionId, Timestamp,
+    Operator, SessionId, Timestamp,
     ports::{AuditObjects, Clock, Purchases, Versioned},
     toll::{List, PREFIX, Paid, Purchase, Stage},
 };
@@ -16,13 +16,12 @@ use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     evidence::Observed,
     output::{self, minute},
-    stack::Deployed,
     when,
 };
 use std::{collections::BTreeSet, time::Duration};
 
-/// Every open purchase is due within this time: a payment is valid for an hour, and a doubtful one goes to a human an
-/// hour after its settlement.
+/// A list is read up to this time from now, so that it has every open purchase. One that waits for a human has been due
+/// since then; the schedule's are due within hours, because a payment is valid for an hour at most.
 const ALL_OPEN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 #[derive(Subcommand)]
@@ -73,7 +72,7 @@ pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
     match command {
         TollCommand::List { open, target } => {
             let deployed = target.open()?;
-            let store = &deployed.stores.sales;
+            let store: &dyn Purchases = &deployed.stores.sales;
             let mut found = wait(listed(store, List::Humans))?;
             if *open {
                 found.extend(wait(listed(store, List::Machines))?);
@@ -132,18 +131,27 @@ pub(crate) fn waiting_table(waiting: &[Waiting], width: usize) -> String {
 async fn listed(store: &dyn Purchases, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
     let unreadable = |error| CommandError::failed("the list cannot be read", error);
     let mut found = Vec::new();
-    for id in store.listed(list, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
-        // The list lags behind the purchases.
-        let is_listed = |it: &Versioned<Purchase>| matches!(it.value.next(), Some((on, _)) if on == list);
-        found.extend(load(store, &id).await?.filter(is_listed));
+    // While its records wait for the log, a purchase that waits for a human is on the schedule's list.
+    let lists: &[List] = if list == List::Humans { &[List::Humans, List::Machines] } else { &[list] };
+    for of in lists {
+        for id in store.listed(*of, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
+            // The list lags behind the purchases.
+            let waits = |it: &Versioned<Purchase>| matches!(it.value.due(), Some((on, _)) if on == list);
+            let is_known = |it: &Versioned<Purchase>| *it.value.id() == id;
+            if !found.iter().any(is_known) {
+                found.extend(load(store, &id).await?.filter(waits));
+            }
+        }
     }
+    found.sort_by_key(|it| it.value.received_at());
     Ok(found)
 }
 
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let (deployed, target) = (arguments.target.open()?, &arguments.target);
     let since = when::parse(&arguments.since, System.now())?.to_date();
-    let found = wait(find(&deployed, &arguments.wanted, &since))?;
+    let stores = &deployed.stores;
+    let found = wait(find(&stores.sales, &stores.log, &arguments.wanted, &since))?;
     let (wanted, json) = (&arguments.wanted, target.json);
     if found.is_empty() && !json {
         output::print(&format!("no purchase {wanted} since {since}; look further back with --since\n"))?;
@@ -153,19 +161,24 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     Ok(if found.is_empty() { Ended::Nothing } else { Ended::Done })
 }
 
-/// The purchases that match, out of all that have a record since that day or are open.
-async fn find(deployed: &Deployed, wanted: &str, since: &str) -> Result<Vec<Versioned<Purchase>>, CommandError> {
-    let store: &dyn Purchases = &deployed.stores.sales;
+/// The purchases that match, out of all that were begun since that day or that wait, for the schedule or for a human.
+async fn find(
+    store: &dyn Purchases,
+    log: &dyn AuditObjects,
+    wanted: &str,
+    since: &str,
+) -> Result<Vec<Versioned<Purchase>>, CommandError> {
     let mut ids = BTreeSet::new();
     let mut after = since.to_owned();
     loop {
-        let page = deployed.stores.log.keys("", &after).await.map_err(CommandError::unreadable_log)?;
+        let page = log.keys("", &after).await.map_err(CommandError::unreadable_log)?;
         let Some(last) = page.last() else { break };
         after.clone_from(&last.key);
         let names = page.iter().filter_map(|object| session_of_stream(stream_of(&object.key)));
         ids.extend(names.filter(|name| name.starts_with(PREFIX)).filter_map(|name| SessionId::parse(name).ok()));
     }
     let mut found = listed(store, List::Machines).await?;
+    found.extend(listed(store, List::Humans).await?);
     found.retain(|it| !ids.contains(it.value.id()));
     for id in ids {
         found.extend(load(store, &id).await?);
@@ -200,9 +213,11 @@ fn row(purchase: &Purchase) -> Value {
         Stage::Working { .. } => "the answer is being made: nothing is settled",
         Stage::Settling { .. } => "the answer is ready and its settlement is open: the schedule asks the chain",
         Stage::Settled { confirmed: true, .. } => "sold, and on the chain",
+        Stage::Settled { resolved: true, .. } => "sold, not found on the chain, and dealt with",
         Stage::Settled { doubtful: true, .. } => "called settled, and the chain does not have it: ask the facilitator",
         Stage::Settled { .. } => "sold, and not confirmed on the chain yet",
-        Stage::Lapsed { .. } => "lapsed: never settled, nothing was charged",
+        Stage::Lapsed { untraced: false, .. } => "lapsed: never settled, nothing was charged",
+        Stage::Lapsed { .. } => "lapsed: the chain did not show for a day where the payment went; look for the money",
         Stage::Owed { resolved: false, .. } => "settled without an answer: give the money back",
         Stage::Owed { .. } => "settled without an answer, and dealt with",
     };
@@ -240,84 +255,40 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let operator = arguments.signature.operator(&deployed)?;
     let name = &arguments.purchase;
     let found = wait(async {
-        let found = listed(&deployed.stores.sales, List::Humans)
-            .await?
-            .into_iter()
-            .find(|it| it.value.id().reference() == name);
+        let waiting = listed(&deployed.stores.sales, List::Humans).await?;
+        let found = waiting.into_iter().find(|it| it.value.id().reference() == name);
         found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))
     })?;
     let question = format!("Is the purchase {name} dealt with?");
     if !observed(&found).confirm(&deployed, (&arguments.signature, &operator), "toll settle", &question)? {
         return Ok(Ended::Nothing);
     }
-    wait(async {
-        let resolve = |purchase: &mut Purchase, now: Timestamp| {
-            if purchase.resolve().is_err() {
-                return Change::nothing(());
-            }
-            let body = Body::operator(&operator, "toll settle");
-            Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], ())
-        };
+    let is_resolved = wait(async {
+        let resolve = |purchase: &mut Purchase, now: Timestamp| resolve(purchase, &operator, now);
         let committed = deployed.stores.toll_journal().commit(found, resolve).await;
         let committed =
             committed.map_err(|error| CommandError::failed("the purchase may still be on the list", error))?;
-        committed.settle().await;
-        Ok(())
+        Ok(committed.settle().await.1)
     })?;
+    if !is_resolved {
+        return Err(CommandError::Refused(format!("{name} changed meanwhile and waits for no human any more")));
+    }
     if arguments.target.json {
         output::print_json(&json!({ "purchase": name, "settled": true }))?;
     } else {
-        output::print(&format!("{name} is settled\n"))?;
+        output::print(&format!("{name} is noted as dealt with\n"))?;
     }
     Ok(Ended::Done)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use domain::toll::{Answered, Offer, SignedPayment, purchase_id};
-    use testkit::{World, run as poll};
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_seconds(seconds)
+/// Notes that the purchase is dealt with; `false` if it waits for no human any more.
+fn resolve(purchase: &mut Purchase, operator: &Operator, now: Timestamp) -> Change<bool> {
+    if purchase.resolve().is_err() {
+        return Change::nothing(false);
     }
-
-    fn purchase(digit: &str) -> Purchase {
-        let signed = SignedPayment {
-            version: 2,
-            payload: Value::Null,
-            requirements: Value::Null,
-            network: "eip155:84532".to_owned(),
-            amount: 50_000,
-            payer: "0x1".to_owned(),
-            nonce: "0x2".to_owned(),
-            valid_before: at(100),
-        };
-        let id = purchase_id(&digit.repeat(64)).unwrap();
-        Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), Paid::Signed(Box::new(signed)), at(10))
-    }
-
-    #[test]
-    fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have() {
-        let (mut owed, mut doubtful) = (purchase("a"), purchase("b"));
-        owed.settled("0xt", true, at(20)).unwrap();
-        doubtful.claim("one", at(11), Duration::from_secs(30));
-        let answer = Answered { body: "{}".to_owned(), facts: Value::Null, at: at(12) };
-        doubtful.answer("one", answer, at(12)).unwrap();
-        doubtful.settled("0xu", false, at(13)).unwrap();
-        assert!(doubtful.doubt(at(4_000)).unwrap());
-        let world = World::at(at(5_000));
-        for purchase in [owed, doubtful, purchase("c")] {
-            world.state().purchases.insert(purchase.id().clone(), (purchase, 1));
-        }
-        let waiting = poll(waiting(&world)).unwrap().unwrap();
-        let rows = serde_json::to_value(&waiting).unwrap();
-        let facts = |row: &Value| json!([row["work"], row["since"], row["overdue"], row["transaction"]]);
-        let expected = [
-            json!(["toll", "1970-01-01T00:00:13.000Z", false, "0xu"]),
-            json!(["toll", "1970-01-01T00:00:20.000Z", true, "0xt"]),
-        ];
-        assert_eq!(rows.as_array().unwrap().iter().map(facts).collect::<Vec<_>>(), expected);
-        assert!(waiting_table(&waiting, 120).contains("settled without an answer: give the money back"));
-    }
+    let body = Body::operator(operator, "toll settle");
+    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], true)
 }
+
+#[cfg(test)]
+mod tests;

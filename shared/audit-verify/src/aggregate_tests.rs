@@ -289,6 +289,21 @@ fn toll_line(day: i64, status: TollStatus, offer: Offer) -> Vec<u8> {
     purchase.trail().outbox()[0].line.clone().into_bytes()
 }
 
+/// What the chain says later of a sale is no second sale.
+#[test]
+fn a_check_of_a_settlement_is_no_revenue() {
+    let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
+    let id = purchase_id(&"a".repeat(64)).unwrap();
+    let mut purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "h".to_owned(), paid, at(0));
+    chain::append(&mut purchase, &Record::toll(at(0), at(0), TollStatus::Ok, ""));
+    chain::append(&mut purchase, &Record::toll_check(at(1), at(0), json!({ "reported": "0x1...", "on_chain": null })));
+    let mut aggregate = Aggregate::default();
+    aggregate.add_payments(purchase.trail().outbox().iter().map(|entry| entry.line.as_bytes()));
+    let found = aggregate.finish();
+    assert_eq!((found.records, found.unreadable), (2, 0));
+    assert_eq!((found.toll.revenue[0].sold, found.toll.outcomes[0].count), (1, 1));
+}
+
 #[test]
 fn payments_in_usdc_are_counted_by_their_status_and_are_no_sales() {
     let lines = [

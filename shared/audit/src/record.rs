@@ -56,7 +56,7 @@ pub enum TollStatus {
     PaymentRejected,
     /// The facilitator or the chain could not be asked.
     RpcUnreachable,
-    /// No answer could be made. Nothing was settled.
+    /// There is no answer. Usually nothing was settled; the detail says when something was.
     RagFail,
     /// The same payment was used before.
     Replay,
@@ -127,6 +127,12 @@ pub enum Body {
         /// Facts without a field of their own, such as the model that answered.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
+    },
+    /// The chain contradicts a settlement that a facilitator had reported, or names another transaction for it. It is no
+    /// payment of its own: the sale has its record.
+    TollCheck {
+        /// The transactions, each by its first characters: `reported`, and `on_chain` if the chain has one.
+        details: Value,
     },
     /// A request of the chat ended.
     Chat {
@@ -331,6 +337,12 @@ impl Record {
         };
         let body = Body::Toll { source: TollSource::OracleToll, status, error_detail, details: None };
         Self { timestamp, triggered_at, body }
+    }
+
+    /// The comparison of a reported settlement with the chain.
+    #[must_use]
+    pub const fn toll_check(timestamp: Timestamp, triggered_at: Timestamp, details: Value) -> Self {
+        Self { timestamp, triggered_at, body: Body::TollCheck { details } }
     }
 
     /// A pipeline event. A status other than OK always has a detail (Audit Trail, verification criterion 5).

@@ -327,8 +327,11 @@ pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
     for shown in life.shown.clone() {
         life.show(shown);
     }
-    life.site.world.advance(Duration::from_secs(3_700));
-    life.site.look().unwrap();
+    // An alert that was lost on its way is followed by the reminder of the next day.
+    for seconds in [3_700, 86_400] {
+        life.site.world.advance(Duration::from_secs(seconds));
+        life.site.look().unwrap();
+    }
     life.judge(seed);
     let reached = life.site.world.state().boundaries.iter().copied().collect();
     Lived { sold: life.answers.len(), shown: life.shown.len(), reached }

@@ -51,7 +51,7 @@ pub fn settings() -> Settings {
                 reopen: Reopen::STANDARD,
             },
             caller: domain::breaker::Caller::Toll,
-            longest: Some(Duration::from_secs(13)),
+            longest: None,
         },
         lease: Duration::from_secs(40),
         model_time: Duration::from_secs(13),

@@ -6,8 +6,8 @@
 //! | working | one invocation makes the answer until its lease ends | an answer, or unanswered |
 //! | settling | the answer is kept and has not left | settled, or lapsed |
 //! | settled | the transfer to us is made; the answer may leave | the chain confirms it, or a human looks |
-//! | lapsed | the payment can never be settled any more | nothing |
-//! | owed | the transfer to us is made and there is no answer | a human gives the money back |
+//! | lapsed | the payment can never be settled any more, or the chain does not show where it went | nothing |
+//! | owed | the transfer to us is made and there is no answer | a human gives the money back, and is reminded daily |
 
 mod paid;
 mod stage;
@@ -62,6 +62,12 @@ pub struct Purchase {
     transferred: Option<u64>,
     received_at: Timestamp,
     stage: Stage,
+    /// When the schedule last looked at it and could change nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    looked_at: Option<Timestamp>,
+    /// When operators were last reminded of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reminded_at: Option<Timestamp>,
     #[serde(default)]
     repeated: u32,
     #[serde(flatten)]
@@ -88,6 +94,8 @@ impl Purchase {
             transferred: None,
             received_at,
             stage: Stage::Unanswered,
+            looked_at: None,
+            reminded_at: None,
             repeated: 0,
             trail: AuditTrail::new(),
         }

@@ -1,18 +1,20 @@
-//! The scheduled check of purchases whose outcome is open.
+//! The scheduled check of purchases whose outcome is open, and the reminder of those that wait for a human.
 
 use crate::{
     Ports,
     settle::{settle, settled},
 };
-use audit::{Change, Record, TollStatus};
+use audit::{Change, Record, TollStatus, chain::cut};
 use domain::{
     Alert, SessionId, StepError, Timestamp,
     alert::Severity,
+    audit_trail::Audited,
     due::{self, Report},
     ports::{StorageError, Transfer, Versioned, Whereabouts},
     toll::{List, Paid, Purchase, Stage},
 };
-use std::time::Duration;
+use serde_json::json;
+use std::{collections::BTreeSet, time::Duration};
 
 /// How long the node is asked again when its answers about a payment contradict each other. It may lag behind the chain.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -20,29 +22,77 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 /// The most time for one run; the rest waits for the next run.
 const SHARE: Duration = Duration::from_secs(60);
 
-/// Handles every due purchase. A purchase that fails does not hold up any other.
+/// Handles every due purchase, and reminds operators. A purchase that fails does not hold up any other.
 ///
 /// # Errors
-/// [`StorageError`] when the list cannot be read.
+/// [`StorageError`] when a list cannot be read.
 pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
+    let now = ports.journal.clock.now();
+    let (until, a_day_ago) = (now.plus(SHARE), Timestamp::from_millis(now.as_millis() - 24 * 3_600_000));
+    let mut report = look_at_all(ports, List::Humans, a_day_ago, until).await?;
+    report += look_at_all(ports, List::Machines, now, until).await?;
+    Ok(report)
+}
+
+/// Looks at the purchases of a list that were due at `due`, until the time is over. One reading of the list has a hundred
+/// at most. Whatever was looked at is due later, so the next reading has the ones behind it.
+async fn look_at_all(ports: Ports<'_>, list: List, due: Timestamp, until: Timestamp) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
-    let due = ports.journal.store.listed(List::Machines, clock.now()).await?;
-    let look = |id| async move {
-        let looked = look(ports, &id).await;
-        looked.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
-    };
-    Ok(due::run(clock, SHARE, due, look).await)
+    let (mut report, mut seen) = (Report::default(), BTreeSet::new());
+    loop {
+        let mut found = ports.journal.store.listed(list, due).await?;
+        found.retain(|id| seen.insert(id.clone()));
+        if found.is_empty() {
+            return Ok(report);
+        }
+        let look = |id| async move {
+            let looked = look(ports, &id).await;
+            looked.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
+        };
+        report += due::run(clock, until.since(clock.now()), found, look).await;
+        if clock.now() >= until {
+            return Ok(report);
+        }
+    }
 }
 
 /// Handles one purchase. The list lags behind, so the purchase's own state decides.
 async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
     let Some(purchase) = ports.journal.store.load(id).await? else { return Ok(()) };
-    let purchase = ports.journal.flush(purchase).await;
     let now = ports.journal.clock.now();
-    let is_due = |purchase: &Purchase| matches!(purchase.next(), Some((List::Machines, due)) if due <= now);
-    if !is_due(&purchase.value) {
-        return Ok(());
+    let is_due = matches!(purchase.value.due(), Some((List::Machines, due)) if due <= now);
+    let purchase = if purchase.value.trail().is_published() {
+        purchase
+    } else {
+        // The commit publishes what waits.
+        ports.journal.commit(purchase, later).await?.settle().await.0
+    };
+    if !is_due {
+        return remind(ports, purchase).await;
     }
+    let looked = ask_chain(ports, purchase).await;
+    if looked.is_err()
+        && let Some(purchase) = ports.journal.store.load(id).await?
+    {
+        ports.journal.commit(purchase, later).await?.settle().await;
+    }
+    looked
+}
+
+/// Nothing is decided yet: others are looked at first.
+fn later(purchase: &mut Purchase, now: Timestamp) -> Change<()> {
+    purchase.looked(now);
+    Change::save(())
+}
+
+async fn put_off(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
+    ports.journal.commit(purchase, later).await?.settle().await;
+    Ok(())
+}
+
+/// Asks the chain about a due purchase, and decides what follows.
+async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
+    let now = ports.journal.clock.now();
     let Some(signed) = purchase.value.signed() else { return unanswered_transfer(ports, purchase).await };
     // Until the payment expires it may still be settled. The chain is asked first, because a facilitator refuses a
     // payment that was settled before.
@@ -55,7 +105,7 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
             }
             lapse(ports, purchase, why).await
         }
-        Whereabouts::Unconfirmed => Ok(()),
+        Whereabouts::Unconfirmed => put_off(ports, purchase).await,
         Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
             doubt(ports, purchase).await
         }
@@ -66,21 +116,27 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
             Stage::Settled { .. } => doubt(ports, purchase).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
             // After a refusal the payer was asked for another payment: only the payer may try this one again.
-            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => Ok(()),
+            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => put_off(ports, purchase).await,
             Stage::Settling { .. } if now < signed.valid_before => again(ports, purchase).await,
-            // The chain's clock is behind: the next run asks again.
-            _ => Ok(()),
+            // The chain's clock is behind: a later run asks again.
+            _ => put_off(ports, purchase).await,
         },
     }
 }
 
 async fn used(ports: Ports<'_>, purchase: Versioned<Purchase>, transaction: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
-        if purchase.confirm(transaction).is_ok() {
-            return Change::save(());
-        }
         let triggered_at = purchase.received_at();
-        settled(purchase, transaction, true, now, triggered_at)
+        match purchase.confirm(transaction) {
+            Ok(None) => Change::save(()),
+            Ok(Some(reported)) => {
+                let details = json!({ "reported": cut(&reported), "on_chain": cut(transaction) });
+                Change::recorded(vec![Record::toll_check(now, triggered_at, details)], ())
+            }
+            // By now another invocation may make the answer that the payment buys.
+            Err(_) if purchase.is_held(now) => Change::nothing(()),
+            Err(_) => settled(purchase, transaction, true, now, triggered_at),
+        }
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())
@@ -96,12 +152,13 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), St
     settle(ports, purchase, received_at).await.map(drop)
 }
 
-/// Ends a purchase whose payment could not be traced for [`PATIENCE`], and alerts operators: the payment may have reached us.
+/// After [`PATIENCE`], ends a purchase whose payment cannot be traced, and alerts operators: the payment may have
+/// reached us. Before it, changes nothing.
 async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();
-        if now < triggered_at.plus(PATIENCE) || purchase.lapse(now).is_err() {
-            return Change::nothing(());
+        if now < triggered_at.plus(PATIENCE) || purchase.is_held(now) || purchase.lapse(now, true).is_err() {
+            return later(purchase, now);
         }
         let subject = purchase.id().reference();
         let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, why);
@@ -117,7 +174,7 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
         // An unanswered purchase has the record of its failure already. A claim has none: its invocation has ended in it.
         let has_record = matches!(purchase.stage(), Stage::Unanswered);
         let triggered_at = purchase.received_at();
-        if purchase.lapse(now).is_err() {
+        if purchase.is_held(now) || purchase.lapse(now, false).is_err() {
             return Change::nothing(());
         }
         let record = Record::toll(now, triggered_at, TollStatus::PaymentRejected, why);
@@ -127,16 +184,21 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
     Ok(())
 }
 
+/// What operators read of a settlement that is called made and is not on the chain.
+const DOUBTFUL: &str = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
+
 /// The facilitator reported a transfer that the chain does not have.
 async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| match purchase.doubt(now) {
         Ok(true) => {
-            let detail = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
+            let details = json!({ "reported": purchase.transaction().map(cut), "on_chain": null });
+            let record = Record::toll_check(now, purchase.received_at(), details);
             let subject = purchase.id().reference();
-            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
-            Change::save(()).alerting(alert)
+            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, DOUBTFUL);
+            Change::recorded(vec![record], ()).alerting(alert)
         }
-        Ok(false) | Err(_) => Change::nothing(()),
+        Ok(false) => later(purchase, now),
+        Err(_) => Change::nothing(()),
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())
@@ -151,8 +213,28 @@ async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) ->
         return give_up(ports, purchase, "the transfer that was shown is not on the chain any more").await;
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| {
+        if purchase.is_held(now) {
+            return Change::nothing(());
+        }
         let triggered_at = purchase.received_at();
         settled(purchase, &transaction, true, now, triggered_at)
+    };
+    ports.journal.commit(purchase, decide).await?.settle().await;
+    Ok(())
+}
+
+/// Alerts operators once a day to a purchase that waits for them.
+async fn remind(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
+    let decide = |purchase: &mut Purchase, now: Timestamp| {
+        let Ok(since) = purchase.remind(now) else { return Change::nothing(()) };
+        let what = match purchase.stage() {
+            Stage::Settled { .. } => DOUBTFUL,
+            _ => "a payment in USDC has no answer: give it back (oracle toll list)",
+        };
+        let hours = now.since(since).as_secs() / 3600;
+        let detail = format!("waits for a human for {hours} h: {what}");
+        let subject = purchase.id().reference();
+        Change::save(()).alerting(Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, &detail))
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())

@@ -24,9 +24,23 @@ pub enum Stage {
         next: Timestamp,
     },
     /// The facilitator, or the chain, confirms that the transfer is made.
-    Settled { answer: Box<Answered>, transaction: String, at: Timestamp, confirmed: bool, doubtful: bool },
+    Settled {
+        answer: Box<Answered>,
+        transaction: String,
+        at: Timestamp,
+        confirmed: bool,
+        doubtful: bool,
+        /// Whether a human has dealt with the doubt. Earlier versions stored such a sale as confirmed.
+        #[serde(default)]
+        resolved: bool,
+    },
     /// The payment can no longer be settled.
-    Lapsed { at: Timestamp },
+    Lapsed {
+        at: Timestamp,
+        /// Whether the chain did not show where the payment went: then it may have reached us.
+        #[serde(default)]
+        untraced: bool,
+    },
     /// We have the money, and there is no answer: a human gives it back.
     Owed { transaction: String, at: Timestamp, resolved: bool },
 }

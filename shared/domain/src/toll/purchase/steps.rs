@@ -16,6 +16,16 @@ const CONFIRM_AFTER: Duration = Duration::from_secs(120);
 /// If the chain does not have the settlement after this time, a human checks it.
 const DOUBTFUL_AFTER: Duration = Duration::from_secs(3600);
 
+/// The time between two looks that change nothing. It is not shorter than a run of the schedule, so a purchase that was
+/// looked at makes room for the others.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// The schedule publishes the records that an invocation has left after this time.
+const PUBLISH_AFTER: Duration = Duration::from_secs(60);
+
+/// The time between two reminders of operators.
+const REMIND_AFTER: Duration = Duration::from_secs(24 * 3600);
+
 /// How long a transfer that was made beforehand can buy an answer; after that its money goes back.
 const TRANSFER_HOLDS: Duration = Duration::from_secs(3600);
 
@@ -32,6 +42,12 @@ impl Purchase {
                 Claimed::Ended
             }
         }
+    }
+
+    /// Whether an invocation makes the answer now.
+    #[must_use]
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        matches!(&self.stage, Stage::Working { until, .. } if *until > now)
     }
 
     fn is_held_by(&self, holder: &str) -> bool {
@@ -64,9 +80,7 @@ impl Purchase {
             Paid::Signed(_) => {
                 Stage::Settling { answer, attempts: 1, refused: 0, problem: None, next: now.plus(SETTLE_AGAIN) }
             }
-            Paid::Transferred { transaction, .. } => {
-                Stage::Settled { answer, transaction: transaction.clone(), at: now, confirmed: true, doubtful: false }
-            }
+            Paid::Transferred { transaction, .. } => sold(answer, transaction.clone(), now, true),
         };
         Ok(())
     }
@@ -106,7 +120,7 @@ impl Purchase {
         let transaction = transaction.to_owned();
         match std::mem::replace(&mut self.stage, Stage::Unanswered) {
             Stage::Settling { answer, .. } => {
-                self.stage = Stage::Settled { answer, transaction, at, confirmed: is_confirmed, doubtful: false };
+                self.stage = sold(answer, transaction, at, is_confirmed);
                 Ok(false)
             }
             Stage::Unanswered | Stage::Working { .. } | Stage::Lapsed { .. } => {
@@ -120,29 +134,31 @@ impl Purchase {
         }
     }
 
-    /// Records that the payment has expired, and the chain does not have the transfer.
+    /// Records that the payment has expired, and the chain does not have the transfer; or that the chain does not show
+    /// where the payment went (`untraced`).
     ///
     /// # Errors
     /// [`Refused`] when it was settled.
-    pub fn lapse(&mut self, at: Timestamp) -> Result<(), Refused> {
+    pub fn lapse(&mut self, at: Timestamp, untraced: bool) -> Result<(), Refused> {
         match self.stage {
             Stage::Unanswered | Stage::Working { .. } | Stage::Settling { .. } => {
-                self.stage = Stage::Lapsed { at };
+                self.stage = Stage::Lapsed { at, untraced };
                 Ok(())
             }
             Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => Err(Refused),
         }
     }
 
-    /// Records that the chain has the transfer that the facilitator reported.
+    /// Records that the chain has the transfer that the facilitator reported. Returns the reported transaction if the
+    /// chain has another one in its place.
     ///
     /// # Errors
     /// [`Refused`] when no settlement waits for a confirmation.
-    pub fn confirm(&mut self, on_chain: &str) -> Result<(), Refused> {
+    pub fn confirm(&mut self, on_chain: &str) -> Result<Option<String>, Refused> {
         let Stage::Settled { transaction, confirmed, doubtful, .. } = &mut self.stage else { return Err(Refused) };
-        on_chain.clone_into(transaction);
         (*confirmed, *doubtful) = (true, false);
-        Ok(())
+        let reported = std::mem::replace(transaction, on_chain.to_owned());
+        Ok((reported != on_chain).then_some(reported))
     }
 
     /// Records that the chain does not have the transfer that the facilitator reported. Returns whether a human has to
@@ -167,10 +183,33 @@ impl Purchase {
     pub fn resolve(&mut self) -> Result<(), Refused> {
         match &mut self.stage {
             Stage::Owed { resolved: resolved @ false, .. } => *resolved = true,
-            Stage::Settled { confirmed, doubtful: doubtful @ true, .. } => (*confirmed, *doubtful) = (true, false),
+            Stage::Settled { doubtful: true, resolved: resolved @ false, .. } => *resolved = true,
             _ => return Err(Refused),
         }
         Ok(())
+    }
+
+    /// Records that the schedule has looked at it and could change nothing, so that it looks at others first.
+    pub const fn looked(&mut self, now: Timestamp) {
+        self.looked_at = Some(now);
+    }
+
+    /// Records that operators are reminded of it. Returns since when it waits for them.
+    ///
+    /// # Errors
+    /// [`Refused`] when it waits for no human, or the last reminder is younger than a day.
+    pub fn remind(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
+        let (Some((List::Humans, last)), Stage::Settled { at, .. } | Stage::Owed { at, .. }) =
+            (self.due(), &self.stage)
+        else {
+            return Err(Refused);
+        };
+        let since = *at;
+        if now < last.plus(REMIND_AFTER) {
+            return Err(Refused);
+        }
+        self.reminded_at = Some(now);
+        Ok(since)
     }
 
     /// The time from which the payment cannot be settled, by the chain's clock too.
@@ -182,19 +221,43 @@ impl Purchase {
         }
     }
 
-    /// The list of open work that it is on next, and when.
+    /// The list of open work that it is on next, and when. While records or alerts wait, it is on the schedule's list:
+    /// nobody else publishes them if the payer does not ask again.
     #[must_use]
     pub fn next(&self) -> Option<(List, Timestamp)> {
+        let due = self.due();
+        if self.trail.is_published() {
+            return due;
+        }
+        let publish = self.after_last_look(self.received_at.plus(PUBLISH_AFTER));
+        match due {
+            Some((List::Machines, due)) => Some((List::Machines, due.min(publish))),
+            _ => Some((List::Machines, publish)),
+        }
+    }
+
+    /// The work that its stage leaves, whether or not its records are published.
+    #[must_use]
+    pub fn due(&self) -> Option<(List, Timestamp)> {
+        let machines = |due| Some((List::Machines, self.after_last_look(due)));
         match &self.stage {
-            Stage::Unanswered | Stage::Working { .. } => Some((List::Machines, self.lapses_at())),
-            Stage::Settling { next, .. } => Some((List::Machines, *next)),
-            Stage::Settled { at, confirmed: false, doubtful: false, .. } => {
-                Some((List::Machines, at.plus(CONFIRM_AFTER)))
-            }
-            Stage::Settled { at, doubtful: true, .. } | Stage::Owed { at, resolved: false, .. } => {
-                Some((List::Humans, *at))
+            Stage::Unanswered => machines(self.lapses_at()),
+            Stage::Working { until, .. } => machines(self.lapses_at().max(*until)),
+            Stage::Settling { next, .. } => machines(*next),
+            Stage::Settled { at, confirmed: false, doubtful: false, .. } => machines(at.plus(CONFIRM_AFTER)),
+            Stage::Settled { at, doubtful: true, resolved: false, .. } | Stage::Owed { at, resolved: false, .. } => {
+                Some((List::Humans, self.reminded_at.map_or(*at, |reminded| reminded.max(*at))))
             }
             Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => None,
         }
     }
+
+    fn after_last_look(&self, due: Timestamp) -> Timestamp {
+        self.looked_at.map_or(due, |looked| due.max(looked.plus(LOOK_AGAIN)))
+    }
+}
+
+/// A stage in which the answer may leave.
+const fn sold(answer: Box<Answered>, transaction: String, at: Timestamp, confirmed: bool) -> Stage {
+    Stage::Settled { answer, transaction, at, confirmed, doubtful: false, resolved: false }
 }

@@ -48,7 +48,7 @@ fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     paid.answer("one", answered(), at(20)).unwrap();
     assert_eq!(paid.next(), Some((List::Machines, at(80))));
     assert_eq!(paid.settled("0xt", false, at(21)), Ok(false));
-    assert_eq!((paid.lapse(at(200)), paid.settled("0xu", true, at(22))), (Err(Refused), Err(Refused)));
+    assert_eq!((paid.lapse(at(200), false), paid.settled("0xu", true, at(22))), (Err(Refused), Err(Refused)));
     assert_eq!(paid.next(), Some((List::Machines, at(141))));
     assert_eq!(paid.doubt(at(3620)), Ok(false));
     assert_eq!(paid.doubt(at(3621)), Ok(true));
@@ -56,12 +56,14 @@ fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     let mut by_hand = paid.clone();
     by_hand.resolve().unwrap();
     assert_eq!((by_hand.next(), by_hand.resolve()), (None, Err(Refused)));
-    paid.confirm("0xt").unwrap();
+    let Stage::Settled { confirmed: false, resolved: true, .. } = by_hand.stage() else { panic!("{by_hand:?}") };
+    assert_eq!(paid.clone().confirm("0xu"), Ok(Some("0xt".to_owned())), "another transaction took its place");
+    assert_eq!(paid.confirm("0xt"), Ok(None));
     assert_eq!(paid.next(), None);
 
     let mut unanswered = purchase();
     assert_eq!(unanswered.next(), Some((List::Machines, at(160))));
-    unanswered.lapse(at(160)).unwrap();
+    unanswered.lapse(at(160), false).unwrap();
     assert_eq!(unanswered.next(), None);
     assert_eq!(unanswered.settled("0xt", true, at(161)), Ok(true));
     assert_eq!(unanswered.next(), Some((List::Humans, at(161))));
@@ -120,6 +122,70 @@ fn a_refusal_after_an_unknown_outcome_is_no_refusal() {
     assert!(!refused(&crashed_later), "nobody knows what came of the second attempt");
     crashed_later.not_settled(problem(true)).unwrap();
     assert!(refused(&crashed_later), "the second attempt was only slow, and was refused too");
+}
+
+/// A sale with a doubt that a human has dealt with, and a lapsed purchase, as an earlier version stored them.
+#[test]
+fn the_stages_of_an_earlier_version_are_read() {
+    let answer = serde_json::to_value(answered()).unwrap();
+    for stage in [
+        serde_json::json!({
+            "is": "settled", "answer": answer, "transaction": "0xt", "at": 21, "confirmed": true, "doubtful": false,
+        }),
+        serde_json::json!({ "is": "lapsed", "at": 21 }),
+    ] {
+        let mut stored = serde_json::to_value(purchase()).unwrap();
+        stored["stage"] = stage;
+        let read: Purchase = serde_json::from_value(stored).unwrap();
+        assert_eq!(read.next(), None);
+    }
+}
+
+/// The schedule looks at nothing that an invocation still works on, even if the payment has expired meanwhile.
+#[test]
+fn a_claim_is_left_alone_until_its_lease_ends() {
+    let mut claimed = purchase();
+    claimed.claim("one", at(150), LEASE);
+    assert_eq!(claimed.lapses_at(), at(160));
+    assert_eq!(claimed.next(), Some((List::Machines, at(180))));
+    assert!(claimed.is_held(at(179)) && !claimed.is_held(at(180)));
+}
+
+/// Otherwise the ones at the head of a list would keep the schedule from all others.
+#[test]
+fn a_purchase_that_was_looked_at_in_vain_is_due_a_minute_later() {
+    let mut looked = purchase();
+    looked.looked(at(130));
+    assert_eq!(looked.next(), Some((List::Machines, at(190))));
+    looked.looked(at(50));
+    assert_eq!(looked.next(), Some((List::Machines, at(160))), "not before its time");
+}
+
+#[test]
+fn operators_are_reminded_daily_until_somebody_decides() {
+    const DAY: i64 = 86_400;
+    let mut owed = purchase();
+    assert_eq!(owed.remind(at(DAY)), Err(Refused), "it waits for no human");
+    owed.settled("0xt", true, at(21)).unwrap();
+    assert_eq!(owed.remind(at(20 + DAY)), Err(Refused));
+    assert_eq!(owed.remind(at(21 + DAY)), Ok(at(21)));
+    assert_eq!((owed.next(), owed.remind(at(20 + 2 * DAY))), (Some((List::Humans, at(21 + DAY))), Err(Refused)));
+    assert_eq!(owed.remind(at(21 + 2 * DAY)), Ok(at(21)));
+    owed.resolve().unwrap();
+    assert_eq!(owed.remind(at(9 * DAY)), Err(Refused));
+}
+
+#[test]
+fn a_purchase_with_waiting_records_is_on_the_schedules_list() {
+    let mut owed = purchase();
+    owed.settled("0xt", true, at(21)).unwrap();
+    let alert = crate::Alert::about("ORACLE-TOLL", crate::alert::Severity::Critical, at(21), "SETTLEMENT", "-", "-");
+    owed.trail_mut().keep_alerts([alert]);
+    assert_eq!((owed.next(), owed.due()), (Some((List::Machines, at(70))), Some((List::Humans, at(21)))));
+    owed.looked(at(80));
+    assert_eq!(owed.next(), Some((List::Machines, at(140))));
+    owed.trail_mut().outbox_mut().1.clear();
+    assert_eq!(owed.next(), Some((List::Humans, at(21))));
 }
 
 /// A row of an earlier version has no count of refusals. Its next refusal is taken for an unknown outcome.

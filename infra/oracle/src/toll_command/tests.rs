@@ -1,0 +1,106 @@
+//! Finds purchases in a world, and says what each of them is.
+
+use super::*;
+use domain::toll::{Answered, Claimed, Offer, purchase_id};
+use testkit::World;
+
+const NOW: Timestamp = Timestamp::from_seconds(1_700_000_000);
+
+fn transferred(digit: &str) -> Purchase {
+    let paid = Paid::Transferred { transaction: "0xab".to_owned(), payer: "0x1".to_owned(), network: "n".to_owned() };
+    let id = purchase_id(&digit.repeat(64)).unwrap();
+    Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, NOW)
+}
+
+fn owed() -> Purchase {
+    let mut owed = transferred("a");
+    owed.settled("0xab", true, NOW).unwrap();
+    owed
+}
+
+fn doubtful() -> Purchase {
+    let signed = domain::toll::SignedPayment {
+        version: 2,
+        payload: Value::Null,
+        requirements: Value::Null,
+        network: "n".to_owned(),
+        amount: 50_000,
+        payer: "0x1".to_owned(),
+        nonce: "0x2".to_owned(),
+        valid_before: NOW.plus(Duration::from_secs(300)),
+    };
+    let id = purchase_id(&"b".repeat(64)).unwrap();
+    let paid = Paid::Signed(Box::new(signed));
+    let mut sold = Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, NOW);
+    assert_eq!(sold.claim("one", NOW, Duration::from_secs(30)), Claimed::Granted);
+    let answer = Answered { body: "{}".to_owned(), facts: Value::Null, at: NOW };
+    sold.answer("one", answer, NOW).unwrap();
+    sold.settled("0xcd", false, NOW).unwrap();
+    assert_eq!(sold.doubt(NOW.plus(Duration::from_secs(3600))), Ok(true));
+    sold
+}
+
+fn found(world: &World, wanted: &str, since: &str) -> usize {
+    wait(find(world, world, wanted, since)).unwrap().len()
+}
+
+/// The log is searched from a day on, and money that is owed has waited for longer.
+#[test]
+fn what_waits_for_a_human_is_found_however_old_it_is() {
+    let world = World::at(NOW);
+    let (owed, doubtful) = (owed(), doubtful());
+    for purchase in [&owed, &doubtful] {
+        world.state().purchases.insert(purchase.id().clone(), (purchase.clone(), 1));
+        assert_eq!(found(&world, purchase.id().reference(), "2024-03-01"), 1);
+    }
+    assert_eq!(found(&world, "0xcd", "2024-03-01"), 1);
+    assert_eq!(found(&world, "0xef", "2024-03-01"), 0);
+}
+
+/// While the log fails, the schedule's list has it.
+#[test]
+fn what_waits_for_a_human_is_listed_while_its_records_wait() {
+    let world = World::at(NOW);
+    let mut owed = owed();
+    let entry = domain::sale::AuditEntry { key: "k".to_owned(), line: "{}".to_owned(), measurements: Vec::new() };
+    let head = domain::sale::AuditHead { opened: "2023-11-14".to_owned(), count: 1, hash: "h".to_owned() };
+    domain::audit_trail::Audited::trail_mut(&mut owed).append(entry, head);
+    world.state().purchases.insert(owed.id().clone(), (owed, 1));
+    let listed = |list| wait(listed(&world, list)).unwrap().len();
+    assert_eq!((listed(List::Humans), listed(List::Machines)), (1, 0));
+}
+
+#[test]
+fn a_purchase_says_what_is_known_of_its_money() {
+    let operator = Operator::parse("dana", None).unwrap();
+    let why = |purchase: &Purchase| row(purchase)["why"].as_str().unwrap().to_owned();
+    let mut sold = doubtful();
+    assert!(why(&sold).contains("the chain does not have it"));
+    let change = resolve(&mut sold, &operator, NOW);
+    assert!(change.answer && change.records.len() == 1);
+    assert_eq!(why(&sold), "sold, not found on the chain, and dealt with");
+    let again = resolve(&mut sold, &operator, NOW);
+    assert!(!again.answer && !again.save, "the command says so, and records nothing");
+    for (untraced, says) in [(false, "nothing was charged"), (true, "look for the money")] {
+        let mut lapsed = transferred("c");
+        lapsed.lapse(NOW, untraced).unwrap();
+        assert!(why(&lapsed).contains(says), "{}", why(&lapsed));
+    }
+    let odd = transferred("d").of_amount(60_000);
+    assert_eq!(row(&odd)["amount_usdc"], json!(0.06));
+}
+
+#[test]
+fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have() {
+    let world = World::at(NOW);
+    for purchase in [owed(), doubtful(), transferred("c")] {
+        world.state().purchases.insert(purchase.id().clone(), (purchase, 1));
+    }
+    let waiting = wait(waiting(&world)).unwrap();
+    let rows = serde_json::to_value(&waiting).unwrap();
+    let facts = |row: &Value| json!([row["work"], row["overdue"], row["transaction"]]);
+    let mut found: Vec<_> = rows.as_array().unwrap().iter().map(|row| facts(row).to_string()).collect();
+    found.sort();
+    assert_eq!(found, [r#"["toll",false,"0xcd"]"#, r#"["toll",true,"0xab"]"#]);
+    assert!(waiting_table(&waiting, 120).contains("give the money back"));
+}
