@@ -59,6 +59,7 @@ mod tests {
     use super::*;
     use anvil_rules::evidence::Canary;
     use async_trait::async_trait;
+    use aws::Raised;
     use domain::{Timestamp, ports::StorageError, smoke};
     use serde_json::json;
     use std::sync::Mutex;
@@ -86,9 +87,12 @@ mod tests {
 
     #[async_trait]
     impl DeployedStack for Stack {
-        async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+        async fn ringing(&self) -> Result<Raised, StorageError> {
             match self {
-                Self::Answers => Ok(Vec::new()),
+                Self::Answers => {
+                    let by_outsiders = vec!["a forged event".to_owned()];
+                    Ok(Raised { by_outsiders, ..Raised::default() })
+                }
                 Self::Fails => Err(StorageError { operation: "alarms", source: "down".into() }),
                 Self::Hangs => std::future::pending().await,
             }

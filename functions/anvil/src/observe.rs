@@ -3,7 +3,7 @@
 use crate::Settings;
 use anvil_rules::evidence::{Canary, Deployment};
 use async_trait::async_trait;
-use aws::{Connection, FunctionVersion, StackWatch};
+use aws::{Connection, FunctionVersion, Raised, StackWatch};
 use domain::{
     Timestamp,
     ports::{Notes, StorageError},
@@ -16,8 +16,8 @@ const TRAFFIC_OF: Duration = Duration::from_secs(15 * 60);
 /// The stack that is deployed.
 #[async_trait]
 pub trait DeployedStack: Send + Sync {
-    /// The descriptions of the raised alarms.
-    async fn ringing(&self) -> Result<Vec<String>, StorageError>;
+    /// The raised alarms.
+    async fn ringing(&self) -> Result<Raised, StorageError>;
     /// Resources with data that the update replaces or deletes.
     async fn replaced(&self) -> Result<Vec<String>, StorageError>;
     /// The number of calls of the new versions, and of the failed ones.
@@ -41,7 +41,7 @@ impl Watched {
 
 #[async_trait]
 impl DeployedStack for Watched {
-    async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+    async fn ringing(&self) -> Result<Raised, StorageError> {
         self.watch.ringing().await
     }
 
@@ -57,9 +57,13 @@ impl DeployedStack for Watched {
 
 /// Reads every source once.
 pub(crate) async fn observe(stack: &dyn DeployedStack, notes: &dyn Notes, now: Timestamp) -> Deployment {
+    let smoke = asked(release::last_smoke_test(notes, now).await).flatten();
+    let (alarms, alarms_by_outsiders) =
+        asked(stack.ringing().await).map(|raised| (raised.by_faults, raised.by_outsiders)).unzip();
     Deployment {
-        smoke: asked(release::last_smoke_test(notes, now).await).flatten(),
-        alarms: asked(stack.ringing().await),
+        smoke,
+        alarms,
+        alarms_by_outsiders: alarms_by_outsiders.unwrap_or_default(),
         removed: asked(stack.replaced().await),
         canary: asked(stack.traffic(now).await),
         ..Deployment::default()

@@ -34,9 +34,12 @@ pub(crate) fn observe(target: &Target, window: Duration) -> Result<(String, Depl
         let notes = deployed.notes();
         let watch = deployed.stack_watch();
         let functions = function_names(&deployed);
+        let (alarms, by_outsiders) =
+            watch.ringing().await.ok().map(|raised| (raised.by_faults, raised.by_outsiders)).unzip();
         Ok(Deployment {
             smoke: release::last_smoke_test(notes.as_ref(), now).await.ok().flatten(),
-            alarms: watch.ringing().await.ok(),
+            alarms,
+            alarms_by_outsiders: by_outsiders.unwrap_or_default(),
             removed: watch.replaced().await.ok(),
             canary: match functions {
                 Some(functions) => canary(&deployed.account, &watch, &functions, window, now).await,

@@ -174,6 +174,11 @@ impl Metric {
         Self::SubscriptionPaymentFailed,
     ];
 
+    /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken or
+    /// texts. Their alarms are for operators to read; a deployment must not be stopped by them.
+    pub const BY_OUTSIDERS: [Self; 4] =
+        [Self::SignatureRefused, Self::AuthorityEscalated, Self::TollUnreachable, Self::TollUnanswered];
+
     const fn row(self) -> (&'static str, Use, Unit) {
         match self {
             Self::EventUnreadable => ("EventUnreadable", Use::Event, Unit::Count),

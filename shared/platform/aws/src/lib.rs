@@ -63,7 +63,7 @@ pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
 pub use ses::SesRelay;
 #[cfg(feature = "stack-watch")]
-pub use stack_watch::{FunctionVersion, StackWatch, Traffic, is_alarm_of};
+pub use stack_watch::{FunctionVersion, Raised, StackWatch, Traffic, is_alarm_of};
 pub use subject_keys::{KmsSubjectKeys, SubjectSeal};
 pub use submissions::DynamoSubmissions;
 

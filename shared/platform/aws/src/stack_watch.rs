@@ -7,7 +7,7 @@ use crate::{
 use aws_sdk_cloudformation::types::{ResourceStatus, StackEvent};
 use aws_sdk_cloudwatch::{
     primitives::DateTime,
-    types::{Dimension, StateValue, Statistic},
+    types::{Dimension, MetricAlarm, StateValue, Statistic},
 };
 use domain::{Metric, Timestamp, ports::StorageError};
 use std::{collections::BTreeSet, time::Duration};
@@ -28,6 +28,23 @@ pub struct Traffic {
     pub errors: u64,
 }
 
+/// The descriptions of raised alarms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raised {
+    /// Those that a fault of the stack raises.
+    pub by_faults: Vec<String>,
+    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]).
+    pub by_outsiders: Vec<String>,
+}
+
+impl Raised {
+    fn add(&mut self, alarm: MetricAlarm) {
+        let is_of = |metric: &Metric| alarm.metric_name() == Some(metric.name());
+        let list = if Metric::BY_OUTSIDERS.iter().any(is_of) { &mut self.by_outsiders } else { &mut self.by_faults };
+        list.extend(alarm.alarm_description.or(alarm.alarm_name));
+    }
+}
+
 /// One stack's alarms, events and figures.
 #[derive(Debug)]
 pub struct StackWatch {
@@ -42,24 +59,22 @@ impl StackWatch {
         Self { connection, stack }
     }
 
-    /// The descriptions of the alarms that are in state ALARM now, except that of [`Metric::AuthorityEscalated`]:
-    /// customers raise it with what they write, and must not stop a deployment by it.
+    /// The alarms that are in state ALARM now.
     ///
     /// # Errors
     /// [`StorageError`] when they could not be read; likewise below.
-    pub async fn ringing(&self) -> Result<Vec<String>, StorageError> {
+    pub async fn ringing(&self) -> Result<Raised, StorageError> {
         let client = self.connection.cloudwatch();
         let ask = || async {
-            let mut ringing = Vec::new();
+            let mut raised = Raised::default();
             let alarms = client.describe_alarms().alarm_name_prefix(format!("{}-", self.stack));
             let mut pages = alarms.state_value(StateValue::Alarm).into_paginator().send();
             while let Some(page) = pages.next().await {
                 let alarms = page?.metric_alarms.unwrap_or_default().into_iter();
                 let own = alarms.filter(|alarm| is_alarm_of(&self.stack, alarm.alarm_name().unwrap_or_default()));
-                let own = own.filter(|alarm| alarm.metric_name() != Some(Metric::AuthorityEscalated.name()));
-                ringing.extend(own.filter_map(|alarm| alarm.alarm_description.or(alarm.alarm_name)));
+                own.for_each(|alarm| raised.add(alarm));
             }
-            Ok(ringing)
+            Ok(raised)
         };
         self.connection.call(step("alarms"), ask).await
     }
@@ -222,6 +237,21 @@ mod tests {
         for other in ["oracle-staging-CheckoutErrorsAlarm-1A2B3C4D5E6F", "oracles-X-1", "oracle-X", "oracle", ""] {
             assert!(!is_alarm_of("oracle", other), "{other}");
         }
+    }
+
+    /// Anybody can send a forged event or a payment that is not taken.
+    #[test]
+    fn what_people_outside_can_raise_is_listed_apart() {
+        let alarm = |metric: &str| MetricAlarm::builder().metric_name(metric).alarm_description(metric).build();
+        let mut raised = Raised::default();
+        for metric in ["SignatureRefused", "TollUnreachable", "TollUnanswered", "AuthorityEscalated", "Errors", "Held"]
+        {
+            raised.add(alarm(metric));
+        }
+        raised.add(MetricAlarm::builder().alarm_name("unnamed").build());
+        assert_eq!(raised.by_faults, ["Errors", "Held", "unnamed"]);
+        let by_outsiders = ["SignatureRefused", "TollUnreachable", "TollUnanswered", "AuthorityEscalated"];
+        assert_eq!(raised.by_outsiders, by_outsiders);
     }
 
     #[test]

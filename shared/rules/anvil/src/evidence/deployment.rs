@@ -22,8 +22,10 @@ const SMOKE_STAGES: u64 = 10;
 pub struct Deployment {
     /// Stages of the smoke test.
     pub smoke: Option<Score>,
-    /// Alarms in the ALARM state.
+    /// Alarms in the ALARM state that show a fault.
     pub alarms: Option<Vec<String>>,
+    /// Alarms in the ALARM state that people outside can raise at no cost. They must not be able to stop a deployment.
+    pub alarms_by_outsiders: Vec<String>,
     /// Stateful resources that the change would remove or replace.
     pub removed: Option<Vec<String>>,
     /// The results of the new version with a part of the traffic.
@@ -70,6 +72,11 @@ impl Evidence for Deployment {
         let mut reasons = vec![smoke(self.smoke, "the smoke test's stages")];
         let rings = |alarm: &String| Some(Reason::fault(format!("Alarm: {}.", shown_name(alarm))));
         reasons.extend(each(self.alarms.as_ref(), "the alarms", |_| "No alarm is raised.".to_owned(), rings));
+        reasons.extend(
+            self.alarms_by_outsiders
+                .iter()
+                .map(|alarm| Reason::caution(format!("Alarm that people outside can raise: {}.", shown_name(alarm)))),
+        );
         let is_removed = |what: &String| Some(Reason::fault(format!("Would remove or replace {}.", shown_name(what))));
         reasons.extend(each(
             self.removed.as_ref(),
@@ -108,6 +115,7 @@ mod tests {
         for (was, is, expected) in [
             ("\"passed\":10", "\"passed\":9", Verdict::Red),
             ("\"alarms\":[]", "\"alarms\":[\"verdict failed\"]", Verdict::Red),
+            ("\"alarms\":[]", "\"alarms\":[],\"alarms_by_outsiders\":[\"signature refused\"]", Verdict::Amber),
             ("\"removed\":[]", "\"removed\":[\"Table\"]", Verdict::Red),
             ("\"errors\":10", "\"errors\":11", Verdict::Red),
             ("\"passed\":10,\"of\":10", "\"passed\":1,\"of\":1", Verdict::Null),
