@@ -1,10 +1,9 @@
-//! One scheduled run: calls [`run`] and records the metric that its alarm watches.
+//! One scheduled run: calls [`run`], which records the metric that its alarm watches.
 
 use crate::{
     run::run,
     terms::{Limits, Ports, Summary},
 };
-use domain::Metric;
 use runtime::Error;
 
 /// A digest of 5,000 objects is about a megabyte, and 20 such digests fit well within the function's time-out. A record
@@ -18,7 +17,6 @@ const LIMITS: Limits = Limits { entries: 5_000, documents: 20, bytes: 1_000_000,
 pub async fn handle(ports: Ports<'_>) -> Result<(), Error> {
     let Summary { documents, entries, unreadable, left, overtaken } = run(ports, LIMITS).await?;
     tracing::info!(documents, entries, unreadable, left, overtaken, "digested");
-    ports.meter.record(&[Metric::Digested.once()], ports.journal.clock.now());
     Ok(())
 }
 
@@ -26,7 +24,7 @@ pub async fn handle(ports: Ports<'_>) -> Result<(), Error> {
 mod tests {
     use super::*;
     use audit::FunctionJournal;
-    use domain::Timestamp;
+    use domain::{Metric, Timestamp};
     use testkit::{Fault, Plan, World, run as poll};
 
     #[test]

@@ -1,7 +1,7 @@
 //! Compares some of the log with its digests again. This finds a record that was overwritten or deleted after its
 //! digest even if the bucket's message about it was lost, and it notices when the original is restored.
 
-use crate::terms::{AT_ONCE, Memory, Ports, alert};
+use crate::terms::{AT_ONCE, Memory, Ports, UNREADABLE, alert};
 use audit::{Notebook, Noted, digest::sha256};
 use audit_verify::{
     recheck::{Compared, names},
@@ -15,7 +15,8 @@ use domain::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-/// Continues where the last run ended, and compares about `most` objects.
+/// Continues where the last run ended, and compares about `most` objects. One that cannot be read is left out and
+/// reported: it must not keep the comparison from all others.
 pub(crate) async fn recheck(
     ports: Ports<'_>,
     memory: Versioned<Notebook<Memory>>,
@@ -25,13 +26,15 @@ pub(crate) async fn recheck(
     let from = memory.value.memory.recheck.from(head, ports.journal.clock.now());
     let (mut next, mut read, mut compared) = (from.next, 0, Compared::default());
     while next <= head && read < most {
-        let stored = ports.digests.find(&document_key(next)).await?;
-        match stored.and_then(|stored| Document::parse(&stored).ok()) {
-            Some(document) => {
-                read += document.entries.len();
-                compare(ports, &document.entries, &mut compared).await?;
-            }
-            None => drop(compared.bad.insert(document_key(next))),
+        match ports.digests.find(&document_key(next)).await {
+            Ok(stored) => match stored.and_then(|stored| Document::parse(&stored).ok()) {
+                Some(document) => {
+                    read += document.entries.len();
+                    compare(ports, &document.entries, &mut compared).await?;
+                }
+                None => drop(compared.bad.insert(document_key(next))),
+            },
+            Err(error) => leave(document_key(next), error, &mut compared)?,
         }
         next += 1;
     }
@@ -40,14 +43,21 @@ pub(crate) async fn recheck(
         // Another run may have announced findings since this one began.
         recheck.known.extend(memory.recheck.known.iter().cloned());
         let changes = recheck.take_in(&compared, next, head);
-        let facts = json!({
+        let mut facts = json!({
             "digests": [from.next, next - 1], "objects": read, "bad": compared.bad.len(), "sound_at": recheck.sound_at,
         });
+        if !compared.unread.is_empty() {
+            facts["unread"] = compared.unread.len().into();
+        }
         memory.recheck = recheck;
         let mut noted = Noted::save(()).recording("log_rechecked", facts);
         if !changes.bad.is_empty() {
             let detail = format!("not as its digest says: {}; oracle audit verify", names(&changes.bad));
             noted = noted.alerting(alert(Severity::Critical, now, "tampered", &detail));
+        }
+        if !compared.unread.is_empty() {
+            let detail = format!("cannot be read to compare them: {}", names(&compared.unread));
+            noted = noted.alerting(alert(Severity::Warn, now, "unread", &detail));
         }
         if !changes.good_again.is_empty() {
             let detail = format!("as its digest says again: {}", names(&changes.good_again));
@@ -66,10 +76,26 @@ async fn compare(ports: Ports<'_>, entries: &[Entry], compared: &mut Compared) -
             // The digest has no hash for this object, and an alert reported that at the time: there is nothing to
             // compare.
             let Some(signed) = &entry.sha256 else { continue };
-            let is_good = bytes?.is_some_and(|bytes| sha256(&bytes) == *signed);
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    leave(entry.key.clone(), error, compared)?;
+                    continue;
+                }
+            };
+            let is_good = bytes.is_some_and(|bytes| sha256(&bytes) == *signed);
             let set = if is_good { &mut compared.good } else { &mut compared.bad };
             set.insert(entry.key.clone());
         }
     }
+    Ok(())
+}
+
+/// Counts an object that cannot be read. With too many, the store itself is failing.
+fn leave(key: String, error: StorageError, compared: &mut Compared) -> Result<(), StorageError> {
+    if compared.unread.len() >= UNREADABLE {
+        return Err(error);
+    }
+    compared.unread.insert(key);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::{
     batch::{Versions, collect},
     recheck::recheck,
-    terms::{AT_ONCE, Limits, Memory, Ports, Summary, alert, foreign},
+    terms::{AT_ONCE, Limits, Memory, Ports, Summary, UNREADABLE, alert, foreign},
 };
 use audit::{
     Notebook, Noted,
@@ -17,16 +17,13 @@ use audit_verify::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
-    StepError,
+    Metric, StepError,
     alert::Severity,
     ports::{StorageError, Versioned},
 };
 use futures_util::future::join_all;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The number of unreadable objects that one digest may leave to a later one. With more, the store itself is failing.
-const UNREADABLE: usize = 32;
 
 /// Digests new objects. Every run makes a digest, even an empty one, so that a missing digest differs from an hour
 /// without sales.
@@ -71,6 +68,8 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
             break;
         }
     }
+    // What was digested is digested, whatever the comparison with older digests meets.
+    ports.meter.record(&[Metric::Digested.once()], ports.journal.clock.now());
     recheck(ports, memory, limits.rechecked).await?;
     Ok(summary)
 }

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 /// The number of objects read, or messages deleted, concurrently.
 pub(crate) const AT_ONCE: usize = 32;
 
+/// The number of unreadable objects that a digest may leave to a later one, and a comparison may leave out. With more,
+/// the store itself is failing.
+pub(crate) const UNREADABLE: usize = 32;
+
 /// The limits of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {

@@ -165,7 +165,7 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         });
     }
     checks.push(match remembered(deployed).await {
-        Ok(found) => log(&found),
+        Ok(found) => log(&found, now),
         Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
     });
     let measurements = Measurements::of(&deployed.account);
@@ -257,8 +257,12 @@ async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
     Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
 }
 
+/// A round of the comparison of a million records takes nine days. One that takes longer than this meets a record that it
+/// cannot read, or does not run.
+const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// The check of the last comparison of the log with its digests.
-fn log(Remembered { head, recheck }: &Remembered) -> Check {
+fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
     let check = |state, detail: String| Check::new("audit log", state, detail);
     let Some(head) = head else { return check(State::Unmeasured, "no digest was made yet".to_owned()) };
     if !recheck.known.is_empty() {
@@ -267,6 +271,10 @@ fn log(Remembered { head, recheck }: &Remembered) -> Check {
     }
     let digests = format!("digest {} made {}", head.sequence, minute(&head.made_at));
     match recheck.sound_at {
+        Some(at) if now.since(at) > SOUND_WITHIN => check(
+            State::Wrong,
+            format!("not found sound since {}; {digests}; oracle audit verify", minute(&at.to_iso())),
+        ),
         Some(at) => check(State::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
         None => check(State::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
     }
@@ -365,11 +373,14 @@ mod tests {
         let head =
             serde_json::json!({ "sequence": 3, "hash": "h", "signature": "s", "made_at": "2026-11-22T10:00:00.000Z" });
         let head: Option<Head> = serde_json::from_value(head).ok();
-        let seen = |recheck: Recheck| log(&Remembered { head: head.clone(), recheck });
-        assert_eq!(log(&Remembered::default()).state, State::Unmeasured);
+        let seen_at = |recheck: Recheck, now| log(&Remembered { head: head.clone(), recheck }, now);
+        let seen = |recheck: Recheck| seen_at(recheck, at(1));
+        assert_eq!(log(&Remembered::default(), at(1)).state, State::Unmeasured);
         assert_eq!(seen(Recheck::default()).state, State::Unmeasured);
         let sound = seen(Recheck { sound_at: Some(at(0)), ..Recheck::default() });
         assert_eq!(sound.detail, "last found sound 1970-01-01 00:00; digest 3 made 2026-11-22 10:00");
+        let old = seen_at(Recheck { sound_at: Some(at(0)), ..Recheck::default() }, at(30 * 86_400 + 1));
+        assert!(old.state == State::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
         let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
         let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
         assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);

@@ -17,7 +17,7 @@ pub struct Recheck {
     pub next: u64,
     /// When this round began.
     pub begun_at: Option<Timestamp>,
-    /// Whether this round has found a bad object.
+    /// Whether this round has found a bad object, or one that could not be read.
     pub is_bad: bool,
     /// The start of the last complete round in which every object matched its digest.
     pub sound_at: Option<Timestamp>,
@@ -32,6 +32,8 @@ pub struct Compared {
     pub bad: BTreeSet<String>,
     /// Keys that match.
     pub good: BTreeSet<String>,
+    /// Keys that could not be read. Nothing is known of them, so the round is not sound.
+    pub unread: BTreeSet<String>,
 }
 
 /// The changes to alert operators to.
@@ -58,6 +60,7 @@ impl Recheck {
     /// Adds the result of comparing the digests before `next`; `head` is the number of the last digest.
     pub fn take_in(&mut self, compared: &Compared, next: u64, head: u64) -> Changes {
         let mut changes = Changes::default();
+        self.is_bad |= !compared.unread.is_empty();
         for key in &compared.bad {
             self.is_bad = true;
             if !self.known.contains(key) {
@@ -123,7 +126,7 @@ mod tests {
         assert_eq!((check.next, check.begun_at), (1, Some(now)));
         assert_eq!(check.take_in(&Compared { good: set(&["a"]), ..Compared::default() }, 2, 2), Changes::default());
         assert_eq!((check.sound_at, check.from(2, later).begun_at), (None, Some(now)), "the round goes on");
-        let bad = Compared { bad: set(&["b"]), good: set(&["a"]) };
+        let bad = Compared { bad: set(&["b"]), good: set(&["a"]), ..Compared::default() };
         assert_eq!(check.take_in(&bad, 3, 2).bad, ["b"]);
         assert_eq!(check.sound_at, None);
         let mut check = check.from(2, later);
@@ -135,6 +138,9 @@ mod tests {
         let mut check = check.from(2, later);
         check.take_in(&good, 3, 2);
         assert_eq!((check.sound_at, check.known.len()), (Some(later), 0));
+        let mut check = check.from(2, Timestamp::from_seconds(3));
+        let unread = Compared { unread: set(&["c"]), ..good };
+        assert_eq!((check.take_in(&unread, 3, 2), check.sound_at), (Changes::default(), Some(later)), "nobody saw it");
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct State {
     pub removed_entries: BTreeSet<SessionId>,
     pub archive: BTreeMap<SessionId, CachedVerdict>,
     pub log: BTreeMap<String, String>,
+    /// Keys of objects of the log that cannot be read.
+    pub log_unreadable: BTreeSet<String>,
     /// The original lines of records that were overwritten since, by key.
     pub log_originals: BTreeMap<String, String>,
     /// When a record came into the log; a record that a test has put there itself came at time zero.

@@ -70,6 +70,7 @@ impl State {
             log_written_at: _,
             log_measurements: _,
             log_originals: _,
+            log_unreadable: _,
             log_notices: _,
             hidden_log_notices: _,
             digests: _,

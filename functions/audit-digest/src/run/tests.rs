@@ -355,6 +355,27 @@ fn the_comparison_goes_on_where_the_last_run_ended() {
     assert!(next > 1 && rechecked(&world).sound_at.is_some(), "{next}");
 }
 
+/// An object that cannot be read stops neither the metric nor the comparison of all others.
+#[test]
+fn an_object_that_cannot_be_read_is_counted_and_the_comparison_goes_on() {
+    let world = world();
+    let keys = publish(&world, 3);
+    ran(&world);
+    let sound = rechecked(&world).sound_at;
+    assert!(sound.is_some());
+    world.state().log_unreadable.insert(keys[0].clone());
+    world.state().log.insert(keys[2].clone(), "forged".to_owned());
+    world.state().measurements.clear();
+    world.advance(std::time::Duration::from_secs(3_600));
+    ran(&world);
+    assert!(world.state().measurements.contains(&domain::Metric::Digested.once()));
+    assert_eq!((rechecked(&world).next, rechecked(&world).sound_at), (0, sound));
+    assert_eq!(critical(&world, "record 3"), 1, "what can be read is compared");
+    let state = world.state();
+    assert!(state.alerts.iter().any(|alert| alert.line.contains("cannot be read to compare them")));
+    assert!(state.log.values().any(|line| line.contains(r#""unread":1"#)));
+}
+
 fn rechecked(world: &World) -> audit_verify::recheck::Recheck {
     poll(async { ports(world).journal.load::<Memory>().await.unwrap().value.memory.recheck }).unwrap()
 }

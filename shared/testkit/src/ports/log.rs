@@ -63,8 +63,11 @@ impl AuditObjects for World {
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let line = |line: &String| format!("{line}\n").into_bytes();
-        let read = self.boundary("log.object", |state| state.log.get(key).map(line));
-        read.await.map_err(|_| storage("log.object"))
+        let read = self.boundary("log.object", |state| {
+            let is_readable = !state.log_unreadable.contains(key);
+            is_readable.then(|| state.log.get(key).map(line)).ok_or_else(|| storage("log.object"))
+        });
+        read.await.unwrap_or_else(|_| Err(storage("log.object")))
     }
 }
 
