@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::ports::{AllSales, AuditObjects, Bridges, ChatAccounts, Notes, Purchases, SaleStore, Subscribers};
+use domain::ports::{
+    AllSales, AllStreams, AuditObjects, Bridges, ChatAccounts, Notes, Purchases, SaleStore, Subscribers,
+};
 
 /// The log and the table.
 #[derive(Clone)]
@@ -10,6 +12,7 @@ pub(crate) struct Ports {
     pub(crate) objects: Arc<dyn AuditObjects>,
     pub(crate) store: Arc<dyn SaleStore>,
     pub(crate) all: Arc<dyn AllSales>,
+    pub(crate) streams: Arc<dyn AllStreams>,
     pub(crate) notes: Arc<dyn Notes>,
     pub(crate) purchases: Arc<dyn Purchases>,
     pub(crate) accounts: Arc<dyn ChatAccounts>,

@@ -19,7 +19,7 @@ use domain::{
     SessionId, Timestamp,
     audit_trail::{Audited, StateId},
     chat::{BRIDGE_PREFIX, CHAT_PREFIX, STREAM_PREFIX},
-    ports::{AuditObjects, ListedObject, StorageError, Store, Versioned},
+    ports::{AuditObjects, ListedObject, StorageError, Store, StoredStream, Versioned},
     toll,
 };
 use tokio::task::JoinSet;
@@ -102,8 +102,8 @@ enum Seen {
     Day(Vec<Object>, ByDigests),
 }
 
-/// Verifies the log, compares it with the digests, and finds sales whose whole stream is missing. Calls `progress`
-/// after each stream.
+/// Verifies the log, compares it with the digests, and finds streams that the table knows of and that are missing as a
+/// whole. Calls `progress` after each stream.
 pub(crate) async fn verify(
     ports: &Ports,
     digests: Option<&Digests>,
@@ -144,6 +144,10 @@ pub(crate) async fn verify(
         progress(&all);
     };
     each_stream(ports.objects.as_ref(), since, work, done).await?;
+    let (others, of_functions) = stored_streams(ports, since).await?;
+    for name in of_functions {
+        functions.entry(name).or_default();
+    }
     for (name, (days, findings)) in functions {
         all.merge(
             examine_function(ports, &name, days, findings, since.is_empty())
@@ -151,24 +155,14 @@ pub(crate) async fn verify(
                 .map_err(CommandError::unreadable_log)?,
         );
     }
-    let mut from = None;
-    loop {
-        let page = ports.all.all(from.as_deref()).await.map_err(CommandError::unreadable_log)?;
-        for sale in page.sales {
-            let Some(head) = sale.audit().filter(|head| head.opened.as_str() >= since) else { continue };
-            let stream = format!("{}/session/{}", head.opened, sale.session_id().as_str());
-            if Known::of(&sale).published() > 0 && seen.insert(stream.clone()) {
-                let said = Said { digested: digested.take(&stream), limit };
-                if let Seen::Judged(verification) =
-                    examine(ports, &stream, Vec::new(), &said).await.map_err(CommandError::unreadable_log)?
-                {
-                    all.merge(verification);
-                }
+    for stream in stored_sales(ports, since).await?.into_iter().chain(others) {
+        if seen.insert(stream.clone()) {
+            let said = Said { digested: digested.take(&stream), limit };
+            if let Seen::Judged(verification) =
+                examine(ports, &stream, Vec::new(), &said).await.map_err(CommandError::unreadable_log)?
+            {
+                all.merge(verification);
             }
-        }
-        from = page.next;
-        if from.is_none() {
-            break;
         }
     }
     // Streams that are in the digests, but neither in the log nor in the table.
@@ -179,6 +173,38 @@ pub(crate) async fn verify(
     all.digests = report;
     all.findings.sort();
     Ok(all)
+}
+
+/// The streams of the sales in the table that were opened since that day and have published records.
+async fn stored_sales(ports: &Ports, since: &str) -> Result<Vec<String>, CommandError> {
+    let (mut found, mut from) = (Vec::new(), None);
+    loop {
+        let page = ports.all.all(from.as_deref()).await.map_err(CommandError::unreadable_log)?;
+        let streams = page.sales.iter().filter_map(StoredStream::of);
+        found.extend(streams.filter(|it| it.opened.as_str() >= since).map(|it| format!("{}/{}", it.opened, it.name)));
+        from = page.next;
+        if from.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// The same of all other states, and the names of the functions with records since that day.
+async fn stored_streams(ports: &Ports, since: &str) -> Result<(Vec<String>, Vec<String>), CommandError> {
+    let (mut found, mut functions, mut from) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = ports.streams.streams(from.as_deref()).await.map_err(CommandError::unreadable_log)?;
+        for StoredStream { name, opened } in page.streams.into_iter().filter(|it| it.opened.as_str() >= since) {
+            match name.strip_prefix("function/") {
+                Some(function) => functions.push(function.to_owned()),
+                None => found.push(format!("{opened}/{name}")),
+            }
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok((found, functions));
+        }
+    }
 }
 
 /// Objects that were written before this time must be digested; `None` without digests.
@@ -254,6 +280,13 @@ pub(crate) async fn report(
     Ok(aggregate.finish())
 }
 
+/// Whether a function's stream is one of the toll's with payments that bought nothing. Its other streams have the
+/// evaluations of declined questions.
+fn has_payments(name: &str) -> bool {
+    name.strip_prefix("toll")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && !rest.starts_with("-declined"))
+}
+
 fn keys(listed: &[ListedObject]) -> Vec<String> {
     listed.iter().map(|object| object.key.clone()).collect()
 }
@@ -280,13 +313,6 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         let before = known(ports, stream).await?;
         let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
-/// Whether a function's stream is one of the toll's with payments that bought nothing. Its other streams have the
-/// evaluations of declined questions.
-fn has_payments(name: &str) -> bool {
-    name.strip_prefix("toll")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-') && !rest.starts_with("-declined"))
-}
-
         let after = known(ports, stream).await?;
         let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
         let stood_still = version(&before) == version(&after);

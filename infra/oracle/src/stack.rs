@@ -172,6 +172,7 @@ impl Deployed {
             objects: Arc::new(self.stores.log),
             store: sales.clone(),
             all: sales.clone(),
+            streams: sales.clone(),
             notes: sales.clone(),
             purchases: sales.clone(),
             accounts: sales.clone(),

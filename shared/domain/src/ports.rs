@@ -15,6 +15,7 @@ mod model;
 mod payments;
 mod sales;
 mod store;
+mod streams;
 mod subscriptions;
 mod toll;
 
@@ -43,6 +44,7 @@ pub use sales::{
     VerdictArchive,
 };
 pub use store::Store;
+pub use streams::{AllStreams, StoredStream, StreamsPage};
 pub use subscriptions::{
     BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionDesk, SubscriptionLedger,
 };

@@ -18,6 +18,7 @@ fn ports(world: &Arc<World>) -> Ports {
         objects: world.clone(),
         store: world.clone(),
         all: world.clone(),
+        streams: world.clone(),
         notes: world.clone(),
         purchases: world.clone(),
         accounts: world.clone(),
@@ -134,6 +135,44 @@ fn every_bad_stream_is_named_and_lost_ones_too() {
     assert_eq!(found, expected);
 }
 
+/// A whole stream can be missing of every kind of state, and of a function.
+#[test]
+fn a_missing_stream_is_found_of_whatever_it_is() {
+    let world = world();
+    let paid = domain::toll::Paid::Transferred { transaction: "0x1".into(), payer: "0x2".into(), network: "n".into() };
+    let id = domain::toll::purchase_id(&"c".repeat(64)).unwrap();
+    let offer = domain::toll::Offer::Query;
+    let mut purchase = domain::toll::Purchase::new(id, offer, "f".to_owned(), "q".to_owned(), paid, NOW);
+    chain::append(&mut purchase, &Record::toll(NOW, NOW, audit::TollStatus::RagFail, "why"));
+    let mut subscriber = domain::chat::Subscriber::new(domain::chat::SubscriberId::parse("d".repeat(64)).unwrap());
+    chain::append(&mut subscriber, &Record::toll(NOW, NOW, audit::TollStatus::RagFail, "why"));
+    let published =
+        [std::mem::take(purchase.trail_mut().outbox_mut().0), std::mem::take(subscriber.trail_mut().outbox_mut().0)]
+            .concat();
+    let subscribers = format!("2027-01-15/session/{}/000001.json", subscriber.stream());
+    let mut state = world.state();
+    state.purchases.insert(Audited::id(&purchase).clone(), (purchase, 1));
+    state.subscribers.insert(Audited::id(&subscriber).clone(), (subscriber, 1));
+    let head = serde_json::json!({ "opened": "2027-01-15", "count": 2, "hash": "h" });
+    for name in ["toll", "toll-declined"] {
+        state.notes.insert(name.to_owned(), (serde_json::json!({ "memory": {}, "head": head }).to_string(), 1));
+    }
+    drop(state);
+    let missing = || {
+        let findings = verified(&world, "").findings;
+        assert!(findings.iter().all(|finding| finding.damage == Damage::Truncated), "{findings:?}");
+        findings.into_iter().map(|finding| finding.key).collect::<Vec<_>>()
+    };
+    let purchases = chain::key("2027-01-15", &format!("session/cs_x402_{}", "c".repeat(64)), 1);
+    let functions = ["toll", "toll-declined"].map(|name| chain::key("2027-01-15", &format!("function/{name}"), 1));
+    let mut all = [functions.to_vec(), vec![purchases, subscribers]].concat();
+    all.sort();
+    assert_eq!(missing(), all);
+    assert!(verified(&world, "2027-01-16").is_sound(), "all of them were opened before");
+    world.state().log.extend(published.into_iter().map(|entry| (entry.key, entry.line)));
+    assert_eq!(missing(), functions);
+}
+
 #[test]
 fn a_report_reads_every_record_once() {
     let world = world();
@@ -153,7 +192,7 @@ fn a_report_reads_every_record_once() {
 
 #[test]
 fn a_log_that_cannot_be_read_is_not_called_sound() {
-    for name in ["log.keys", "log.object", "store.load", "store.all"] {
+    for name in ["log.keys", "log.object", "store.load", "store.all", "store.streams"] {
         let world = world();
         world.plan(Plan::none().whenever(name, Fault::Fail));
         let result = crate::command::wait(verify(&ports(&world), None, "", NOW, |_| ()));

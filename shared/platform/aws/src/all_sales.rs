@@ -25,15 +25,19 @@ impl AllSales for DynamoSales {
         let output = self.connection().call(step, scan).await?;
         let sale = |item: &Item| parse_sale(item).map(|sale| sale.value).map_err(|error| storage(step.name, error));
         let sales = output.items.unwrap_or_default().iter().map(sale).collect::<Result<_, _>>()?;
-        let next = output.last_evaluated_key.as_ref().map(|key| {
-            let part = |name| text(key, name).unwrap_or_default();
-            serde_json::to_string(&(part("pk"), part("sk")))
-        });
-        Ok(SalesPage { sales, next: next.transpose().map_err(|error| storage(step.name, error))? })
+        let next = output.last_evaluated_key.as_ref().map(next_key).transpose()?;
+        Ok(SalesPage { sales, next })
     }
 }
 
-fn start_key(from: &str) -> Result<Item, StorageError> {
+/// Where the next page of a scan begins, as text.
+pub(crate) fn next_key(last: &Item) -> Result<String, StorageError> {
+    let part = |name| text(last, name).unwrap_or_default();
+    serde_json::to_string(&(part("pk"), part("sk"))).map_err(|error| storage("table read", error))
+}
+
+/// The key of that text.
+pub(crate) fn start_key(from: &str) -> Result<Item, StorageError> {
     let (pk, sk): (String, String) = serde_json::from_str(from).map_err(|error| storage("sales read", error))?;
     Ok([("pk", pk), ("sk", sk)].map(|(name, value)| (name.to_owned(), AttributeValue::S(value))).into())
 }

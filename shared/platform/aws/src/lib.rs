@@ -6,6 +6,7 @@
 mod alert_log;
 mod alerts;
 mod all_sales;
+mod all_streams;
 mod announcement;
 mod announcements;
 mod attempts;

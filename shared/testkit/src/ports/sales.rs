@@ -5,12 +5,13 @@ use crate::world::World;
 use async_trait::async_trait;
 use domain::{
     CachedVerdict, Sale, SessionId, Submission, Timestamp,
+    audit_trail::{AuditEntry, AuditHead},
     breaker::Breaker,
     mail::Letter,
     open_work::Work,
     ports::{
-        AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, SaveError,
-        StorageError, Submissions, VerdictArchive, Versioned,
+        AllSales, AllStreams, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage,
+        SaveError, StorageError, StoredStream, StreamsPage, Submissions, VerdictArchive, Versioned,
     },
 };
 
@@ -157,6 +158,33 @@ impl AllSales for World {
         });
         read.await.map_err(|_| storage("store.all"))
     }
+}
+
+#[async_trait]
+impl AllStreams for World {
+    async fn streams(&self, from: Option<&str>) -> Result<StreamsPage, StorageError> {
+        let read = self.boundary("store.streams", |state| {
+            let accounts = state.accounts.values().filter_map(|(it, _)| StoredStream::of(it));
+            let bridges = state.bridges.values().filter_map(|(it, _)| StoredStream::of(it));
+            let subscribers = state.subscribers.values().filter_map(|(it, _)| StoredStream::of(it));
+            let purchases = state.purchases.values().filter_map(|(it, _)| StoredStream::of(it));
+            let notes = state.notes.iter().filter_map(|(name, (document, _))| noted(name, document));
+            let all: Vec<_> = accounts.chain(bridges).chain(subscribers).chain(purchases).chain(notes).collect();
+            let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+            let streams: Vec<_> = all.iter().skip(skip).take(PAGE).cloned().collect();
+            let next = (skip + streams.len() < all.len()).then(|| (skip + streams.len()).to_string());
+            StreamsPage { streams, next }
+        });
+        read.await.map_err(|_| storage("store.streams"))
+    }
+}
+
+/// The stream of a note, if it has one.
+fn noted(name: &str, document: &str) -> Option<StoredStream> {
+    let mut note: serde_json::Value = serde_json::from_str(document).ok()?;
+    let waiting: Vec<AuditEntry> = serde_json::from_value(note["outbox"].take()).unwrap_or_default();
+    let head: AuditHead = serde_json::from_value(note["head"].take()).ok()?;
+    StoredStream::at(format!("function/{name}"), &head, &waiting)
 }
 
 #[async_trait]
