@@ -41,6 +41,7 @@ mod stripe_fixtures;
 mod subscriptions;
 mod tiers;
 mod toll;
+mod toll_debts;
 mod vendor_faults;
 mod webhook;
 mod world;

@@ -210,29 +210,6 @@ fn waiting_orders_and_a_failing_site_raise_critical_alarms() {
     );
 }
 
-/// Throttling has another cause than a failure, so the alarm's text names another one.
-fn throttles_name_no_cause_of_errors(template: &Template) -> Vec<String> {
-    let cause = |text: &Value| text.as_str().and_then(|text| text.split_once("; ")).map(|(_, cause)| cause.to_owned());
-    let functions = template.section("Mappings")["Functions"].as_object().into_iter().flatten();
-    let repeated = functions.filter(|(_, texts)| {
-        let throttled = cause(&texts["Throttles"]);
-        throttled.is_some() && throttled == cause(&texts["Errors"])
-    });
-    repeated.map(|(function, _)| format!("{function}: the text about throttling names the cause of errors")).collect()
-}
-
-#[test]
-fn an_alarm_on_throttling_names_its_own_cause() {
-    assert_rule(
-        throttles_name_no_cause_of_errors,
-        set(
-            "/Mappings/Functions/BootProbe/Throttles",
-            json!("throttled; its own configuration is wrong, or it runs too long"),
-        ),
-        "BootProbe: the text about throttling",
-    );
-}
-
 /// Work that a timeout ends stays hidden for the whole visibility timeout of its queue.
 fn slowness_is_seen(template: &Template) -> Vec<String> {
     let alarms = template.alarms();

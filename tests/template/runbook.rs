@@ -63,6 +63,29 @@ fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
     assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
 }
 
+/// Throttling has another cause than a failure, so the alarm's text names another one.
+fn throttles_name_no_cause_of_errors(template: &Template) -> Vec<String> {
+    let cause = |text: &Value| text.as_str().and_then(|text| text.split_once("; ")).map(|(_, cause)| cause.to_owned());
+    let functions = template.section("Mappings")["Functions"].as_object().into_iter().flatten();
+    let repeated = functions.filter(|(_, texts)| {
+        let throttled = cause(&texts["Throttles"]);
+        throttled.is_some() && throttled == cause(&texts["Errors"])
+    });
+    repeated.map(|(function, _)| format!("{function}: the text about throttling names the cause of errors")).collect()
+}
+
+#[test]
+fn an_alarm_on_throttling_names_its_own_cause() {
+    assert_rule(
+        throttles_name_no_cause_of_errors,
+        set(
+            "/Mappings/Functions/BootProbe/Throttles",
+            json!("throttled; its own configuration is wrong, or it runs too long"),
+        ),
+        "BootProbe: the text about throttling",
+    );
+}
+
 /// A row names the secret that its function reads: a name of a variable means different secrets in different functions.
 fn the_checkout_row_names_its_secret(template: &Template) -> Vec<String> {
     let checkout = &template.resource("CheckoutFunction")["Properties"]["Environment"]["Variables"];
