@@ -43,6 +43,7 @@ pub mod tier;
 pub mod time;
 pub mod toll;
 pub mod verdict;
+mod web_address;
 pub mod words;
 
 pub use alert::{Alert, Channel};
@@ -62,3 +63,4 @@ pub use step_error::{ErrorCode, StepError};
 pub use tier::Tier;
 pub use time::Timestamp;
 pub use verdict::{CachedVerdict, Colour, Dimension, FirstVerdict, Strategy, Verdict};
+pub use web_address::web_address;

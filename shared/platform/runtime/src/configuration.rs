@@ -81,17 +81,12 @@ impl Environment {
     /// A base URL without a trailing slash, or its default; an empty default means that it is required.
     ///
     /// # Errors
-    /// [`ConfigurationError`]: it is missing and has no default, or it is not `http://…` or `https://…`.
+    /// [`ConfigurationError`]: it is missing and has no default, or it is no [`domain::web_address`].
     pub fn base_url(&self, name: &'static str, default: &str) -> Result<String, ConfigurationError> {
         let default = || (!default.is_empty()).then(|| default.to_owned());
         let url = self.optional(name).or_else(default).ok_or(ConfigurationError::Missing(name))?;
-        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-        match rest {
-            Some(rest) if !rest.is_empty() && !url.contains(char::is_whitespace) => {
-                Ok(url.trim_end_matches('/').to_owned())
-            }
-            _ => Err(ConfigurationError::Malformed { name, expected: "an http or https URL".to_owned() }),
-        }
+        let expected = || "an http or https URL with a host, without a query or a fragment".to_owned();
+        domain::web_address(&url).ok_or_else(|| ConfigurationError::Malformed { name, expected: expected() })
     }
 
     /// A required e-mail address.
@@ -123,6 +118,9 @@ mod tests {
             "environment variable URL is not an e-mail address"
         );
         assert_eq!(environment.base_url("UNSET", "https://a.example/").as_deref(), Ok("https://a.example"));
+        let refused = Environment::of(&[("KEYED", "https://a.example/?key=secret")]).base_url("KEYED", "");
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("KEYED") && refused.contains("without a query") && !refused.contains("secret"));
         assert_eq!(environment.base_url("UNSET", ""), Err(ConfigurationError::Missing("UNSET")));
     }
 }

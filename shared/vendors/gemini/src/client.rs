@@ -12,10 +12,7 @@ use domain::{
     Secret,
     ports::{Listener, Model, ModelError, ModelReply, Prompt},
 };
-use reqwest::{
-    Url,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue},
-};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use std::time::Duration;
 
 /// The address of the real Gemini.
@@ -72,7 +69,7 @@ impl Client {
     /// # Errors
     /// [`ConfigError`] names the invalid setting.
     pub fn new(config: Config, http: reqwest::ClientBuilder) -> Result<Self, ConfigError> {
-        let base_url = web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
+        let base_url = domain::web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
         let key = Some(config.key.expose()).filter(|key| !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic()));
         let mut key = key.and_then(|key| HeaderValue::from_str(key).ok()).ok_or(ConfigError::Key)?;
         key.set_sensitive(true);
@@ -171,11 +168,4 @@ async fn read(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwes
         body.extend_from_slice(&chunk);
     }
     Ok(Some(body))
-}
-
-/// The address without trailing slashes.
-fn web_address(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
-    plain.then(|| text.trim_end_matches('/').to_owned())
 }

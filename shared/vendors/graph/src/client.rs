@@ -14,7 +14,7 @@ use domain::{
     sale::Draft,
 };
 use reqwest::{
-    Method, StatusCode, Url,
+    Method, StatusCode,
     header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -105,8 +105,8 @@ impl Client {
     /// [`ConfigError`] names the invalid setting.
     pub fn new(config: Config, http: reqwest::ClientBuilder, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
         let Config { tenant, client_id, grant, sender, timeout, .. } = config;
-        let graph_url = web_address(&config.graph_url).ok_or(ConfigError::GraphUrl)?;
-        let login_url = web_address(&config.login_url).ok_or(ConfigError::LoginUrl)?;
+        let graph_url = domain::web_address(&config.graph_url).ok_or(ConfigError::GraphUrl)?;
+        let login_url = domain::web_address(&config.login_url).ok_or(ConfigError::LoginUrl)?;
         let tenant = encode::segment(&tenant).filter(|encoded| *encoded == tenant).ok_or(ConfigError::Tenant)?;
         if client_id.is_empty() {
             return Err(ConfigError::ClientId);
@@ -415,11 +415,4 @@ async fn refused(operation: &'static str, response: reqwest::Response) -> MailEr
     let code = reply::code(&reply::read(response).await.unwrap_or_default());
     tracing::warn!(operation, status, code, "the mailbox refused");
     reply::refusal(status, wait)
-}
-
-/// The address without trailing slashes.
-fn web_address(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    let plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
-    plain.then(|| text.trim_end_matches('/').to_owned())
 }

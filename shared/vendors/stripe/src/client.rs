@@ -87,8 +87,8 @@ impl Client {
         pause: Arc<dyn Pause>,
         randomness: Arc<dyn Randomness>,
     ) -> Result<Self, ConfigError> {
-        let base_url = web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
-        let site = web_address(&config.site).ok_or(ConfigError::Site)?;
+        let base_url = domain::web_address(&config.base_url).ok_or(ConfigError::BaseUrl)?;
+        let site = domain::web_address(&config.site).ok_or(ConfigError::Site)?;
         let key = Some(config.key.expose()).filter(|key| is_header_word(key)).ok_or(ConfigError::Key)?;
         let mut authorization = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ConfigError::Key)?;
         authorization.set_sensitive(true);
@@ -190,12 +190,6 @@ fn mode_of(key: &str) -> Option<bool> {
 
 fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
-}
-
-/// The address without trailing slashes.
-fn web_address(text: &str) -> Option<String> {
-    let plain = Url::parse(text).is_ok_and(|url| is_web(&url) && url.query().is_none() && url.fragment().is_none());
-    plain.then(|| text.trim_end_matches('/').to_owned())
 }
 
 fn is_header_word(text: &str) -> bool {
