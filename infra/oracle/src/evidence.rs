@@ -58,7 +58,7 @@ impl Observed<'_> {
     pub(crate) fn bind(&self) -> Result<EvidenceBinding, BindingError> {
         let fields = || self.items.iter().filter_map(Value::as_object).flatten();
         let columns: BTreeSet<&String> = fields().map(|(name, _)| name).collect();
-        let types: BTreeMap<&String, &str> = fields().map(|(name, value)| (name, kind(value))).collect();
+        let types: BTreeMap<&String, &str> = fields().map(|(name, value)| (name, authority::type_of(value))).collect();
         let mut missing: BTreeMap<&String, usize> = BTreeMap::new();
         fields().filter(|(_, value)| value.is_null()).for_each(|(name, _)| *missing.entry(name).or_default() += 1);
         let count = self.items.len();
@@ -109,17 +109,6 @@ impl Observed<'_> {
         facts["items"] = self.items.len().into();
         facts["evidence"] = json!(self.bind().map_err(unbound)?);
         Ok(facts)
-    }
-}
-
-const fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -5,7 +5,7 @@ use crate::state::{Fact, State};
 
 pub use crate::recipe::{Recipe, purpose_of};
 use lens::{
-    Digest, Domain,
+    Digest,
     canonical::{self, CanonicalError},
 };
 use serde::Serialize;
@@ -33,14 +33,6 @@ impl Compaction {
     /// [`CanonicalError`]
     pub fn output_bytes(&self) -> Result<Vec<u8>, CanonicalError> {
         canonical::encode(self)
-    }
-
-    /// The hash of the bytes.
-    ///
-    /// # Errors
-    /// As [`Compaction::output_bytes`].
-    pub fn output_hash(&self) -> Result<Digest, CanonicalError> {
-        Ok(Digest::of(Domain::CompactionOutput, &self.output_bytes()?))
     }
 }
 

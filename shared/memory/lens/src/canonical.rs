@@ -50,12 +50,6 @@ impl Value {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The integer, if the value is an integer.
-    #[must_use]
-    pub fn as_integer(&self) -> Option<i64> {
-        if let Value::Integer(number) = self { Some(*number) } else { None }
-    }
-
     /// The items of a list; empty for any other value.
     #[must_use]
     pub fn items(&self) -> &[Value] {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingError> {
     let empty = Map::new();
     let fields = observed.as_object().unwrap_or(&empty);
-    let kinds: BTreeMap<&String, &str> = fields.iter().map(|(name, value)| (name, kind(value))).collect();
+    let kinds: BTreeMap<&String, &str> = fields.iter().map(|(name, value)| (name, authority::type_of(value))).collect();
     let count = |value: &Value| value.as_array().map_or(1, Vec::len);
     let rows: usize = fields.values().filter(|value| !value.is_null()).map(count).sum();
     let missing: Vec<&String> = fields.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name).collect();
@@ -32,17 +32,6 @@ pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingE
         evidence.insert(category, Evidence::observe(category, &observation, &summary)?);
     }
     EvidenceBinding::new(EvidenceOperation::Calculate, evidence)
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES};
 use crate::engine::decide::{Decision, decide};
-use crate::engine::lexicon::word_list;
 use crate::guidance::{Guided, escalation_targets};
 use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Outcome, State};
@@ -137,12 +136,6 @@ pub fn evaluate_followup<T: AsRef<str>>(earlier: &[T], text: &str, locale: Optio
     let without = evaluate_turns(turns.iter().copied(), locale);
     let together = evaluate_turns(turns.into_iter().chain([text]), locale);
     if severity(&together) > severity(&found).max(severity(&without)) { together } else { found }
-}
-
-/// SHA-256 of the compiled vocabulary's words. Records use it to identify the vocabulary of an evaluation.
-#[must_use]
-pub fn vocabulary_hash() -> String {
-    crate::quote::fingerprint(word_list().as_bytes())
 }
 
 /// The bytes of a typographic quotation mark.

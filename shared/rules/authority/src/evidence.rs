@@ -97,6 +97,19 @@ pub enum ReasonCode {
     DataSampleMissing,
 }
 
+/// The type of a JSON value, for the types of an observed schema.
+#[must_use]
+pub const fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// A pattern that makes a proposal invalid ("Forbidden Patterns").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -37,10 +37,10 @@ mod tables;
 mod text;
 
 pub use envelope::{AuthorizationEnvelope, EvaluationEnvelope};
-pub use evaluation::{Contact, DecidingRule, Evaluation, evaluate, evaluate_followup, evaluate_turns, vocabulary_hash};
+pub use evaluation::{Contact, DecidingRule, Evaluation, evaluate, evaluate_followup, evaluate_turns};
 pub use evidence::{
     BindingError, Bound, Category, Evidence, EvidenceBinding, ForbiddenPattern, Item, Operation as EvidenceOperation,
-    ReasonCode, Unbound,
+    ReasonCode, Unbound, type_of,
 };
 pub use grammar::ReplyProblem;
 pub use ontology::{Axis, Ontology, Oracle, ontologies};
