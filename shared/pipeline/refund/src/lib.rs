@@ -3,11 +3,11 @@
 //! deadlines function finds the decision and carries it out. The money goes back only once: Stripe recognises the key,
 //! and a refunded payment has nothing left to refund.
 
-mod authorise;
 mod carry_out;
+mod decide;
 
-pub use authorise::{Decision, decide};
 pub use carry_out::{Outcome, Ports, carry_out};
+pub use decide::{Decision, decide};
 
 #[cfg(test)]
 mod tests;
