@@ -215,7 +215,7 @@ async fn produce<'a>(
         Err(NoVerdict::NotReady(detail)) => {
             return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
         }
-        Err(NoVerdict::CircuitOpen(until)) => {
+        Err(NoVerdict::NotBefore(until)) => {
             let (owner, table) = (Some(order.message_id.as_str()), table(settings, order));
             // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
             let postpone = |sale: &mut Sale, now| {

@@ -34,8 +34,8 @@ pub enum NoVerdict {
     Failed(Failure),
     /// Our own side failed before the model was called: the order must be delivered again.
     NotReady(String),
-    /// No model was called, and none will be before this time.
-    CircuitOpen(Timestamp),
+    /// No model may be called before this time: every circuit is open, or a vendor asked for a longer delay.
+    NotBefore(Timestamp),
 }
 
 /// Why calls failed.
@@ -58,7 +58,7 @@ impl NoVerdict {
     fn not_before(self, end: Option<Timestamp>) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(Failure { not_before: end, ..failure }),
-            Self::CircuitOpen(until) => Self::CircuitOpen(end.map_or(until, |end| end.max(until))),
+            Self::NotBefore(until) => Self::NotBefore(end.map_or(until, |end| end.max(until))),
             Self::Refused(_) | Self::NotReady(_) => self,
         }
     }
@@ -165,7 +165,7 @@ async fn ask(
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
         generated.verdict = Err(NoVerdict::of(&error));
         if let ModelError::Throttled(delay) = &error {
-            models.is_throttled(ports.clock.now().plus(*delay));
+            models.note_throttle(ports.clock.now().plus(*delay));
         }
         if !error.is_retriable() {
             guard::ended(ports, policy, session, model, &error).await;
@@ -183,7 +183,7 @@ async fn ask(
             None
         };
         if let Some(until) = reopened {
-            models.is_closed(until);
+            models.note_open_circuit(until);
             let Some(next) = models.next(ports, policy, session).await else {
                 generated.verdict = models.none_left(generated.verdict);
                 return generated;
@@ -220,7 +220,7 @@ async fn ask(
                 ports.pause.pause(wait.max(delay)).await;
             }
             (ModelError::Throttled(delay), _) => {
-                generated.verdict = Err(NoVerdict::CircuitOpen(ports.clock.now().plus(delay)));
+                generated.verdict = Err(NoVerdict::NotBefore(ports.clock.now().plus(delay)));
                 return generated;
             }
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
@@ -263,24 +263,24 @@ impl<'a> Candidates<'a> {
                 Ok(admitted) => return Some((model, admitted)),
                 Err(until) => {
                     tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
-                    self.is_closed(until);
+                    self.note_open_circuit(until);
                 }
             }
         }
         None
     }
 
-    fn is_closed(&mut self, until: Timestamp) {
+    fn note_open_circuit(&mut self, until: Timestamp) {
         self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
     }
 
-    fn is_throttled(&mut self, until: Timestamp) {
+    fn note_throttle(&mut self, until: Timestamp) {
         self.throttled_until = self.throttled_until.max(Some(until));
     }
 
     /// The reason why no model is left: the open circuits, or the earlier result.
     fn none_left(&self, before: Result<Verdict, NoVerdict>) -> Result<Verdict, NoVerdict> {
-        self.closed_until.map_or(before, |until| Err(NoVerdict::CircuitOpen(until)))
+        self.closed_until.map_or(before, |until| Err(NoVerdict::NotBefore(until)))
     }
 }
 

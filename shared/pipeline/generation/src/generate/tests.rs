@@ -85,7 +85,7 @@ fn the_next_model_is_asked_only_if_its_own_circuit_lets_it() {
     let opened_at = Some(Timestamp::from_seconds(990));
     world.state().breakers.insert("model-b".to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
     let generated = generated(&world, [Err(ModelError::UnknownModel), good()]);
-    assert_eq!(generated.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_050))));
+    assert_eq!(generated.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_050))));
     assert_eq!(models_asked(&world), ["model-a"]);
 }
 
@@ -190,10 +190,10 @@ fn a_delay_is_never_cut_short() {
     let throttled = |seconds| Err(ModelError::Throttled(Duration::from_secs(seconds)));
     let long = world();
     let waits = generated(&long, [throttled(36), throttled(120)]);
-    assert_eq!(waits.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_120))));
+    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_120))));
     let unlike = world();
     let waits = generated(&unlike, [throttled(120), throttled(36)]);
-    assert_eq!(waits.verdict, Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_120))), "the first is asked first");
+    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_120))), "the first is asked first");
     let short = world();
     assert!(generated(&short, [throttled(36), throttled(5), good()]).verdict.is_ok());
     assert_eq!(models_asked(&short), ["model-a", "model-b", "model-b"]);
@@ -213,7 +213,7 @@ fn a_delay_outlasts_the_failure_of_the_next_model() {
     let probed = self::world();
     open_circuit(&probed, "model-b");
     let closed = generated(&probed, [throttled(), down()]);
-    let Err(NoVerdict::CircuitOpen(until)) = closed.verdict else { panic!("{:?}", closed.verdict) };
+    let Err(NoVerdict::NotBefore(until)) = closed.verdict else { panic!("{:?}", closed.verdict) };
     assert!(until >= Timestamp::from_seconds(1_060), "{until}");
 }
 
@@ -230,7 +230,7 @@ fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
     let probed = generated(&lonely, [Err(ModelError::Unavailable(503)), good()]);
     assert_eq!(
         probed.verdict,
-        Err(NoVerdict::CircuitOpen(Timestamp::from_seconds(1_050))),
+        Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_050))),
         "the first that may be tried"
     );
     assert_eq!(models_asked(&lonely), ["model-a"]);
