@@ -3,7 +3,7 @@
 
 use crate::before_payment::{shows_only_who_helps, speak};
 use crate::browser::Browser;
-use crate::chat::{is_accessible, sign_in};
+use crate::chat::sign_in;
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -60,11 +60,11 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     browser.press("\u{e007}").await;
     browser.see("#agreement-text").await;
     assert!(browser.text("#agreement-text").await.contains("Non-Disclosure Agreement"));
-    is_accessible(&browser, "bridge-agreement").await;
+    browser.assert_accessible("chat-bridge-agreement").await;
     browser.click("#agreement-send").await;
     browser.see("#agreement-error").await;
     assert_eq!(browser.run("return document.activeElement.id").await, "agreement-name");
-    is_accessible(&browser, "bridge-refused").await;
+    browser.assert_accessible("chat-bridge-refused").await;
     browser.type_into("#agreement-name", "Sam Example").await;
     browser.type_into("#agreement-email", &address).await;
     browser.click("#agreement-send").await;
@@ -98,7 +98,7 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     browser.see("#bridge-thread .said:not(.own)").await;
     let thread = browser.text("#bridge-thread").await;
     assert!(thread.contains("42 Sisters AI") && !thread.contains("dana"), "{thread}");
-    is_accessible(&browser, "bridge-thread").await;
+    browser.assert_accessible("chat-bridge-thread").await;
 
     // A person reads a disclosure in the thread; the page shows who helps.
     browser.type_into("#bridge-message", "I want to kill myself").await;
@@ -117,7 +117,7 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     browser.click("#bridge-send").await;
     let closed = poll(SOON, async || (!browser.sees("#bridge-say").await).then_some(())).await;
     assert!(closed.is_some() && browser.text("#bridge-text").await.contains("closed"));
-    is_accessible(&browser, "bridge-closed").await;
+    browser.assert_accessible("chat-bridge-closed").await;
     let count = browser.run("return document.querySelectorAll('#bridge-thread .said').length").await;
     assert_eq!(count, json!(3), "nothing was posted after the revocation");
     browser.close().await;

@@ -149,6 +149,15 @@ impl Browser {
         Value::Array(problems)
     }
 
+    /// Checks that the page is accessible in both colour schemes and every viewport, and stores screenshots.
+    pub(crate) async fn assert_accessible(&self, what: &str) {
+        for scheme in ["dark", "light"] {
+            self.colour_scheme(scheme).await;
+            assert_eq!(self.problems().await, Value::Array(Vec::new()), "{what}, {scheme}");
+            self.look(&format!("{what}-{scheme}")).await;
+        }
+    }
+
     async fn problems_here(&self) -> Value {
         let file = target_directory().join("page-tests/node_modules/axe-core/axe.min.js");
         let axe = std::fs::read_to_string(file).expect("the packages of infra/page-tests are in target/page-tests");

@@ -5,14 +5,6 @@ use crate::browser::{Browser, VERDICT};
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 
-pub(crate) async fn is_accessible(browser: &Browser, what: &str) {
-    for scheme in ["dark", "light"] {
-        browser.colour_scheme(scheme).await;
-        assert_eq!(browser.problems().await, json!([]), "{what}, {scheme}");
-        browser.look(&format!("chat-{what}-{scheme}")).await;
-    }
-}
-
 /// The path of the link that was mailed to an address.
 pub(crate) async fn link(browser: &Browser, address: &str) -> String {
     let found = poll(VERDICT, async || {
@@ -32,12 +24,12 @@ pub(crate) async fn sign_in(browser: &Browser) -> String {
     browser.see("#sign-in-form").await;
     browser.click("#email-send").await;
     browser.see("#email-error").await;
-    is_accessible(browser, "sign-in").await;
+    browser.assert_accessible("chat-sign-in").await;
     browser.type_into("#email", &address).await;
     browser.click("#email-send").await;
     browser.see("#sent").await;
     assert_eq!(browser.text("#sent-to").await, address);
-    is_accessible(browser, "sent").await;
+    browser.assert_accessible("chat-sent").await;
     browser.visit(&link(browser, &address).await).await;
     browser.see("#talk").await;
     assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
@@ -59,30 +51,30 @@ async fn three_exchanges_an_offer_and_a_memory() {
     let browser = Browser::open().await;
     sign_in(&browser).await;
     assert_eq!(browser.text("#plan").await, "Three free exchanges are left.");
-    is_accessible(&browser, "empty").await;
+    browser.assert_accessible("chat-empty").await;
     browser.click("#send").await;
     browser.see("#message-error").await;
     browser.type_into("#message", "Can I give my son two of my warfarin tablets?").await;
     browser.click("#send").await;
     browser.see("#message-lines").await;
-    is_accessible(&browser, "refused").await;
+    browser.assert_accessible("chat-refused").await;
     browser.run("document.getElementById('message').value = ''; return null").await;
     let mark = unique();
     say(&browser, &format!("Should we open a second bakery by the harbour? <b>{mark}</b>"), 1).await;
     assert_eq!(browser.text("#plan").await, "Two free exchanges are left.");
-    is_accessible(&browser, "one").await;
+    browser.assert_accessible("chat-one").await;
     say(&browser, "And if my sister runs it from May on?", 2).await;
     say(&browser, "What should we look at first?", 3).await;
     assert_eq!(browser.text("#plan").await, "No free exchanges are left.");
     browser.see("#offer").await;
-    is_accessible(&browser, "offer").await;
+    browser.assert_accessible("chat-offer").await;
 
     browser.visit("/chat").await;
     browser.see("#thread .own").await;
     assert!(browser.text("#thread").await.contains(&format!("<b>{mark}</b>")), "remembered, as text");
     browser.click("#memory-erase").await;
     browser.see("#memory-sure").await;
-    is_accessible(&browser, "erase").await;
+    browser.assert_accessible("chat-erase").await;
     browser.click("#memory-yes").await;
     browser.see("#empty").await;
     assert!(!browser.text("#talk").await.contains(&mark));
@@ -102,7 +94,7 @@ async fn a_disclosure_shows_only_who_helps_and_leaves_nothing_of_the_text() {
     shows_only_who_helps(&browser).await;
     assert!(!browser.sees("#talk").await);
     assert_eq!(browser.run("return document.activeElement.id").await, "care-title");
-    is_accessible(&browser, "care").await;
+    browser.assert_accessible("chat-care").await;
     let kept = "return [document.getElementById('message').value, sessionStorage.getItem('oracle.chat.pending'), \
                 document.getElementById('thread').textContent]";
     assert_eq!(browser.run(kept).await, json!(["", null, ""]));
@@ -161,7 +153,7 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     browser.stack.control("release", json!({})).await;
     says(&browser, whole, false).await;
     assert!(!browser.sees("#waiting").await);
-    is_accessible(&browser, "streamed").await;
+    browser.assert_accessible("chat-streamed").await;
 
     // The first reply is rejected after its first sentence was read; the second one takes its place.
     let rejected = "Count the rent first. The CSDM says so. Ask now.";

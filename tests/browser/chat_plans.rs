@@ -1,7 +1,7 @@
 //! The chat's plans in the browser: from the offer to the payment page and back, the portal, and the two views of Pro.
 
 use crate::browser::{Browser, VERDICT};
-use crate::chat::{is_accessible, link, say};
+use crate::chat::{link, say};
 use crate::stack::{poll, unique};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ async fn the_offer_is_paid_and_the_plan_is_managed_in_the_portal() {
     plan_becomes(&browser, "You are subscribed.").await;
     assert!(!browser.sees("#offer").await && !browser.sees("#confirming").await);
     assert_eq!(browser.run("return location.search").await, "", "a reload does not ask for a confirmation again");
-    is_accessible(&browser, "subscribed").await;
+    browser.assert_accessible("chat-subscribed").await;
     say(&browser, "What should we look at first?", 4).await;
     browser.click("#portal").await;
     browser.arrive(&format!("{}/stripe/portal/", browser.stack.sandbox)).await;
@@ -86,7 +86,7 @@ async fn pro_shows_two_views() {
         browser.viewport(viewport).await;
         assert_eq!(browser.run(beside).await, json!([is_beside, is_beside, !is_beside]), "{viewport:?}");
     }
-    is_accessible(&browser, "pro").await;
+    browser.assert_accessible("chat-pro").await;
     browser.close().await;
 }
 
@@ -119,7 +119,7 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     browser.visit("/chat?subscribed=1").await;
     assert_eq!(browser.text("#confirming").await, "Your payment is being confirmed.");
     assert!(!browser.sees("#offer").await);
-    is_accessible(&browser, "confirming").await;
+    browser.assert_accessible("chat-confirming").await;
     browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
     browser.click("#send").await;
     let refused = browser.text("#message-error").await;

@@ -6,13 +6,6 @@ use crate::result_page::verdict;
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 
-async fn is_accessible(browser: &Browser, what: &str) {
-    for scheme in ["dark", "light"] {
-        browser.colour_scheme(scheme).await;
-        assert_eq!(browser.problems().await, json!([]), "{what}, {scheme}");
-    }
-}
-
 #[tokio::test]
 async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     let browser = Browser::open().await;
@@ -26,7 +19,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.see_within("#follow-up-form", VERDICT).await;
     browser.stack.mail_to(&email).await;
     assert!(!browser.sees("#first-title").await && !browser.sees("#follow-up-verdict").await);
-    is_accessible(&browser, "the box").await;
+    browser.assert_accessible("follow-up-box").await;
     browser.look("follow-up-box").await;
 
     // The page shows the error beside the box, and a failed attempt does not use up the follow-up.
@@ -37,7 +30,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-lines").await;
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
-    is_accessible(&browser, "a refusal").await;
+    browser.assert_accessible("follow-up-refusal").await;
     browser.look("follow-up-refused").await;
 
     // A disclosure leaves nothing on the page but who helps, and does not use up the follow-up either.
@@ -48,7 +41,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     shows_only_who_helps(&browser).await;
     assert!(!browser.sees("#result").await);
     assert_eq!(browser.run("return document.activeElement.id").await, "care");
-    is_accessible(&browser, "who helps").await;
+    browser.assert_accessible("follow-up-who-helps").await;
     browser.look("follow-up-care").await;
     browser.click("#care-back").await;
     browser.see("#follow-up-form").await;
@@ -87,7 +80,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
         assert!(browser.text(selector).await.contains("20"), "{selector}");
     }
     assert!(browser.exact_text("#live").await.starts_with("The verdict on your follow-up is ready: "));
-    is_accessible(&browser, "both verdicts").await;
+    browser.assert_accessible("follow-up-both-verdicts").await;
     browser.look("follow-up-delivered").await;
 
     let second = poll(VERDICT, async || {
