@@ -45,7 +45,7 @@ async fn calls(world: &World, target: &str, part: &str, count: usize) {
     .await;
 }
 
-async fn is_delivered_once(world: &World, sale: &Sale) {
+async fn assert_delivered_once(world: &World, sale: &Sale) {
     world.delivered(sale).await;
     assert_eq!(world.mails(&sale.email).await.len(), 1);
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
@@ -56,7 +56,7 @@ async fn is_delivered_once(world: &World, sale: &Sale) {
 }
 
 #[tokio::test]
-async fn the_verdict_function_during_the_model_call() {
+async fn a_verdict_function_killed_during_the_model_call_leads_to_one_delivery() {
     for by_page in [true, false] {
         let world = World::alone().await;
         world.stack.faults("gemini", json!([{ "delay_ms": 4000 }])).await;
@@ -70,14 +70,14 @@ async fn the_verdict_function_during_the_model_call() {
         if !by_page {
             world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
         }
-        is_delivered_once(&world, &sale).await;
+        assert_delivered_once(&world, &sale).await;
         assert_eq!(world.model_calls(&sale).await, 2, "the killed call, and the one that took its place");
     }
 }
 
 /// Killed before the sale has a verdict, while the function asks Stripe whether the session is paid.
 #[tokio::test]
-async fn the_verdict_function_while_it_asks_stripe() {
+async fn a_verdict_function_killed_while_it_asks_stripe_leads_to_one_delivery() {
     let world = World::alone().await;
     let (question, email) = (question(), email());
     let session = world.order("quick", &question).await;
@@ -88,13 +88,13 @@ async fn the_verdict_function_while_it_asks_stripe() {
     assert!(kill(&world, "VerdictFunctionName") > 0, "no process of the verdict function");
 
     end_lease(&world, &sale.session, "fulfilment").await;
-    is_delivered_once(&world, &sale).await;
+    assert_delivered_once(&world, &sale).await;
     assert_eq!(world.model_calls(&sale).await, 1);
 }
 
 /// The draft exists but was not recorded: it is never sent; another draft is sent instead.
 #[tokio::test]
-async fn the_mail_function_while_it_creates_the_draft() {
+async fn a_mail_function_killed_while_it_creates_the_draft_leads_to_one_mail() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "delay_ms": 4000 }])).await;
     let sale = world.buy("quick").await;
@@ -104,13 +104,13 @@ async fn the_mail_function_while_it_creates_the_draft() {
 
     end_lease(&world, &sale.session, "mail").await;
     world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
-    is_delivered_once(&world, &sale).await;
+    assert_delivered_once(&world, &sale).await;
     assert_eq!(world.model_calls(&sale).await, 1);
 }
 
 /// The mail was sent but not recorded: the function finds it in the sent items and does not send it again.
 #[tokio::test]
-async fn the_mail_function_while_it_sends() {
+async fn a_mail_function_killed_while_it_sends_sends_no_second_mail() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{}, { "delay_ms": 4000 }])).await;
     let sale = world.buy("quick").await;
@@ -120,6 +120,6 @@ async fn the_mail_function_while_it_sends() {
 
     end_lease(&world, &sale.session, "mail").await;
     world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
-    is_delivered_once(&world, &sale).await;
+    assert_delivered_once(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
 }

@@ -4,7 +4,7 @@ use crate::world::{Sale, World, email, question};
 use serde_json::{Value, json};
 use tests::{SOON, eventually, payment_link_session};
 
-async fn has_one_mail(world: &World, sale: &Sale) {
+async fn assert_one_mail(world: &World, sale: &Sale) {
     world.delivered(sale).await;
     assert_eq!(world.mails(&sale.email).await.len(), 1);
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_SENT").await, 1);
@@ -15,22 +15,22 @@ async fn has_one_mail(world: &World, sale: &Sale) {
 /// The reply to creating the draft is lost: that draft is never sent; the next attempt follows at once and creates its
 /// own.
 #[tokio::test]
-async fn a_lost_reply_to_creating_the_draft() {
+async fn a_lost_reply_to_creating_the_draft_leads_to_one_mail_of_another_draft() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "drop": true }])).await;
     let sale = world.buy("quick").await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 2, "two drafts, of which one is sent");
 }
 
 /// The reply to sending is lost: the mail is found in the sent items and not sent again.
 #[tokio::test]
-async fn a_lost_reply_to_sending() {
+async fn a_lost_reply_to_sending_sends_no_second_mail() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{}, { "drop": true }])).await;
     let sale = world.buy("quick").await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
     world.drained().await;
 }
@@ -38,37 +38,37 @@ async fn a_lost_reply_to_sending() {
 /// The reply to sending is lost and the sent copy is not listed yet: the retries check again, and nothing is sent
 /// twice.
 #[tokio::test]
-async fn a_sent_copy_that_appears_late() {
+async fn a_sent_copy_that_appears_late_is_found_and_sent_once() {
     let world = World::alone().await;
     world.stack.control("configure", json!({ "sent_items_lag_ms": 1_500 })).await;
     world.stack.faults("graph", json!([{}, { "drop": true }])).await;
     let sale = world.buy("quick").await;
     world.delivered(&sale).await;
     world.stack.control("configure", json!({ "sent_items_lag_ms": 0 })).await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
     world.drained().await;
 }
 
 /// The mailbox refuses to send for a moment: the recorded draft is sent at once.
 #[tokio::test]
-async fn a_busy_mailbox() {
+async fn a_busy_mailbox_gets_the_recorded_draft_at_once() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{}, { "status": 503 }])).await;
     let sale = world.buy("full").await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
 }
 
 /// The mailbox is down for longer: the retry function sends the recorded draft (the delays are one second here).
 #[tokio::test]
-async fn a_mailbox_that_is_down_for_a_while() {
+async fn a_mailbox_that_is_down_for_a_while_gets_the_recorded_draft_later() {
     let world = World::alone().await;
     let down = json!({ "status": 503 });
     world.stack.faults("graph", json!([{}, down, down, down, down])).await;
     let sale = world.buy("full").await;
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 4);
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
     world.drained().await;
@@ -76,7 +76,7 @@ async fn a_mailbox_that_is_down_for_a_while() {
 
 /// The mailbox stays down: after the last attempt the mail is a dead letter, and remains one.
 #[tokio::test]
-async fn a_mailbox_that_stays_down() {
+async fn a_mailbox_that_stays_down_makes_one_dead_letter() {
     let world = World::alone().await;
     world.stack.faults("graph", json!(vec![json!({ "status": 503 }); 5])).await;
     let sale = world.buy("quick").await;
@@ -97,7 +97,7 @@ async fn a_mailbox_that_stays_down() {
 
 /// A throttled mailbox is not called for at least a minute, whatever the schedule says (Email Retry, VER-05).
 #[tokio::test]
-async fn a_throttled_mailbox() {
+async fn a_throttled_mailbox_is_not_called_for_a_minute() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "5" } }])).await;
     let sale = world.buy("quick").await;
@@ -115,22 +115,22 @@ async fn a_throttled_mailbox() {
         "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
     });
     world.aws.send("EmailRetryQueueUrl", &retry).await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
 }
 
 /// A token that Graph no longer accepts is replaced at once.
 #[tokio::test]
-async fn a_refused_token() {
+async fn a_refused_token_is_replaced_at_once() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "status": 401 }])).await;
     let sale = world.buy("quick").await;
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert!(!world.calls("login", "/token").await.is_empty(), "a new token was asked for");
 }
 
 /// A permanent refusal ends the mail with a record; the verdict stays on the page.
 #[tokio::test]
-async fn a_mailbox_that_refuses_for_good() {
+async fn a_mailbox_that_refuses_for_good_ends_the_mail_and_the_verdict_stays() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "status": 400 }])).await;
     let sale = world.buy("quick").await;
@@ -162,7 +162,7 @@ async fn a_session_without_an_address_is_delivered_on_its_page_alone() {
 /// Stripe is down when the verdict function asks whether the session is paid: there is no verdict for now, and the page
 /// orders it again.
 #[tokio::test]
-async fn stripe_down_at_verdict_time() {
+async fn stripe_down_at_verdict_time_delays_the_verdict() {
     let world = World::alone().await;
     let (question, email) = (question(), email());
     let session = world.order("quick", &question).await;
@@ -179,6 +179,6 @@ async fn stripe_down_at_verdict_time() {
     })
     .await;
     assert_eq!(world.model_calls(&sale).await, 0, "nothing is made of a session that may be unpaid");
-    has_one_mail(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
 }
