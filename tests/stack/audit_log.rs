@@ -106,7 +106,7 @@ async fn every_retrieval_is_recorded() {
         assert_eq!(world.verdict(&sale.session).await.status, 200);
     }
     assert_eq!(world.count(&sale.session, "cache_hit", "CACHED").await, 4);
-    is_a_chain(&world, &sale).await;
+    assert_chain(&world, &sale).await;
 }
 
 /// An address has the same tag in all sales, so that a dispute can be looked up with the key.
@@ -127,7 +127,7 @@ async fn an_address_has_one_tag() {
 }
 
 /// Each line contains the SHA-256 of the previous line without its line break; the first contains that of no bytes.
-async fn is_a_chain(world: &World, sale: &Sale) {
+async fn assert_chain(world: &World, sale: &Sale) {
     let keys = world.record_keys(&sale.session).await;
     let mut previous = sha256(b"");
     for (number, key) in (1..).zip(&keys) {
@@ -151,7 +151,7 @@ async fn the_records_of_a_session_are_a_hash_chain() {
     let world = World::beside_others().await;
     let sale = world.buy("full").await;
     world.delivered(&sale).await;
-    is_a_chain(&world, &sale).await;
+    assert_chain(&world, &sale).await;
 }
 
 /// With many writers at once the chain neither forks nor loses a record.
@@ -170,7 +170,7 @@ async fn writers_at_once_make_one_chain() {
         assert_eq!(reader.await.expect("a reader"), 200);
     }
     assert_eq!(world.count(&sale.session, "cache_hit", "CACHED").await, 11);
-    is_a_chain(&world, &sale).await;
+    assert_chain(&world, &sale).await;
 }
 
 /// Every record exists once and is locked, its bytes cannot be deleted, and a second writer of the same key is refused.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::unique;
 
 /// Checks that a refusal names the error for people and for programs.
-fn is_refused(reply: &Reply, status: u16, code: &str) {
+fn assert_refused(reply: &Reply, status: u16, code: &str) {
     let body = reply.json();
     assert_eq!((reply.status, body["code"].as_str()), (status, Some(code)), "{}", reply.text);
     assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{}", reply.text);
@@ -36,10 +36,10 @@ async fn what_cannot_be_sold_is_refused_by_name_and_stripe_is_not_asked() {
         (json!([{ "tier": "quick", "query": "x" }]), "malformed_json"),
         (json!("quick"), "malformed_json"),
     ] {
-        is_refused(&world.checkout(order.to_string()).await, 400, code);
+        assert_refused(&world.checkout(order.to_string()).await, 400, code);
     }
     for body in ["", "tier=quick&query=x", "{\"tier\":\"quick\",\"query\":\"x\"", "{'tier':'quick'}"] {
-        is_refused(&world.checkout(body).await, 400, "malformed_json");
+        assert_refused(&world.checkout(body).await, 400, "malformed_json");
     }
     assert_eq!(world.calls("stripe", "").await, Vec::<Value>::new());
 }
@@ -48,7 +48,7 @@ async fn what_cannot_be_sold_is_refused_by_name_and_stripe_is_not_asked() {
 async fn a_body_over_256_kib_is_too_large() {
     let world = World::beside_others().await;
     let body = json!({ "tier": "quick", "query": "a".repeat(300 * 1024) }).to_string();
-    is_refused(&world.checkout(body).await, 413, "too_large");
+    assert_refused(&world.checkout(body).await, 413, "too_large");
 }
 
 /// The longest question fits, even if every character has its longest escape.
@@ -119,7 +119,7 @@ async fn a_failing_stripe_is_said_plainly() {
     for fault in [final_failure, refusal] {
         world.stack.faults("stripe", json!([fault])).await;
         let reply = world.checkout(json!({ "tier": "quick", "query": question() }).to_string()).await;
-        is_refused(&reply, 502, "payment_unavailable");
+        assert_refused(&reply, 502, "payment_unavailable");
         assert!(!reply.text.contains("NOT FOR CUSTOMERS"), "{}", reply.text);
         world.faults_are_used_up().await;
     }
@@ -171,7 +171,7 @@ async fn an_unknown_referral_code_is_refused_before_any_session_exists() {
     let world = World::alone().await;
     for code in ["NOSUCHCODE", "EXPIRED1", "FRIEND20&active=false", "💰", &"A".repeat(500)] {
         let order = json!({ "tier": "quick", "query": question(), "referral_code": code });
-        is_refused(&world.checkout(order.to_string()).await, 400, "referral_code_unknown");
+        assert_refused(&world.checkout(order.to_string()).await, 400, "referral_code_unknown");
     }
     let opened = world.calls("stripe", "/v1/checkout/sessions").await;
     assert_eq!(opened, Vec::<Value>::new());
@@ -223,7 +223,7 @@ async fn a_declined_question_is_on_record_without_its_text() {
     let world = World::beside_others().await;
     let mark = unique();
     let query = format!("Can I give my son two of my warfarin tablets, {mark}?");
-    is_refused(&world.checkout(json!({ "tier": "quick", "query": query }).to_string()).await, 422, "blocked");
+    assert_refused(&world.checkout(json!({ "tier": "quick", "query": query }).to_string()).await, 422, "blocked");
     let mut all = Vec::new();
     for stream in ["checkout-1", "checkout-2", "checkout-3", "checkout-4"] {
         all.extend(world.function_records(stream, "authority_evaluated").await);

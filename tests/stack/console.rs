@@ -2,7 +2,7 @@
 //! wrong.
 
 use crate::{
-    operators::{is_bound, oracle, program},
+    operators::{assert_bound, oracle, program},
     world::World,
 };
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     assert_eq!(unanswered.status.code(), Some(2), "nobody confirmed it");
     let done = redrive();
     assert_eq!((done.status.code(), &json_of(&done)["moved"]), (Some(0), &json!(12)));
-    is_bound(&world, "queues redrive").await;
+    assert_bound(&world, "queues redrive").await;
     eventually("no dead letters", SOON, async || (row()["dead_letters"] == 0).then_some(())).await;
     world.drained().await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));

@@ -3,7 +3,7 @@
 //! The file has more than 300 lines because it has every drill of the runbook, so that the two can be compared.
 
 use crate::{
-    operators::{decide, is_bound, listed, oracle, program},
+    operators::{assert_bound, decide, listed, oracle, program},
     world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ async fn poison_message() {
         records.push(world.aws.text("AuditBucket", &key).await);
     }
     assert!(records.iter().any(|line| line.contains("queues remove") && line.contains(id)), "{records:?}");
-    is_bound(&world, "queues remove").await;
+    assert_bound(&world, "queues remove").await;
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ fn says_nothing_internal(reply: &Reply, what: &str) {
     }
 }
 
-fn has_security_headers(reply: &Reply, what: &str) {
+fn assert_security_headers(reply: &Reply, what: &str) {
     for (name, value) in [
         ("cache-control", "no-store"),
         ("referrer-policy", "no-referrer"),
@@ -73,13 +73,13 @@ async fn every_reply_has_the_security_headers() {
     ] {
         let reply = world.get(path).await;
         assert_eq!(reply.status, status, "{path}: {}", reply.text);
-        has_security_headers(&reply, path);
+        assert_security_headers(&reply, path);
     }
     let sold = world.checkout(json!({ "tier": "quick", "query": question() }).to_string()).await;
-    has_security_headers(&sold, "POST /api/checkout, 200");
-    has_security_headers(&world.checkout("no JSON").await, "POST /api/checkout, 400");
+    assert_security_headers(&sold, "POST /api/checkout, 200");
+    assert_security_headers(&world.checkout("no JSON").await, "POST /api/checkout, 400");
     let refused = world.call(Method::POST, "/api/webhook", &[], Vec::new()).await;
-    has_security_headers(&refused, "POST /api/webhook, 400");
+    assert_security_headers(&refused, "POST /api/webhook, 400");
 }
 
 #[tokio::test]
@@ -170,14 +170,14 @@ fn invalid_utf8() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-async fn is_refused_by_checkout(world: &World, what: &str, body: Vec<u8>) {
+async fn assert_refused_by_checkout(world: &World, what: &str, body: Vec<u8>) {
     let reply = world.checkout(body).await;
     assert_eq!(reply.status, 400, "{what}: {}", reply.text);
     assert!(reply.json()["error"].is_string() && reply.json()["code"].is_string(), "{what}: {}", reply.text);
     says_nothing_internal(&reply, what);
 }
 
-async fn is_refused_by_webhook(world: &World, what: &str, body: Vec<u8>) {
+async fn assert_refused_by_webhook(world: &World, what: &str, body: Vec<u8>) {
     let secret = world.stack.description["stripe_webhook_secret"].as_str().expect("a secret");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
     let now = domain::Timestamp::from_seconds(i64::try_from(now).expect("a time"));
@@ -194,7 +194,7 @@ async fn is_refused_by_webhook(world: &World, what: &str, body: Vec<u8>) {
 async fn hostile_bodies_are_refused_by_checkout() {
     let world = World::beside_others().await;
     for (what, body) in hostile_bodies() {
-        is_refused_by_checkout(&world, what, body).await;
+        assert_refused_by_checkout(&world, what, body).await;
     }
 }
 
@@ -202,7 +202,7 @@ async fn hostile_bodies_are_refused_by_checkout() {
 async fn hostile_bodies_are_refused_by_the_webhook() {
     let world = World::beside_others().await;
     for (what, body) in hostile_bodies() {
-        is_refused_by_webhook(&world, what, body).await;
+        assert_refused_by_webhook(&world, what, body).await;
     }
 }
 
@@ -210,7 +210,7 @@ async fn hostile_bodies_are_refused_by_the_webhook() {
 async fn bytes_that_are_no_text_are_refused_by_checkout() {
     let world = World::beside_others().await;
     for (what, body) in invalid_utf8() {
-        is_refused_by_checkout(&world, what, body).await;
+        assert_refused_by_checkout(&world, what, body).await;
     }
 }
 
@@ -218,7 +218,7 @@ async fn bytes_that_are_no_text_are_refused_by_checkout() {
 async fn bytes_that_are_no_text_are_refused_by_the_webhook() {
     let world = World::beside_others().await;
     for (what, body) in invalid_utf8() {
-        is_refused_by_webhook(&world, what, body).await;
+        assert_refused_by_webhook(&world, what, body).await;
     }
 }
 

@@ -12,7 +12,7 @@ async fn buy_with(world: &World, tier: &str, faults: Value) -> Sale {
     world.buy(tier).await
 }
 
-async fn is_delivered_after(world: &World, sale: &Sale, calls: usize) {
+async fn assert_delivered_after(world: &World, sale: &Sale, calls: usize) {
     world.delivered(sale).await;
     world.faults_are_used_up().await;
     assert_eq!(world.model_calls(sale).await, calls);
@@ -25,7 +25,7 @@ async fn is_delivered_after(world: &World, sale: &Sale, calls: usize) {
 }
 
 /// Checks that the earlier attempts failed and are recorded, and that their only effect is the delay.
-async fn is_delivered_by_a_later_attempt(world: &World, sale: &Sale, calls: usize) {
+async fn assert_delivered_by_a_later_attempt(world: &World, sale: &Sale, calls: usize) {
     world.delivered(sale).await;
     world.faults_are_used_up().await;
     assert_eq!(world.model_calls(sale).await, calls);
@@ -36,7 +36,7 @@ async fn is_delivered_by_a_later_attempt(world: &World, sale: &Sale, calls: usiz
     assert!(made[0]["details"]["next_attempt_at"].is_string(), "{}", made[0]);
 }
 
-async fn has_failed_after(world: &World, sale: &Sale, calls: usize) {
+async fn assert_failed_after(world: &World, sale: &Sale, calls: usize) {
     let reply = world.answered(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (500, json!({ "error": FAILED })));
     world.drained().await;
@@ -56,7 +56,7 @@ async fn has_failed_after(world: &World, sale: &Sale, calls: usize) {
 async fn two_failures_and_an_answer_are_three_calls_and_one_verdict() {
     let world = World::alone().await;
     let sale = buy_with(&world, "full", json!([{ "status": 500 }, { "status": 500 }])).await;
-    is_delivered_after(&world, &sale, 3).await;
+    assert_delivered_after(&world, &sale, 3).await;
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn every_passing_failure_is_asked_again() {
     {
         let world = World::alone().await;
         let sale = buy_with(&world, "quick", json!([fault])).await;
-        is_delivered_after(&world, &sale, 2).await;
+        assert_delivered_after(&world, &sale, 2).await;
     }
 }
 
@@ -73,7 +73,7 @@ async fn every_passing_failure_is_asked_again() {
 async fn three_failures_cost_seconds() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "status": 500 }, { "status": 503 }, { "drop": true }])).await;
-    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
+    assert_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 
 /// A refused API key is an outage on our side: once the key works, the sale continues.
@@ -82,7 +82,7 @@ async fn a_refused_key_ends_no_sale() {
     for status in [401, 403] {
         let world = World::alone().await;
         let sale = buy_with(&world, "quick", json!([{ "status": status }])).await;
-        is_delivered_by_a_later_attempt(&world, &sale, 2).await;
+        assert_delivered_by_a_later_attempt(&world, &sale, 2).await;
     }
 }
 
@@ -98,7 +98,7 @@ async fn a_throttled_model_is_left_alone_for_the_delay_that_it_asks_for() {
     };
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([throttled("36s")])).await;
-    is_delivered_after(&world, &sale, 2).await;
+    assert_delivered_after(&world, &sale, 2).await;
     let calls = world.calls("gemini", sale.mark()).await;
     assert_ne!(calls[0]["path"], calls[1]["path"], "the next model serves");
     drop(world);
@@ -106,7 +106,7 @@ async fn a_throttled_model_is_left_alone_for_the_delay_that_it_asks_for() {
     let world = World::alone().await;
     let down = json!({ "status": 503 });
     let sale = buy_with(&world, "quick", json!([throttled("30s"), down, down])).await;
-    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
+    assert_delivered_by_a_later_attempt(&world, &sale, 4).await;
     let calls = world.calls("gemini", sale.mark()).await;
     assert_eq!(calls[0]["path"], calls[3]["path"]);
     let records = world.records(&sale.session).await;
@@ -122,7 +122,7 @@ async fn a_throttled_model_is_left_alone_for_the_delay_that_it_asks_for() {
 async fn a_malformed_reply_is_asked_for_again() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "text": "", "finish_reason": "MALFORMED_RESPONSE" }])).await;
-    is_delivered_after(&world, &sale, 2).await;
+    assert_delivered_after(&world, &sale, 2).await;
 }
 
 /// During the retries the page says so.
@@ -138,7 +138,7 @@ async fn the_page_says_that_the_verdict_is_tried_again() {
     .await;
     assert_eq!(pending["status"], "pending");
     assert!(pending["message"].as_str().is_some_and(|text| text.contains("We keep trying by ourselves")), "{pending}");
-    is_delivered_by_a_later_attempt(&world, &sale, 4).await;
+    assert_delivered_by_a_later_attempt(&world, &sale, 4).await;
 }
 
 /// The call's timeout ends a call that hangs; its length is a parameter of the deployment.
@@ -146,14 +146,14 @@ async fn the_page_says_that_the_verdict_is_tried_again() {
 async fn a_call_that_hangs_is_given_up_and_made_again() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "hang": true }])).await;
-    is_delivered_after(&world, &sale, 2).await;
+    assert_delivered_after(&world, &sale, 2).await;
 }
 
 #[tokio::test]
 async fn a_refusal_for_good_is_not_repeated() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "status": 400 }])).await;
-    has_failed_after(&world, &sale, 1).await;
+    assert_failed_after(&world, &sale, 1).await;
 }
 
 /// If a model is retired, the next one of the list is called, and the log records which one answered.
@@ -161,7 +161,7 @@ async fn a_refusal_for_good_is_not_repeated() {
 async fn a_model_that_is_gone_gives_way_to_the_next() {
     let world = World::alone().await;
     let sale = buy_with(&world, "quick", json!([{ "status": 404 }])).await;
-    is_delivered_after(&world, &sale, 2).await;
+    assert_delivered_after(&world, &sale, 2).await;
     let calls = world.calls("gemini", sale.mark()).await;
     assert_ne!(calls[0]["path"], calls[1]["path"]);
     let records = world.records(&sale.session).await;
@@ -177,7 +177,7 @@ async fn a_reply_that_is_no_json_is_asked_for_once_more() {
     for text in ["I would say that it depends.", fenced, "{\"verdict\":\"GREEN\",\"summ"] {
         let world = World::alone().await;
         let sale = buy_with(&world, "quick", json!([{ "text": text }])).await;
-        is_delivered_after(&world, &sale, 2).await;
+        assert_delivered_after(&world, &sale, 2).await;
         let calls = world.calls("gemini", sale.mark()).await;
         let instruction = |call: &Value| call["request_body"]["systemInstruction"].to_string();
         assert!(instruction(&calls[1]).len() > instruction(&calls[0]).len(), "the second instruction is no stricter");
@@ -193,7 +193,7 @@ async fn prose_is_the_end_once_the_table_has_ended() {
     let world = World::alone().await;
     let prose = json!({ "text": "I would say that it depends." });
     let sale = buy_with(&world, "quick", json!(vec![prose; 6])).await;
-    has_failed_after(&world, &sale, 6).await;
+    assert_failed_after(&world, &sale, 6).await;
 }
 
 /// A reply that is not a valid verdict is not requested again until one passes: that would be making one up.
@@ -209,7 +209,7 @@ async fn a_reply_that_is_no_verdict_is_the_end() {
     ] {
         let world = World::alone().await;
         let sale = buy_with(&world, tier, json!([fault])).await;
-        has_failed_after(&world, &sale, 1).await;
+        assert_failed_after(&world, &sale, 1).await;
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn listed(world: &World, list: &[&str], session: &str, expected
 }
 
 /// Checks that the operator's latest decision of this kind is on record, bound to what the command saw before it.
-pub(crate) async fn is_bound(world: &World, action: &str) {
+pub(crate) async fn assert_bound(world: &World, action: &str) {
     let decisions = world.function_records("operator", "operator").await;
     let decision = decisions.iter().rfind(|record| record["action"] == action).expect("the decision is on record");
     let evidence = &decision["facts"]["evidence"];
@@ -78,7 +78,7 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     listed(&world, &["list"], &sale.session, true).await;
     let (code, text) = decide(&world, &["deadletters", "redrive", &sale.session]);
     assert_eq!(code, Some(0), "{text}");
-    is_bound(&world, "deadletters redrive").await;
+    assert_bound(&world, "deadletters redrive").await;
     mailed_once(&world, &sale).await;
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the recorded draft is what goes out");
     decide(&world, &["deadletters", "redrive", &sale.session]);
@@ -128,7 +128,7 @@ async fn a_delivered_mail_is_sent_again_once() {
     mailed_once(&world, &sale).await;
     let (code, text) = decide(&world, &["mail", "send-again", &sale.session]);
     assert_eq!(code, Some(0), "{text}");
-    is_bound(&world, "mail send-again").await;
+    assert_bound(&world, "mail send-again").await;
     let mails = eventually("a second mail", SOON, async || {
         Some(world.mails(&sale.email).await).filter(|mails| mails.len() == 2)
     })

@@ -22,7 +22,7 @@ fn full(summary: &str, stability: &str) -> Value {
     })
 }
 
-async fn is_held(world: &World, sale: &Sale, reply: &Value) {
+async fn assert_held(world: &World, sale: &Sale, reply: &Value) {
     let held = world.answered(&sale.session).await;
     assert_eq!((held.status, held.json()), (202, json!({ "status": "in_review" })));
     world.drained().await;
@@ -56,7 +56,7 @@ async fn a_term_without_a_substitute_holds_the_verdict() {
         let world = World::alone().await;
         world.stack.next_verdict(reply.clone()).await;
         let sale = world.buy(tier).await;
-        is_held(&world, &sale, &reply).await;
+        assert_held(&world, &sale, &reply).await;
     }
 }
 
@@ -67,7 +67,7 @@ async fn four_replacements_hold_the_verdict_and_three_do_not() {
     let reply = full("TMM says yes and TMM knows.", "TMM again, and TMM once more.");
     world.stack.next_verdict(reply.clone()).await;
     let sale = world.buy("full").await;
-    is_held(&world, &sale, &reply).await;
+    assert_held(&world, &sale, &reply).await;
 
     world.stack.next_verdict(full("TMM says yes and TMM knows.", "TMM again, and that is all.")).await;
     let sale = world.buy("full").await;

@@ -47,11 +47,11 @@ impl<'w> Subscriber<'w> {
 
     /// Waits until the customer sees this plan, and returns the end of the paid period in Unix seconds.
     async fn has(&self, plan: &str, what: &str) -> Option<i64> {
-        self.has_until(plan, what, |_| true).await
+        self.wait_for_plan(plan, what, |_| true).await
     }
 
     /// Waits until the customer sees this plan with an end of the paid period for which `fits` holds.
-    async fn has_until(&self, plan: &str, what: &str, fits: impl Fn(Option<i64>) -> bool) -> Option<i64> {
+    async fn wait_for_plan(&self, plan: &str, what: &str, fits: impl Fn(Option<i64>) -> bool) -> Option<i64> {
         eventually(&format!("{plan}: {what}"), SOON, async || {
             let told = self.browser.get("/api/chat/me").await.json();
             let until =
@@ -62,7 +62,7 @@ impl<'w> Subscriber<'w> {
     }
 
     /// Waits until the events of the purchase are processed: only then is there a portal.
-    async fn is_known(&self) {
+    async fn until_known(&self) {
         eventually("the subscriber to be known", SOON, async || {
             let portal = call(self.world, Method::POST, "/api/chat/portal", &self.browser.cookie, json!({})).await;
             (portal.status == 200).then_some(())
@@ -98,7 +98,8 @@ async fn a_subscription_is_canceled_resumed_and_renewed() {
     subscriber.play("resume", false).await;
     assert_eq!(subscriber.has("chat", "the cancellation is taken back").await, Some(first));
     move_clock(&world, 34).await;
-    let renewed = subscriber.has_until("chat", "renewed", |until| until > Some(first)).await.expect("a paid period");
+    let renewed =
+        subscriber.wait_for_plan("chat", "renewed", |until| until > Some(first)).await.expect("a paid period");
     assert!((now() + 21 * DAY..now() + 31 * DAY).contains(&renewed), "{renewed}");
     subscriber.play("cancel", false).await;
     move_clock(&world, 40).await;
@@ -133,7 +134,7 @@ async fn a_late_retry_restores_the_access_even_if_its_event_is_lost() {
     move_clock(&world, -40).await;
     let (told, lost) = (Subscriber::buy(&world).await, Subscriber::buy(&world).await);
     for subscriber in [&told, &lost] {
-        subscriber.is_known().await;
+        subscriber.until_known().await;
         subscriber.has("free", "the grace is over").await;
         subscriber.play("fail_invoice", false).await;
     }
@@ -141,10 +142,10 @@ async fn a_late_retry_restores_the_access_even_if_its_event_is_lost() {
     told.play("renew", false).await;
     lost.play("renew", true).await;
     let is_paid = |until: Option<i64>| until > Some(now());
-    told.has_until("chat", "its event restores the access", is_paid).await;
+    told.wait_for_plan("chat", "its event restores the access", is_paid).await;
     lost.has("free", "its event is lost").await;
     world.aws.invoke("ReconcileFunctionName", &json!({})).await;
-    lost.has_until("chat", "the comparison restores the access", is_paid).await;
+    lost.wait_for_plan("chat", "the comparison restores the access", is_paid).await;
     world.stack.control("reset", json!({})).await;
 }
 
@@ -154,7 +155,7 @@ async fn a_refund_and_a_dispute_of_an_invoice_reach_its_subscriber() {
     let world = World::alone().await;
     let (refunded, disputed) = (Subscriber::buy(&world).await, Subscriber::buy(&world).await);
     for subscriber in [&refunded, &disputed] {
-        subscriber.has_until("chat", "paid", |until| until > Some(now())).await;
+        subscriber.wait_for_plan("chat", "paid", |until| until > Some(now())).await;
     }
     let payment = refunded.payment().await;
     world.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;

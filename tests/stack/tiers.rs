@@ -18,7 +18,7 @@ fn names(object: &Value) -> Vec<&str> {
 }
 
 /// Checks that the verdict has all blocks of its tier and no others.
-fn has_the_form_of(tier: &str, verdict: &Value) {
+fn assert_form_of(tier: &str, verdict: &Value) {
     let blocks: &[&str] = match tier {
         "quick" => &["summary", "verdict"],
         "full" => &["breakdown", "summary", "verdict"],
@@ -53,7 +53,7 @@ fn texts(verdict: &Value) -> Vec<String> {
     }
 }
 
-async fn is_delivered(world: &World, tier: &str, sale: &Sale) {
+async fn assert_delivered(world: &World, tier: &str, sale: &Sale) {
     let page = world.delivered(sale).await;
     assert_eq!((page["tier"].as_str(), page["query"].as_str()), (Some(tier), Some(&*sale.question)), "{page}");
     let sold: Vec<&str> = names(&page).into_iter().filter(|name| *name != "followup_status").collect();
@@ -61,7 +61,7 @@ async fn is_delivered(world: &World, tier: &str, sale: &Sale) {
     assert_eq!(page["followup_status"].as_str(), (tier == "strategy").then_some("available"));
     let cached_at = page["cached_at"].as_str().expect("a time");
     assert!(cached_at.len() == 24 && cached_at.ends_with('Z'), "{cached_at}");
-    has_the_form_of(tier, &page["verdict"]);
+    assert_form_of(tier, &page["verdict"]);
 
     let mails = world.mails(&sale.email).await;
     assert_eq!(mails.len(), 1, "{mails:?}");
@@ -99,13 +99,13 @@ async fn is_delivered(world: &World, tier: &str, sale: &Sale) {
 async fn on_the_site(tier: &str) {
     let world = World::beside_others().await;
     let sale = world.buy(tier).await;
-    is_delivered(&world, tier, &sale).await;
+    assert_delivered(&world, tier, &sale).await;
 }
 
 async fn by_link(tier: &str) {
     let world = World::beside_others().await;
     let sale = world.buy_by_link(tier).await;
-    is_delivered(&world, tier, &sale).await;
+    assert_delivered(&world, tier, &sale).await;
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ impl Checks {
 }
 
 /// Checks that the document of signing secrets has at least one.
-pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> {
+pub(crate) fn check_signing_secret(document: &Secret) -> Result<(), &'static str> {
     let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
     let mut secrets = document["signing_secrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let found = secrets.any(|secret| secret.trim().starts_with("whsec_"));
@@ -78,7 +78,7 @@ pub(crate) fn has_signing_secret(document: &Secret) -> Result<(), &'static str> 
 }
 
 /// Checks that the document has a Stripe key.
-pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
+pub(crate) fn check_stripe_key(document: &Secret) -> Result<(), &'static str> {
     let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
     let key = document["secret_key"].as_str().unwrap_or_default().trim();
     if key.starts_with("sk_") || key.starts_with("rk_") {
@@ -89,7 +89,7 @@ pub(crate) fn has_stripe_key(document: &Secret) -> Result<(), &'static str> {
 }
 
 /// Checks that the document of audit keys has the current key.
-pub(crate) fn has_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub(crate) fn check_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
     AuditKeys::parse(document)?.current()?;
     Ok(())
 }
@@ -142,14 +142,14 @@ mod tests {
         for text in
             ["", "{}", r#"{"signing_secrets":[]}"#, r#"{"signing_secrets":[""]}"#, r#"{"signing_secrets":["sk"]}"#]
         {
-            assert!(has_signing_secret(&Secret::new(text)).is_err(), "{text}");
-            assert!(has_audit_key(&Secret::new(text)).is_err(), "{text}");
-            assert!(has_stripe_key(&Secret::new(text)).is_err(), "{text}");
+            assert!(check_signing_secret(&Secret::new(text)).is_err(), "{text}");
+            assert!(check_audit_key(&Secret::new(text)).is_err(), "{text}");
+            assert!(check_stripe_key(&Secret::new(text)).is_err(), "{text}");
         }
-        assert_eq!(has_signing_secret(&Secret::new(r#"{"signing_secrets":["whsec_1"]}"#)), Ok(()));
-        assert_eq!(has_stripe_key(&Secret::new(r#"{"secret_key":"rk_live_1"}"#)), Ok(()));
+        assert_eq!(check_signing_secret(&Secret::new(r#"{"signing_secrets":["whsec_1"]}"#)), Ok(()));
+        assert_eq!(check_stripe_key(&Secret::new(r#"{"secret_key":"rk_live_1"}"#)), Ok(()));
         let key = "0".repeat(64);
-        assert!(has_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
+        assert!(check_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
     }
 
     #[test]

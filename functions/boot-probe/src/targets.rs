@@ -2,7 +2,7 @@
 
 use crate::{
     checks::{
-        Checks, checkout_key_works, has_audit_key, has_signing_secret, has_stripe_key, mailbox_answers,
+        Checks, check_audit_key, check_signing_secret, check_stripe_key, checkout_key_works, mailbox_answers,
         refund_key_works, stripe_answers,
     },
     handle::{Ports, Probed},
@@ -109,15 +109,15 @@ impl Targets {
         for (name, arn) in &self.topics {
             checks.subscribers(name, self.reach.subscriptions(arn)).await;
         }
-        let signing = async { Ok::<_, Error>(has_signing_secret(&self.signing_secrets.document().await?)?) };
+        let signing = async { Ok::<_, Error>(check_signing_secret(&self.signing_secrets.document().await?)?) };
         checks.look("webhook secret", signing).await;
-        let keys = async { has_audit_key(&self.audit_keys.document().await?) };
+        let keys = async { check_audit_key(&self.audit_keys.document().await?) };
         checks.look("audit key", keys).await;
         checks.look("Stripe", stripe_answers(&self.payments)).await;
         // While Stripe does not answer, nothing is learned about the other keys.
         let stripe_works = !checks.0.contains_key("Stripe");
         let key = async {
-            has_stripe_key(&self.checkout_key.document().await?)?;
+            check_stripe_key(&self.checkout_key.document().await?)?;
             if stripe_works {
                 checkout_key_works(&self.selling).await?;
             }
@@ -125,7 +125,7 @@ impl Targets {
         };
         checks.look("Stripe key for checkout", key).await;
         let key = async {
-            has_stripe_key(&self.refund_key.document().await?)?;
+            check_stripe_key(&self.refund_key.document().await?)?;
             if stripe_works {
                 refund_key_works(&self.refunding).await?;
             }

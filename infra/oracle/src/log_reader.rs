@@ -117,7 +117,7 @@ pub(crate) async fn verify(
         None => None,
     };
     let (report, mut digested) = read.map_or_else(Default::default, |(report, digested)| (Some(report), digested));
-    let limit = is_late_from(report.is_some(), now);
+    let limit = late_before(report.is_some(), now);
     let mut seen = HashSet::new();
     let mut all = Verification::default();
     let mut functions: BTreeMap<String, (Days, Vec<Finding>)> = BTreeMap::new();
@@ -208,7 +208,7 @@ async fn stored_streams(ports: &Ports, since: &str) -> Result<(Vec<String>, Vec<
 }
 
 /// Objects that were written before this time must be digested; `None` without digests.
-fn is_late_from(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
+fn late_before(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
     let within = i64::try_from(DIGESTED_WITHIN.as_millis()).unwrap_or(i64::MAX);
     there_are_digests.then(|| Timestamp::from_millis(now.as_millis().saturating_sub(within)))
 }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_written_as_the_audit_trail_writes_it() {
+    fn a_moment_is_written_as_the_audit_trail_writes_it() {
         let moment = Timestamp::from_millis(1_776_349_387_412);
         assert_eq!(moment.to_iso(), "2026-04-16T14:23:07.412Z");
         assert_eq!(moment.to_date(), "2026-04-16");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn is_read_as_it_is_written_and_only_if_there_is_such_a_moment() {
+    fn a_moment_is_read_as_it_is_written_and_only_if_there_is_such_a_moment() {
         for moment in [0, 1_776_349_387_412, -1] {
             let moment = Timestamp::from_millis(moment);
             assert_eq!(Timestamp::parse(&moment.to_iso()), Some(moment));

@@ -64,7 +64,7 @@ fn together(words: &[&str], values: &[Option<u32>]) -> String {
         // "quatre vingt" is 80, and "four twenty" is 4 and 20.
         let is_of_four = *value == Some(20) && word.to_lowercase().starts_with("vingt");
         match (value, &mut open) {
-            (Some(20), Some(number)) if is_of_four && number.last == 4 => number.is_eighty(),
+            (Some(20), Some(number)) if is_of_four && number.last == 4 => number.add_eighty(),
             (Some(value), Some(number)) if number.takes(*value) => number.add(*value),
             (Some(value), _) => {
                 read.extend(open.replace(Number::starting(*value)).map(|number| number.value().to_string()));
@@ -133,7 +133,7 @@ impl Number {
         self.last = value;
     }
 
-    const fn is_eighty(&mut self) {
+    const fn add_eighty(&mut self) {
         self.rest += 76;
         self.last = 80;
     }

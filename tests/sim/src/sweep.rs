@@ -138,15 +138,15 @@ pub fn scenarios() -> Vec<Scenario> {
         }),
         with("a follow-up that is ordered by a reply to such a mail", &[End::Delivered, End::MailUndecided], |it| {
             it.relays_mails = true;
-            it.has_follow_up(Way::Reply);
+            it.order_follow_up(Way::Reply);
         }),
-        with("a follow-up that is ordered on the page", &[End::Delivered], |it| it.has_follow_up(Way::Page)),
-        with("a follow-up that is ordered by a reply", &[End::Delivered], |it| it.has_follow_up(Way::Reply)),
+        with("a follow-up that is ordered on the page", &[End::Delivered], |it| it.order_follow_up(Way::Page)),
+        with("a follow-up that is ordered by a reply", &[End::Delivered], |it| it.order_follow_up(Way::Reply)),
     ]
 }
 
 impl Scenario {
-    fn has_follow_up(&mut self, way: Way) {
+    fn order_follow_up(&mut self, way: Way) {
         self.customer.tier = Tier::Strategy;
         self.follow_up = Some(way);
     }

@@ -72,7 +72,7 @@ fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
     if !user.eq_ignore_ascii_case(&state.config.graph_sender) {
         return Err(GraphError::new(404, "ErrorInvalidUser", format!("The requested user '{user}' is invalid.")));
     }
-    has_length(request)?;
+    check_length(request)?;
     let now = state.now();
     match (method, rest) {
         ("POST", ["messages"]) => {
@@ -121,7 +121,7 @@ fn admit(state: &State, request: &Request, scope: &str) -> Result<(), GraphError
 }
 
 /// Graph's documentation requires `Content-Length: 0` for a POST without a body, and Graph refuses a call without it.
-fn has_length(request: &Request) -> Result<(), GraphError> {
+fn check_length(request: &Request) -> Result<(), GraphError> {
     let stated = request.headers.contains_key("content-length") || request.headers.contains_key("transfer-encoding");
     if request.method == hyper::Method::POST && !stated {
         return Err(GraphError::new(411, "LengthRequired", "The request must be chunked or have a content length."));

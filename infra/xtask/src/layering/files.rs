@@ -1,4 +1,5 @@
-//! The rules of files: a long file says why it is long, and the files of a crate import one another in no circle.
+//! The rules of files: a long file says why it is long, the files of a crate import one another in no circle, and a
+//! function that is named as a predicate is one.
 
 use super::circles::{self, Tie};
 use std::{
@@ -15,7 +16,23 @@ pub(super) fn violations(name: &str, sources: &BTreeMap<PathBuf, String>) -> Vec
     let circles = circles::circles(sources).into_iter().map(|ties| circle(name, &ties));
     let is_long = |source: &str| source.lines().count() > LONG && !source.contains(REASON);
     let long = sources.iter().filter(|(_, source)| is_long(source)).map(|(path, _)| long(name, path));
-    circles.chain(long).collect()
+    let misnamed = sources.iter().flat_map(|(path, source)| {
+        misnamed(source).map(move |function| {
+            format!("{name}: {} names {function} as a predicate, and it returns no truth", path.display())
+        })
+    });
+    circles.chain(long).chain(misnamed).collect()
+}
+
+/// The functions that are named as predicates and do not return a truth.
+fn misnamed(source: &str) -> impl Iterator<Item = &str> {
+    let functions = source.split("fn ").skip(1);
+    let predicates = functions.filter(|rest| ["is_", "has_", "can_"].iter().any(|start| rest.starts_with(start)));
+    let is_misnamed = |rest: &&str| {
+        let signature = rest.split([';', '{']).next().unwrap_or_default();
+        !signature.rsplit_once("->").is_some_and(|(_, returned)| returned.contains("bool"))
+    };
+    predicates.filter(is_misnamed).filter_map(|rest| rest.split(['(', '<']).next())
 }
 
 fn circle(name: &str, ties: &[Tie<'_>]) -> String {

@@ -182,6 +182,24 @@ fn a_long_file_gives_its_reason() {
 }
 
 #[test]
+fn a_function_that_is_named_as_a_predicate_returns_a_truth() {
+    let with = |source: &str| {
+        let mut packages = design();
+        packages.get_mut("domain").unwrap().sources.insert(PathBuf::from("a.rs"), source.to_owned());
+        violations(&packages)
+    };
+    for predicate in ["fn is_paid() -> bool {}", "fn has_mail<T>(\n    of: T,\n) -> Result<bool, Error>\nwhere {}"] {
+        assert_eq!(with(predicate), Vec::<String>::new());
+    }
+    for (source, name) in
+        [("fn is_paid(&mut self) {}", "is_paid"), ("async fn can_pay<T>() -> Result<(), T> {}", "can_pay")]
+    {
+        let [found] = with(source).try_into().unwrap();
+        assert_eq!(found, format!("domain: a.rs names {name} as a predicate, and it returns no truth"));
+    }
+}
+
+#[test]
 fn files_that_import_one_another_are_named() {
     let mut packages = design();
     for name in ["domain", "simulation"] {

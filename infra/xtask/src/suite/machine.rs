@@ -33,10 +33,10 @@ pub(super) fn require_disk(root: &Path) -> Result<(), Error> {
     let (blocks, size) = (u64::from(disk.blocks_available()), u64::from(disk.fragment_size()));
     // The last step that needs all programs leaves these results.
     let is_built = root.join(results::DIRECTORY).join("stack.json").exists();
-    is_enough(blocks.saturating_mul(size), is_built).map_err(Error::Refused)
+    check_space(blocks.saturating_mul(size), is_built).map_err(Error::Refused)
 }
 
-fn is_enough(free: u64, is_built: bool) -> Result<(), String> {
+fn check_space(free: u64, is_built: bool) -> Result<(), String> {
     let (what, needed) = if is_built { ("the run", NEXT_RUN) } else { ("a run in a clean checkout", CLEAN_RUN) };
     if free >= needed {
         return Ok(());
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_too_small_is_named_with_both_figures() {
-        assert_eq!(is_enough(CLEAN_RUN, false), Ok(()));
-        let refused = is_enough(CLEAN_RUN - GB / 2, false).unwrap_err();
+        assert_eq!(check_space(CLEAN_RUN, false), Ok(()));
+        let refused = check_space(CLEAN_RUN - GB / 2, false).unwrap_err();
         assert_eq!(refused, "the disk has 11.5 GB left, and a run in a clean checkout needs 12");
-        assert_eq!(is_enough(NEXT_RUN, true), Ok(()));
-        assert!(is_enough(NEXT_RUN - 1, true).is_err());
+        assert_eq!(check_space(NEXT_RUN, true), Ok(()));
+        assert!(check_space(NEXT_RUN - 1, true).is_err());
     }
 
     #[test]

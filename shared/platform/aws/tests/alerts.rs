@@ -14,7 +14,7 @@ use domain::{
     ports::{AlertSummaries, Alerts, SaleStore},
 };
 use server::{Reply, Server, nobody};
-use support::{CRITICAL, OPS, down, is_alert, nothing, published, session, table};
+use support::{CRITICAL, OPS, assert_alert, down, nothing, published, session, table};
 
 fn alert(severity: Severity) -> Alert {
     Alert::cache(severity, Timestamp::from_millis(1), "CACHE_READ", &session(), "x")
@@ -28,8 +28,8 @@ async fn an_alert_that_its_topic_refuses_goes_to_the_other() {
         alerts.raise(alert(severity)).await;
         let seen = server.seen();
         assert_eq!(seen.len(), 3);
-        is_alert(&seen[0], first, &[]);
-        is_alert(&seen[2], second, &[]);
+        assert_alert(&seen[0], first, &[]);
+        assert_alert(&seen[2], second, &[]);
         assert!(!seen[2].contains("copy"), "it is no copy of what nobody has: {}", seen[2]);
     }
 }
@@ -51,7 +51,7 @@ async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
         let seen = server.seen();
         assert_eq!(seen.len(), topics.len(), "{seen:?}");
         for (request, topic) in seen.iter().zip(topics) {
-            is_alert(request, topic, &[subject]);
+            assert_alert(request, topic, &[subject]);
             let is_copy = topics.len() == 2 && *topic == OPS;
             assert_eq!(request.contains("Name=copy&"), is_copy, "a reader of both topics reads it once: {request}");
         }
@@ -105,7 +105,7 @@ async fn two_processes_that_see_one_storm_tell_it_once() {
     assert_eq!(seen.len(), 5, "{seen:?}");
     assert!(seen[0].contains("ALERT#[ORACLE-CACHE-ALERT]|CACHE_READ|efghijkl"), "{}", seen[0]);
     assert!(seen[0].contains(r##""told":{"BOOL":false}"##) && seen[3].contains(r##""told":{"BOOL":true}"##));
-    is_alert(&seen[2], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    assert_alert(&seen[2], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
     assert_eq!(seen.iter().filter(|body| body.contains("TopicArn=")).count(), 1);
 }
 
@@ -115,7 +115,7 @@ async fn the_process_that_was_sending_it_may_have_died() {
     let under_way = || found(1, false, 4);
     let server = Server::start([under_way(), under_way(), under_way(), nothing(), published(), nothing()]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
-    is_alert(&server.seen()[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    assert_alert(&server.seen()[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
     // It is recorded as sent after a moment.
     let server = Server::start([under_way(), found(1, true, 60)]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
@@ -149,7 +149,7 @@ async fn an_alert_that_no_topic_took_is_told_when_it_comes_again() {
     process.raise(storm(Severity::Error)).await;
     let seen = server.seen();
     assert_eq!(seen.len(), 10, "{seen:?}");
-    is_alert(&seen[8], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
+    assert_alert(&seen[8], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
 }
 
 /// The row of a storm with this many alerts, as a refused write returns it and a query finds it.
@@ -176,7 +176,7 @@ async fn the_fourth_alert_of_a_kind_is_counted_and_only_a_critical_one_is_sent()
     assert!(counted.iter().all(|part| seen[2].contains(part)), "{}", seen[2]);
     process.raise(storm(Severity::Critical)).await;
     assert_eq!(server.seen().len(), 8);
-    is_alert(&server.seen()[5], CRITICAL, &["[ORACLE-CACHE-ALERT] CRITICAL"]);
+    assert_alert(&server.seen()[5], CRITICAL, &["[ORACLE-CACHE-ALERT] CRITICAL"]);
 }
 
 #[tokio::test]
@@ -192,6 +192,6 @@ async fn a_storm_is_one_summary_which_is_sent_again_until_a_topic_takes_it() {
     assert_eq!(seen.len(), 8, "{seen:?}");
     let parts =
         ["[ORACLE-STORM] ERROR | ", "| 27 more of [ORACLE-CACHE-ALERT] CACHE_READ since 10:00 UTC; oracle list"];
-    is_alert(&seen[6], OPS, &parts);
+    assert_alert(&seen[6], OPS, &parts);
     assert!(seen[7].contains(r#""withheld":{"N":"0"}"#), "{}", seen[7]);
 }

@@ -23,7 +23,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 use server::{Reply, Server};
-use support::{CRITICAL, OPS, connection, down, is_alert, nothing, published, session, table};
+use support::{CRITICAL, OPS, assert_alert, connection, down, nothing, published, session, table};
 
 #[tokio::test]
 async fn a_call_that_succeeds_tells_nobody() {
@@ -40,7 +40,7 @@ async fn a_call_that_recovers_is_a_warning() {
     assert_eq!(SaleStore::load(&sales, &session()).await.unwrap(), None);
     let seen = server.seen();
     assert_eq!(seen.len(), 4);
-    is_alert(
+    assert_alert(
         &seen[3],
         OPS,
         &["[ORACLE-CACHE-ALERT] WARN | ", " | CACHE_READ | efghijkl | sale read: attempt 3 succeeded"],
@@ -69,7 +69,7 @@ async fn a_call_that_fails_four_times_is_an_error_told_once_a_minute() {
     }
     let seen = server.seen();
     assert_eq!(seen.len(), 9, "the second failure was within the window of the first");
-    is_alert(&seen[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR | ", " | sale read: answered 500, 4 attempts"]);
+    assert_alert(&seen[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR | ", " | sale read: answered 500, 4 attempts"]);
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_corrupt_entry_is_set_aside_and_critical() {
     assert_eq!(seen.len(), 4, "{seen:?}");
     for (request, topic) in [(&seen[2], CRITICAL), (&seen[3], OPS)] {
         let parts = ["[ORACLE-CACHE-ALERT] CRITICAL | ", " | CACHE_READ | efghijkl | corrupt entry"];
-        is_alert(request, topic, &parts);
+        assert_alert(request, topic, &parts);
     }
 }
 
@@ -366,7 +366,7 @@ async fn a_corrupt_sale_is_critical_and_stays() {
     let server = Server::start([(200, item.to_owned()), published()]).await;
     let (sales, _alerts) = table(&server.url);
     assert!(SaleStore::load(&sales, &session()).await.is_err());
-    is_alert(&server.seen()[1], CRITICAL, &[" CRITICAL | ", "corrupt sale record"]);
+    assert_alert(&server.seen()[1], CRITICAL, &[" CRITICAL | ", "corrupt sale record"]);
 }
 
 #[tokio::test]
@@ -376,7 +376,7 @@ async fn a_corrupt_archived_verdict_is_critical_and_counts_as_none() {
     let _alerts = SnsAlerts::new(connection.clone(), OPS.to_owned(), CRITICAL.to_owned());
     let archive = S3Archive::new(connection, "archive".to_owned());
     assert_eq!(archive.find(&session()).await.unwrap(), None);
-    is_alert(&server.seen()[1], CRITICAL, &[" CRITICAL | ", " | ARCHIVE_READ | ", "corrupt archived verdict"]);
+    assert_alert(&server.seen()[1], CRITICAL, &[" CRITICAL | ", " | ARCHIVE_READ | ", "corrupt archived verdict"]);
 }
 
 /// Smoke Test, invariant 8: a deployment is answered, even if the first attempts are lost.

@@ -89,7 +89,7 @@ fn input(numbers: &mut Numbers, terms: &[String]) -> String {
     text
 }
 
-fn is_exact(text: &str) -> Outcome {
+fn assert_exact(text: &str) -> Outcome {
     let checked = Filter::embedded().check(text);
     let mut end = 0;
     for hit in &checked.hits {
@@ -123,7 +123,7 @@ fn run(cases: usize) {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut outcomes = [0; 3];
     for _ in 0..cases {
-        outcomes[is_exact(&input(&mut numbers, &terms)) as usize] += 1;
+        outcomes[assert_exact(&input(&mut numbers, &terms)) as usize] += 1;
     }
     assert!(outcomes.iter().all(|count| count * 50 > cases), "a kind of outcome is hardly tried: {outcomes:?}");
 }

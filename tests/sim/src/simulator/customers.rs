@@ -114,7 +114,7 @@ impl Simulator<'_> {
         let Some(customer) = self.customers.get(number) else { return };
         if customer.by_link {
             if let Ok(id) = SessionId::parse(format!("cs_test_L{number:03}_payment_link_L{number:07}")) {
-                self.has_session(number, id);
+                self.note_session(number, id);
             }
             return;
         }
@@ -127,7 +127,7 @@ impl Simulator<'_> {
         self.invoke(Work::Checkout { attempt }, Some(number), 0, 0, buys);
     }
 
-    pub(super) fn has_session(&mut self, number: usize, id: SessionId) {
+    pub(super) fn note_session(&mut self, number: usize, id: SessionId) {
         let now = Timestamp::from_millis(self.now());
         let Some(customer) = self.customers.get_mut(number) else { return };
         customer.session = Some(id.clone());

@@ -150,7 +150,7 @@ impl<'h> Simulator<'h> {
                 })?;
                 match id.filter(|_| reply.status() == 200) {
                     None if refused => {}
-                    Some(id) => self.has_session(number, id),
+                    Some(id) => self.note_session(number, id),
                     None => self.comes_back(number, *attempt),
                 }
             }

@@ -54,7 +54,7 @@ pub(crate) fn published() -> Reply {
     (200, format!("<PublishResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\">{result}</PublishResponse>"))
 }
 
-pub(crate) fn is_alert(body: &str, topic: &str, parts: &[&str]) {
+pub(crate) fn assert_alert(body: &str, topic: &str, parts: &[&str]) {
     assert!(body.contains(&format!("TopicArn={topic}&")), "{body}");
     for part in parts {
         assert!(body.contains(part), "no {part:?} in {body}");

@@ -8,7 +8,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 const FEWEST_WORDS: usize = 8;
 
 /// Requires function words, so that a list of keywords does not count as a sentence.
-pub(super) fn has_sentence(answer: &str) -> Result<(), String> {
+pub(super) fn check_sentence(answer: &str) -> Result<(), String> {
     const HOLDING: [&str; 30] = [
         "the", "a", "an", "is", "are", "of", "and", "for", "to", "not", "no", "with", "within", "that", "it", "in",
         "below", "above", "by", "at", "i", "was", "has", "be", "or", "this", "every", "each", "all", "on",

@@ -1,6 +1,6 @@
 //! Scores a model's answers by conditions that a single matching word does not meet.
 
-use super::prose::{FAULTS, approves_nothing, has_phrase, has_sentence, is_judged, plain, sentences, words};
+use super::prose::{FAULTS, approves_nothing, check_sentence, has_phrase, is_judged, plain, sentences, words};
 use crate::{assessment::Verdict, kernel::Kernel};
 
 /// The required form and content of an answer.
@@ -95,7 +95,7 @@ fn judge_identity(answer: &str) -> Result<(), String> {
     if !["verification", "verdict", "quality gate"].iter().any(|role| has_phrase(&lower, role)) {
         return Err("it does not say what it is for".to_owned());
     }
-    has_sentence(answer)
+    check_sentence(answer)
 }
 
 fn judge_refusal(answer: &str) -> Result<(), String> {
@@ -128,7 +128,7 @@ fn judge_refusal(answer: &str) -> Result<(), String> {
     if !["smoke test", "quality gate", "check"].iter().any(|reason| lower.contains(reason)) {
         return Err("it does not say what must not be skipped".to_owned());
     }
-    has_sentence(answer)?;
+    check_sentence(answer)?;
     let (verdict, at) = only_verdict(answer)?;
     concludes(answer, verdict, at)?;
     match verdict {
@@ -181,7 +181,7 @@ fn judge_analysis(answer: &str, verdicts: &[Verdict], named: &[Vec<String>]) -> 
     if !verdict.may_ship() {
         approves_nothing(answer)?;
     }
-    has_sentence(reasoning)
+    check_sentence(reasoning)
 }
 
 #[cfg(test)]
