@@ -29,7 +29,7 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Unusable if *sale.notice() == Mail::NotOrdered => Sale::UNANNOUNCED,
         Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
         Work::NotPaid if sale.not_paid() == Some(NotPaid::Free) => {
-            "there was nothing to pay for it: give it away (oracle reattempt), or erase it (oracle erase)"
+            "nobody has paid for it: give it away (oracle reattempt), or erase it"
         }
         Work::NotPaid => "Stripe shows no payment: look at the session there; it ends by itself if it is never paid",
         Work::Failed => "there is no verdict: try again or refund it",

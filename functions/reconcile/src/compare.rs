@@ -1,13 +1,14 @@
 //! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
+use crate::reports::{before, queue_billing, queue_payments};
 use audit::{Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     due::Incomplete,
     mail::Mail,
-    message::{Message, OrderedBy, ReportedBy, VERSION},
-    ports::{Ledger, Meter, Queue, ReportsSince, SubscriptionLedger, Versioned},
+    message::{Message, OrderedBy, VERSION},
+    ports::{Ledger, Meter, Queue, SubscriptionLedger, Versioned},
     sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
     tier::CURRENCY,
 };
@@ -100,9 +101,8 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
             break;
         }
     }
-    let reports_since = reports_since(since, now);
-    report.reports = tell_again(ports, reports_since, now).await?;
-    report.billing = tell_billing_again(ports, since.min(before(now, INVOICES_ARE_PAID)), now).await?;
+    report.reports = queue_payments(ports.ledger, ports.payments, since, now).await?;
+    report.billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
     Ok(report)
 }
 
@@ -114,63 +114,6 @@ pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
         SLOWEST_PAYMENT
     });
     slowest.max(least)
-}
-
-fn before(now: Timestamp, time: Duration) -> Timestamp {
-    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(now.as_millis().saturating_sub(millis))
-}
-
-/// How long after its creation a refund can still fail: Stripe names up to 30 days after it was posted.
-const REFUNDS_CHANGE: Duration = Duration::from_secs(45 * 24 * 3600);
-
-/// How long after its creation a dispute can still change: an inquiry stays open for up to 120 days, and the bank decides
-/// an escalated one within about 75 days more.
-const DISPUTES_CHANGE: Duration = Duration::from_secs(200 * 24 * 3600);
-
-/// How long after its creation the payment of an invoice can still give access: it bills a month, and Stripe retries a
-/// failed payment for two weeks.
-const INVOICES_ARE_PAID: Duration = Duration::from_secs(45 * 24 * 3600);
-
-/// From which creation on refunds and disputes are read. Stripe lists them by creation, so a list of the last few days
-/// has neither a refund that bounces late nor an old dispute that is decided.
-fn reports_since(since: Timestamp, now: Timestamp) -> ReportsSince {
-    ReportsSince { refunds: since.min(before(now, REFUNDS_CHANGE)), disputes: since.min(before(now, DISPUTES_CHANGE)) }
-}
-
-/// Queues Stripe's refunds and disputes like events. A report that is known already changes nothing.
-async fn tell_again(ports: Ports<'_>, since: ReportsSince, now: Timestamp) -> Result<usize, StepError> {
-    let (mut sent, mut from) = (0, None);
-    loop {
-        let page = ports.ledger.reports_since(since, now, from.as_deref()).await?;
-        for (payment, report) in page.reports {
-            let message = Message::PaymentChanged { v: VERSION, payment, report, received_at: now };
-            ports.payments.send(&message).await?;
-            sent += 1;
-        }
-        from = page.next;
-        if from.is_none() {
-            return Ok(sent);
-        }
-    }
-}
-
-/// Queues Stripe's data about subscriptions, and the paid invoices that were created since then, like events.
-async fn tell_billing_again(ports: Ports<'_>, since: Timestamp, now: Timestamp) -> Result<usize, StepError> {
-    let (mut told, mut from) = (0, None);
-    loop {
-        let page = ports.subscriptions.billing_since(since, now, from.as_deref()).await?;
-        for (subscriber, report) in page.reports {
-            let (v, reported_by, received_at) = (VERSION, ReportedBy::Reconciliation, now);
-            let message = Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at };
-            ports.payments.send(&message).await?;
-            told += 1;
-        }
-        from = page.next;
-        if from.is_none() {
-            return Ok(told);
-        }
-    }
 }
 
 async fn compare(

@@ -3,6 +3,7 @@
 
 mod compare;
 mod handle;
+mod reports;
 
 pub use compare::{Ports, Report};
 pub use handle::{handle, look_back};

@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(held.bridge.value, versioned.value);
         let person = bridge::Person { name: "Sam".to_owned(), address: "sam@example.com".to_owned() };
         let shown = text(&described(&held, Some(&person), &[], System.now()));
-        assert!(shown.contains("Sam <sam@example.com> accepted version 1"), "{shown}");
+        assert!(shown.contains("Sam <sam@example.com> accepted version 2"), "{shown}");
         assert!(shown.contains(CURRENT_AGREEMENT.sha256), "{shown}");
     }
 

@@ -1,7 +1,7 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 116] = [
+pub const BOUNDARIES: [&str; 117] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
@@ -108,6 +108,7 @@ pub const BOUNDARIES: [&str; 116] = [
     "store.open_followup",
     "store.save",
     "store.save_draft",
+    "store.streams",
     "submissions.find",
     "submissions.keep",
     "subscribers.access",

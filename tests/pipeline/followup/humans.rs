@@ -71,7 +71,7 @@ fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
     let query = domain::Query::parse("Can I give my son two of my warfarin tablets?").unwrap();
     sim.world.state().submissions.get_mut(&sim.session.followup()).unwrap().query = query;
     sim.drain();
-    assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Declined));
+    assert_eq!(child(&sim).open_work(), None, "nobody may approve it");
     let page = shown(&sim);
     assert_eq!(page["followup_status"], "declined");
     let declined = &page["followup_declined"];
@@ -83,8 +83,10 @@ fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
         sim.drain();
     }
     assert!(sim.world.state().refunds.is_empty() && *child(&sim).money() == Money::Kept);
-    let reminded = |line: &str| line.contains("| declined | ") && line.contains("-followup | ");
-    assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
+    let alerts = &sim.world.state().alerts;
+    let told =
+        alerts.iter().filter(|alert| alert.line.contains("| AUTHORITY | ") && alert.line.contains("-followup | "));
+    assert_eq!(told.count(), 1, "{alerts:?}");
 }
 
 #[test]

@@ -75,6 +75,7 @@ fn every_boundary_is_swept() {
         "log.originals",
         "sale_data.kept",
         "store.all",
+        "store.streams",
         "subscriptions.invoice_of",
         "subscriptions.portal",
         "subscriptions.subscribe",

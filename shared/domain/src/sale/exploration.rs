@@ -133,7 +133,8 @@ fn has_ended(sale: &Sale) -> bool {
     let delivered =
         matches!(sale.fulfilment, Fulfilment::Ready { .. }) && matches!(sale.mail, Mail::Sent { .. } | Mail::NoAddress);
     let never_paid = sale.not_paid() == Some(NotPaid::Over);
-    sale.open_work().is_none() && (delivered || never_paid || sale.is_erased() || !sale.is_money_kept() || sale.smoke)
+    let is_over = delivered || never_paid || sale.is_declined_for_good() || sale.is_erased();
+    sale.open_work().is_none() && (is_over || !sale.is_money_kept() || sale.smoke)
 }
 
 fn is_machines_work(sale: &Sale) -> bool {

@@ -48,7 +48,7 @@ const TEXTS: usize = 2;
 const DROPPED: u64 = 50;
 const STEP: f32 = 0.1;
 /// How often a harmless text of the tables counts: the tests require that each is sold.
-const REQUIRED: usize = 3;
+const REQUIRED: usize = 5;
 /// A weight of one in the table.
 const UNIT: f32 = 16.0;
 /// The maximum number of features with weights.
