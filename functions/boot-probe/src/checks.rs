@@ -39,7 +39,7 @@ impl Checks {
 }
 
 impl Checks {
-    /// Checks that a topic exists and that alerts on it reach somebody.
+    /// Checks that a topic exists and has a confirmed subscription.
     pub(crate) async fn subscribers(
         &mut self,
         topic: &'static str,

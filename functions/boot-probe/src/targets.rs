@@ -116,21 +116,9 @@ impl Targets {
         checks.look("Stripe", stripe_answers(&self.payments)).await;
         // While Stripe does not answer, nothing is learned about the other keys.
         let stripe_works = !checks.0.contains_key("Stripe");
-        let key = async {
-            check_stripe_key(&self.checkout_key.document().await?)?;
-            if stripe_works {
-                checkout_key_works(&self.selling).await?;
-            }
-            Ok::<_, Error>(())
-        };
+        let key = stripe_key(&self.checkout_key, stripe_works, checkout_key_works(&self.selling));
         checks.look("Stripe key for checkout", key).await;
-        let key = async {
-            check_stripe_key(&self.refund_key.document().await?)?;
-            if stripe_works {
-                refund_key_works(&self.refunding).await?;
-            }
-            Ok::<_, Error>(())
-        };
+        let key = stripe_key(&self.refund_key, stripe_works, refund_key_works(&self.refunding));
         checks.look("Stripe key for refunds", key).await;
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
@@ -156,6 +144,22 @@ impl Targets {
         }
         outcome
     }
+}
+
+/// Checks that a secret has a Stripe key, and, unless Stripe is down, that the call that tries the key succeeds.
+async fn stripe_key<E>(
+    secret: &SecretDocument,
+    stripe_works: bool,
+    trial: impl Future<Output = Result<(), E>>,
+) -> Result<(), Error>
+where
+    Error: From<E>,
+{
+    check_stripe_key(&secret.document().await?)?;
+    if stripe_works {
+        trial.await?;
+    }
+    Ok(())
 }
 
 #[async_trait]

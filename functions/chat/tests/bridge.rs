@@ -142,7 +142,8 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     assert_eq!(alerts(&world), [false, false, true, true]);
 }
 
-/// Operators learn of it although the Bridge can be neither read nor written, and also of somebody who has accepted nothing.
+/// The alert is raised if the Bridge can be neither read nor written, and for a subscriber who has not accepted the
+/// agreement.
 #[test]
 fn a_disclosure_that_can_be_neither_posted_nor_recorded_is_alerted() {
     let disclosure = "I want to kill myself";

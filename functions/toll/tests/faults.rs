@@ -190,7 +190,7 @@ fn the_record_of_a_direct_sale_is_published_without_its_payer() {
     assert_eq!(records(&world), [("OK".to_owned(), String::new())]);
 }
 
-/// Otherwise whoever signs a hundred payments that are refused would keep the schedule from all others.
+/// Otherwise a hundred refused payments of one payer would delay all other purchases.
 #[test]
 fn refused_settlements_do_not_keep_the_schedule_from_others() {
     let world = world();

@@ -69,8 +69,8 @@ fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError
     Ok(SubscriberId::of(&key, &address))
 }
 
-/// The account whose memory is to be erased. Somebody who accepted the Bridge's agreement and has not used the chat has a
-/// Bridge and no stored account; the erasure of the new account removes the Bridge.
+/// The account whose memory is to be erased. A customer who accepted the Bridge's agreement and has not used the chat has a
+/// Bridge and no stored account: then it is a new account, whose erasure removes the Bridge.
 async fn found(
     journal: ChatJournal<'_>,
     bridges: BridgeJournal<'_>,

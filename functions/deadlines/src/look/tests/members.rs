@@ -78,7 +78,7 @@ fn a_member_gets_the_letter_about_a_grant_once() {
     assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
 }
 
-/// The log failed, and nobody comes back to the account and the Bridge.
+/// The log failed, and the customer makes no further call.
 #[test]
 fn records_that_could_not_be_published_are_published_by_a_later_run() {
     let world = member();
@@ -91,7 +91,7 @@ fn records_that_could_not_be_published_are_published_by_a_later_run() {
             Change::recorded(vec![Record::chat(now, now, ChatStatus::Declined, Default::default())], ())
         };
         chat.commit(chat.load(&somebody).await.unwrap(), declined).await.unwrap().settle().await;
-        // Somebody who has accepted nothing, and a member.
+        // A subscriber without an acceptance, and a member.
         let member = world.state().bridges.keys().next().unwrap().clone();
         for id in [somebody, member] {
             let record = |_: &mut Bridge, now| Change::recorded(vec![Record::bridge(now, BridgeEvent::Expired)], ());

@@ -1,0 +1,122 @@
+//! Links and sessions, and the limits of links.
+
+use super::*;
+
+#[test]
+fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
+    let world = world();
+    let browser = login(&world, "someone@example.com");
+    let link = token(&world);
+    assert_eq!(world.state().sent.last().unwrap().1.to, "someone@example.com");
+    let other = login(&world, "other@example.com");
+    assert_eq!(redeem(&world, &link, &other).status(), 401, "another browser");
+    let reply = redeem(&world, &link, &browser);
+    assert_eq!(reply.status(), 200);
+    let set = reply.header_value("set-cookie").unwrap();
+    for attribute in ["HttpOnly", "Secure", "SameSite=Strict", "Path=/"] {
+        assert!(set.contains(attribute), "{set}");
+    }
+    assert_eq!(redeem(&world, &link, &browser).status(), 401, "it was used");
+
+    let browser = login(&world, "someone@example.com");
+    let late = token(&world);
+    world.advance(Duration::from_secs(600));
+    assert_eq!(redeem(&world, &late, &browser).status(), 401, "ten minutes are over");
+    for wrong in ["", "x", &"0".repeat(64)] {
+        assert_eq!(redeem(&world, wrong, &browser).status(), 401);
+    }
+    let stored = stored(&world);
+    assert!(!stored.contains(&link) && !stored.contains(&browser) && !stored.contains("someone@"), "digests alone");
+}
+
+#[test]
+fn a_form_of_another_site_signs_nobody_in() {
+    let world = world();
+    let browser = login(&world, "someone@example.com");
+    let link = token(&world);
+    let from = |origin: &str, path: &str, body: serde_json::Value| {
+        let request = Request::post(path, body.to_string()).with_header("cookie", &format!("chat_login={browser}"));
+        send(&world, request.with_header("host", "shop.example").with_header("origin", origin)).unwrap().status()
+    };
+    for other in ["https://evil.example", "https://oracle.example.evil.example", "http://oracle.example", "null", ""] {
+        assert_eq!(from(other, "/api/chat/login", json!({ "email": "evil@example.com" })), 403, "{other}");
+        assert_eq!(from(other, "/api/chat/session", json!({ "token": link })), 403, "{other}");
+    }
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(
+        from("https://shop.example", "/api/chat/login", json!({ "email": "a@example.com" })),
+        202,
+        "its own host"
+    );
+    assert_eq!(from("https://oracle.example", "/api/chat/session", json!({ "token": link })), 200);
+}
+
+#[test]
+fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
+    let world = world();
+    let login = |email: serde_json::Value| {
+        send(&world, Request::post("/api/chat/login", json!({ "email": email }).to_string())).unwrap().status()
+    };
+    assert_eq!((login(json!("no address")), login(json!(7))), (202, 400));
+    assert!(world.state().sent.is_empty());
+    for n in 0..30 {
+        assert_eq!(login(json!(format!("some.one+{n}@gmail.com"))), 202);
+    }
+    assert_eq!(world.state().sent.len(), 5, "from one network to one mailbox in an hour, whatever its spelling");
+    world.advance(Duration::from_secs(3600));
+    assert_eq!((login(json!("someone@gmail.com")), world.state().sent.len()), (202, 6));
+}
+
+/// Asks for a link from a network, with the limits of a deployment. Returns how many links are mailed in all.
+fn links(world: &testkit::World, email: &str, network: &str) -> usize {
+    let settings = Settings { per_network: 90, mails_a_minute: 15, ..settings() };
+    let request = Request::post("/api/chat/login", json!({ "email": email }).to_string());
+    let reply = run(handle(ports(world), &settings, request.with_address(network))).unwrap();
+    assert_eq!(reply.status(), 202, "the reply does not tell");
+    world.state().sent.len()
+}
+
+fn refused_links(world: &testkit::World) -> usize {
+    world.state().measurements.iter().filter(|it| **it == Metric::ChatLinkRefused.once()).count()
+}
+
+/// A network that asks for a mailbox's links again and again keeps its owner from signing in no more than others in the
+/// network.
+#[test]
+fn what_a_network_asks_for_beyond_its_limit_does_not_use_up_a_mailbox() {
+    let world = world();
+    for _ in 0..40 {
+        links(&world, "someone@example.com", "203.0.113.7");
+    }
+    assert_eq!(world.state().sent.len(), 5);
+    assert_eq!(links(&world, "someone@example.com", "198.51.100.9"), 6);
+    assert_eq!(links(&world, "other@example.com", "203.0.113.7"), 7);
+    assert_eq!(refused_links(&world), 0, "customers get their links");
+}
+
+/// Links that the limit of all mailboxes refuses do not use up those of a mailbox. Operators learn of them.
+#[test]
+fn what_all_mailboxes_ask_for_does_not_use_up_one() {
+    let world = world();
+    for n in 0..15 {
+        links(&world, &format!("customer-{n}@example.com"), &format!("203.0.113.{n}"));
+    }
+    for n in 100..200 {
+        assert_eq!(links(&world, "someone@example.com", &format!("203.0.113.{n}")), 15, "of a minute");
+    }
+    assert_eq!(refused_links(&world), 100);
+    world.advance(Duration::from_secs(60));
+    assert_eq!(links(&world, "someone@example.com", "198.51.100.9"), 16);
+    assert_eq!(refused_links(&world), 100);
+}
+
+#[test]
+fn one_mailbox_gets_at_most_sixty_links_an_hour_and_operators_learn_of_it() {
+    let world = world();
+    for n in 0..80 {
+        let _sent = links(&world, "someone@example.com", &format!("203.0.113.{n}"));
+        world.advance(Duration::from_secs(5));
+    }
+    assert_eq!(world.state().sent.len(), 60);
+    assert_eq!(refused_links(&world), 20);
+}

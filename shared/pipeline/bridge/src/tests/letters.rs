@@ -1,0 +1,201 @@
+//! Letters, and the mails of erased Bridges.
+
+use super::*;
+
+const SITE: &str = "https://oracle.example";
+
+fn letters(world: &World) -> Letters<'_> {
+    Letters { bridges: ports(world), mailbox: world, mails: world, site: SITE }
+}
+
+fn mailing(world: &World) -> Option<Result<Report, domain::ports::StorageError>> {
+    run(mail_letters(letters(world)))
+}
+
+/// The subjects of the sent mails, in order.
+fn subjects(world: &World) -> Vec<String> {
+    world.state().sent.iter().map(|(_, mail)| mail.subject.clone()).collect()
+}
+
+#[test]
+fn a_grant_its_expiry_and_a_revocation_are_each_mailed_once() {
+    let world = granted();
+    let report = |due| Report { due, failed: 0, left: 0 };
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(1));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(0));
+    world.advance(Duration::from_secs(30 * 86_400));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(1));
+    assert_eq!(mailing(&world).unwrap().unwrap(), report(0));
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    let (granted, expired, revoked) =
+        (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_REVOKED_SUBJECT);
+    assert_eq!(subjects(&world), [granted, expired, revoked]);
+    let expected = ["accepted", "granted", "letter_mailed", "expired", "letter_mailed", "revoked", "letter_mailed"];
+    assert_eq!(steps(&world), expected);
+    let state = world.state();
+    let body = |index: usize| state.sent[index].1.body.as_str();
+    assert!(body(0).contains("until 2026-10-21 14:13 UTC"), "{}", body(0));
+    assert!(body(1).contains("2026-10-21 14:13 UTC"), "{}", body(1));
+    for (_, mail) in &state.sent {
+        assert_eq!(
+            (mail.to.as_str(), mail.session.as_str()),
+            (ADDRESS, format!("cs_bridge_{}", who().as_str()).as_str())
+        );
+        assert!(!mail.body.contains('{') && !mail.body.contains("dana") && !mail.body.contains("a call"));
+    }
+}
+
+#[test]
+fn declined_access_is_mailed_and_a_new_acceptance_removes_an_unsent_letter() {
+    let world = world();
+    run(accepting(&world)).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(subjects(&world), [texts::BRIDGE_DECLINED_SUBJECT]);
+    run(accepting(&world)).unwrap().unwrap();
+    run(granting(&world)).unwrap().unwrap();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(subjects(&world)[1..], [texts::BRIDGE_REVOKED_SUBJECT], "the letter about the grant is replaced");
+    assert!(world.state().drafts.is_empty());
+}
+
+#[test]
+fn nothing_is_mailed_after_an_erasure() {
+    let world = granted();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    world.advance(Duration::from_secs(40 * 86_400));
+    assert_eq!(mailing(&world).unwrap().unwrap(), Report { due: 1, failed: 0, left: 0 }, "its mails are removed");
+    assert_eq!(mailing(&world).unwrap().unwrap(), Report::default());
+    assert!(world.state().sent.is_empty());
+}
+
+/// A world with a member who has a letter and a reply by mail, and whose Bridge was erased ten minutes ago.
+fn erased() -> World {
+    let world = granted();
+    mailing(&world).unwrap().unwrap();
+    run(posting(&world)).unwrap().unwrap();
+    run(replying(&world)).unwrap().unwrap();
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    world.advance(Duration::from_secs(600));
+    world
+}
+
+/// The mails that the mailbox still has of the Bridge.
+fn mails_left(world: &World) -> usize {
+    let name = domain::SessionId::parse(format!("cs_bridge_{}", who().as_str())).unwrap();
+    run(SaleMails::of_sale(world, &name, &[])).unwrap().unwrap().len()
+}
+
+#[test]
+fn the_mails_of_an_erased_bridge_are_removed_before_access_is_granted_again() {
+    let world = erased();
+    world.state().now -= 1;
+    assert_eq!(
+        (mailing(&world).unwrap().unwrap(), mails_left(&world)),
+        (Report::default(), 2),
+        "one may be on its way"
+    );
+    run(accepting(&world)).unwrap().unwrap();
+    let refused = run(granting(&world)).unwrap();
+    assert!(matches!(refused, Err(DecideError::Refused(BridgeRefused::MailsLeft(_)))), "{refused:?}");
+    world.advance(Duration::from_secs(1));
+    assert_eq!((mailing(&world).unwrap().unwrap().failed, mails_left(&world)), (0, 0));
+    run(granting(&world)).unwrap().unwrap();
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(mails_left(&world), 1, "the letter about the new grant");
+    assert!(steps(&world).contains(&"mails_removed".to_owned()));
+}
+
+/// A long thread has more mails than one run removes.
+#[test]
+fn the_mails_of_a_long_thread_are_removed_in_several_runs() {
+    let world = erased();
+    let (draft, mail) = world.state().sent[0].clone();
+    let copy = |n: usize| (domain::mail::Draft { id: format!("sent-{n}"), ..draft.clone() }, mail.clone());
+    world.state().sent.extend((0..60).map(copy));
+    let left: Vec<usize> = (0..3).map(|_| (mailing(&world).unwrap().unwrap(), mails_left(&world)).1).collect();
+    assert_eq!(left, [12, 0, 0]);
+    assert_eq!(steps(&world).iter().filter(|step| *step == "mails_removed").count(), 1);
+}
+
+#[test]
+fn every_fault_at_every_effect_of_the_removal_of_mails() {
+    let clean = erased();
+    clean.plan(Plan::none());
+    mailing(&clean).unwrap().unwrap();
+    let effects = clean.passed();
+    assert!(effects > 5, "{effects}");
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = erased();
+            world.plan(Plan::at(boundary, fault));
+            drop(mailing(&world));
+            world.plan(Plan::none());
+            for _ in 0..2 {
+                mailing(&world).unwrap().unwrap();
+            }
+            assert_eq!((mails_left(&world), mailing(&world).unwrap().unwrap()), (0, Report::default()), "{what}");
+        }
+    }
+}
+
+/// A refused address is abandoned at once, and a mailbox that fails for a day after a day. Operators get an alert.
+#[test]
+fn a_letter_that_cannot_be_sent_is_abandoned_with_an_alert() {
+    for (refusal, hours) in [(MailError::Rejected, 0), (MailError::Unavailable(503), 24)] {
+        let world = granted();
+        world.state().mailbox_says.push_back(Some(refusal));
+        world.advance(Duration::from_secs(hours * 3600));
+        assert_eq!(mailing(&world).unwrap().unwrap().failed, 0);
+        assert_eq!(steps(&world).last().unwrap(), "letter_abandoned");
+        assert!(world.state().alerts.iter().any(|alert| alert.line.contains("BRIDGE_LETTER")));
+        assert!(world.state().sent.is_empty());
+        assert_eq!(mailing(&world).unwrap().unwrap().due, 0);
+    }
+    let world = granted();
+    world.state().mailbox_says.push_back(Some(MailError::Unavailable(503)));
+    assert_eq!(mailing(&world).unwrap().unwrap().failed, 1, "a new letter stays due");
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(world.state().sent.len(), 1);
+}
+
+#[test]
+fn every_fault_at_every_effect_of_a_letter_sends_it_once() {
+    let clean = granted();
+    clean.plan(Plan::none());
+    mailing(&clean).unwrap().unwrap();
+    let effects = clean.passed();
+    assert!(effects > 8, "{effects}");
+    for boundary in 0..effects {
+        for fault in FAULTS {
+            let what = format!("{fault:?} at {boundary}");
+            let world = granted();
+            world.plan(Plan::at(boundary, fault));
+            drop(mailing(&world));
+            world.plan(Plan::none());
+            for _ in 0..3 {
+                mailing(&world).unwrap().unwrap();
+            }
+            assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT], "{what}");
+            run(posting(&world)).unwrap().unwrap();
+            assert_eq!(steps(&world), ["accepted", "granted", "letter_mailed", "message_posted"], "{what}");
+        }
+    }
+}
+
+/// A run that read the Bridge before a revocation sends no letter about the grant after it.
+#[test]
+fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
+    let world = granted();
+    let mut stale = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let letter = stale.letter().unwrap().clone();
+    run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
+    let mut bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let draft = domain::mail::Draft { id: "d".to_owned(), internet_message_id: String::new() };
+    assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()));
+    assert_eq!(bridge.record_letter_draft(&letter, &draft), Err(BridgeRefused::NoSuchMail));
+    assert_eq!(bridge.end_letter(&letter, true), None);
+}
