@@ -72,7 +72,7 @@ fn ports(world: &World) -> Ports<'_> {
 }
 
 const SETTINGS: Settings =
-    Settings { refund_held: true, most: 50, share: Duration::from_secs(20), budget: Duration::from_secs(90) };
+    Settings { refund_held: true, most: 50, share: Duration::from_secs(20), budget: Duration::from_secs(60) };
 
 /// One run; `None` when the process crashed.
 fn looked(world: &World, refund_held: bool) -> Option<Report> {
