@@ -23,16 +23,20 @@ pub(crate) struct SignedSale {
 impl SignedSale {
     /// Opens the stack, and names the operator and the sale.
     pub(crate) fn open(&self) -> Result<(Deployed, Operator, SessionId), CommandError> {
-        let deployed = self.target.open()?;
-        let operator = self.signature.operator(&deployed)?;
-        let session = self.sale.find(&deployed)?;
-        Ok((deployed, operator, session))
+        self.open_by(|deployed| self.signature.operator(deployed))
     }
 
     /// The same, for an `action` that needs a reason.
     pub(crate) fn open_with_reason(&self, action: &str) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        self.open_by(|deployed| self.signature.operator_with_reason(deployed, action))
+    }
+
+    fn open_by(
+        &self,
+        operator: impl FnOnce(&Deployed) -> Result<Operator, CommandError>,
+    ) -> Result<(Deployed, Operator, SessionId), CommandError> {
         let deployed = self.target.open()?;
-        let operator = self.signature.operator_with_reason(&deployed, action)?;
+        let operator = operator(&deployed)?;
         let session = self.sale.find(&deployed)?;
         Ok((deployed, operator, session))
     }
