@@ -12,7 +12,7 @@ use operations::Operator;
 use runtime::Environment;
 
 pub(crate) use crate::command_error::CommandError;
-use crate::{account::Wanted, stack::Deployed};
+use crate::stack::{Deployed, account::Wanted};
 
 /// The end of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use backend::BackendError;
 use domain::ports::StorageError;
 use operations::InvalidWords;
 
-use crate::stack_error::StackError;
+use crate::stack::error::StackError;
 
 /// The reason why a command failed: exit code 2, except for a refusal.
 #[derive(Debug, thiserror::Error)]

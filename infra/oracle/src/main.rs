@@ -1,82 +1,23 @@
-//! `oracle`: the operator's command line.
-//! The file has more than 300 lines because it lists every module and every command, each command with its help text,
-//! its example and its call.
+//! `oracle`: the operator's command line. Every command has its help text, its example and its call here, and its code
+//! in the folder of its subject.
 
-mod account;
-mod anvil_command;
-mod anvil_corpus;
-mod anvil_deployment;
-mod anvil_endpoint;
-mod anvil_evidence;
-mod anvil_override;
-mod anvil_report;
-mod anvil_specification;
-mod audit_command;
-mod audit_report;
-mod authority_command;
-mod bridge_command;
-mod bridge_report;
-mod bulk;
-mod cache_command;
-mod caller;
+mod anvil;
+mod audit;
+mod authority;
+mod chat;
 mod command;
 mod command_error;
-mod copied_log;
-mod corpus_command;
-mod corpus_files;
-mod correspondence;
-mod crosscheck_command;
-mod deadletters_command;
-mod digest_reader;
-mod digests_command;
-mod doctor_command;
 #[cfg(test)]
 mod documented_commands;
-mod erase_command;
-mod escalations_command;
 mod evidence;
-mod filter_command;
-mod find_command;
-mod findings_command;
-mod human_lock_command;
-mod inquiries_command;
-mod json_lines;
-mod known_findings;
-mod list_command;
-mod local_log;
-mod log_ports;
-mod log_reader;
-mod mail_command;
-mod measurements;
-mod memory_command;
-mod memory_content;
-mod memory_customer;
-mod memory_erase;
-mod output;
-mod pages_command;
-mod progress;
-mod public_key;
-mod quarantine_command;
-mod queues_command;
-mod reattempt_command;
-mod refunds_command;
-mod replies_command;
-mod report_page;
-mod sale_name;
-mod secret_documents;
-mod secrets_command;
-mod show_command;
-mod signed_call;
-mod signed_sale;
-mod smoke_command;
+mod mail;
+mod memory;
+mod operation;
+mod sales;
 mod stack;
-mod stack_error;
-mod status_command;
-mod style;
-mod subscriptions_command;
-mod toll_command;
-mod trust;
-mod when;
+mod terminal;
+mod texts;
+mod toll;
 
 use std::error::Error;
 use std::io::{self, BufWriter, Read};
@@ -105,7 +46,7 @@ them: environment, profiles of ~/.aws, web identity, container, instance.";
 struct Arguments {
     /// Colour on a terminal, always or never; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
-    color: style::ColorChoice,
+    color: terminal::style::ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -132,28 +73,28 @@ enum Command {
     Crosscheck(LinesArguments),
     /// What may be said about a question at all: evaluate, explain, vectors, attest; queue, escalations, approve, reject.
     #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
-    Authority(authority_command::AuthorityCommand),
+    Authority(authority::command::AuthorityCommand),
     /// The quality gate, for a system, a configuration or a deployment: assess, smoke, corpus, report, override.
     #[command(subcommand, after_help = "Example:\n  oracle anvil assess < requests.jsonl")]
-    Anvil(anvil_command::AnvilCommand),
+    Anvil(anvil::command::AnvilCommand),
     /// List everything that waits for a human, most urgent first.
     ///
     /// Sales with open work of every kind, inquiries, tasks of the Bridge, purchases in USDC, and automatic work that is
     /// late. An exclamation mark marks what is past its due time. `oracle status` names the command for each kind.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
-    List(list_command::ListArguments),
+    List(sales::list::ListArguments),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
     #[command(
         after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
     )]
-    Status(status_command::StatusArguments),
+    Status(operation::status::StatusArguments),
     /// Find a customer's sales by address, card, amount or day: asks Stripe, and keeps nothing.
     ///
     /// Prints the state of each and its reference, which every other command accepts.
     #[command(
         after_help = "Examples:\n  oracle find --email buyer@example.com\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such paid session."
     )]
-    Find(find_command::FindArguments),
+    Find(sales::find::FindArguments),
     /// Are the vendors' accounts and the AWS account set up as the stack needs? Says what to do where they are not.
     ///
     /// Stripe's webhook endpoint and payment links, the models, the mailbox's permissions, the topics' subscriptions, log
@@ -161,52 +102,52 @@ enum Command {
     #[command(
         after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: something is not as it must be, or could not be looked at."
     )]
-    Doctor(doctor_command::DoctorArguments),
+    Doctor(operation::doctor::DoctorArguments),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
-    Show(show_command::ShowArguments),
+    Show(sales::show::ShowArguments),
     /// Dead-lettered mails: list, show, redrive, settle.
     #[command(subcommand, after_help = "Example:\n  oracle deadletters list")]
-    Deadletters(deadletters_command::DeadLettersCommand),
+    Deadletters(mail::deadletters::DeadLettersCommand),
     /// Queues and their dead letters: list, show, remove, redrive.
     #[command(subcommand, after_help = "Example:\n  oracle queues list")]
-    Queues(queues_command::QueuesCommand),
+    Queues(operation::queues::QueuesCommand),
     /// What the content filter holds: list, show, approve, replace, refund.
     #[command(subcommand, after_help = "Example:\n  oracle quarantine list")]
-    Quarantine(quarantine_command::QuarantineCommand),
+    Quarantine(sales::quarantine::QuarantineCommand),
     /// Delivered verdicts that today's block list would hold: list, show, dismiss, replace.
     #[command(subcommand, after_help = "Example:\n  oracle findings list")]
-    Findings(findings_command::FindingsCommand),
+    Findings(sales::findings::FindingsCommand),
     /// Mails that were delivered: send-again.
     #[command(subcommand, after_help = "Example:\n  oracle mail send-again cs_live_abc123")]
-    Mail(mail_command::MailCommand),
+    Mail(mail::command::MailCommand),
     /// Sales whose money needs a decision: list, issue, record.
     #[command(subcommand, after_help = "Example:\n  oracle refunds list")]
-    Refunds(refunds_command::RefundsCommand),
+    Refunds(sales::refunds::RefundsCommand),
     /// Customers' replies to the mails of a sale: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle replies list")]
-    Replies(replies_command::RepliesCommand),
+    Replies(mail::replies::RepliesCommand),
     /// Messages that answer no mail of ours: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
-    Inquiries(inquiries_command::InquiriesCommand),
+    Inquiries(mail::inquiries::InquiriesCommand),
     /// Purchases in USDC that wait for a human: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle toll list")]
-    Toll(toll_command::TollCommand),
+    Toll(toll::command::TollCommand),
     /// The texts that answers sold to agents draw on: build, show, activate.
     #[command(subcommand, after_help = "Example:\n  oracle corpus build texts/")]
-    Corpus(corpus_command::CorpusCommand),
+    Corpus(toll::corpus::CorpusCommand),
     /// Subscribers of the chat: list, show.
     #[command(subcommand, after_help = "Example:\n  oracle subscriptions list")]
-    Subscriptions(subscriptions_command::SubscriptionsCommand),
+    Subscriptions(chat::subscriptions::SubscriptionsCommand),
     /// The Bridge: who accepted the agreement and who has access; list, show, grant, revoke, reply.
     #[command(subcommand, after_help = "Example:\n  oracle bridge list")]
-    Bridge(bridge_command::BridgeCommand),
+    Bridge(chat::bridge::BridgeCommand),
     /// The audit log: verify, report, digests.
     #[command(subcommand, after_help = "Example:\n  oracle audit verify --since 2026-11-01")]
-    Audit(audit_command::AuditCommand),
+    Audit(audit::command::AuditCommand),
     /// The cached verdicts: status, remove.
     #[command(subcommand, after_help = "Example:\n  oracle cache status")]
-    Cache(cache_command::CacheCommand),
+    Cache(sales::cache::CacheCommand),
     /// Try the whole deployed pipeline with an order of its own, in ten stages.
     ///
     /// Creates a session in Stripe's test mode, plays its payment, and follows it to its verdict, its page, its mail
@@ -214,13 +155,13 @@ enum Command {
     #[command(
         after_help = "Example:\n  oracle smoke\n\nExit code 0: all stages passed. 1: one or more stages failed. 2: the environment check failed."
     )]
-    Smoke(smoke_command::SmokeArguments),
+    Smoke(operation::smoke::SmokeArguments),
     /// The memory behind chat and follow-ups: replay, schema, export, import, show, verify, erase.
     #[command(subcommand, after_help = "Example:\n  oracle memory replay --budget 8000 < events.jsonl")]
-    Memory(memory_command::MemoryCommand),
+    Memory(memory::command::MemoryCommand),
     /// The secrets of a stack: list, set.
     #[command(subcommand, after_help = "Example:\n  oracle secrets list")]
-    Secrets(secrets_command::SecretsCommand),
+    Secrets(operation::secrets::SecretsCommand),
     /// Order the verdicts of failed or unusable sales again.
     ///
     /// The pipeline makes each, with all checks and gates. An unusable sale needs the customer's tier and question; a failed
@@ -229,7 +170,7 @@ enum Command {
     #[command(
         after_help = "Examples:\n  oracle reattempt cs_live_abc123 --tier full --query-file reply.txt --by dana --reason 'answered by mail'\n  oracle reattempt --failed-since 2h --reason-like 503 --dry-run\n  oracle reattempt --failed-since 2h --by dana --reason 'the model is back' --wait\n\nExit code 1: refused."
     )]
-    Reattempt(reattempt_command::ReattemptArguments),
+    Reattempt(sales::reattempt::ReattemptArguments),
     /// Erase a sale's data at its customer's request.
     ///
     /// Ends whatever is pending and removes verdict, archived verdict, submission, held payloads, dead letters, and the
@@ -238,13 +179,13 @@ enum Command {
     #[command(
         after_help = "Example:\n  oracle erase cs_live_abc123 --dry-run\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20'\n\nExit code 1: refused, or there is no such sale."
     )]
-    Erase(erase_command::EraseArguments),
+    Erase(sales::erase::EraseArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  oracle completions bash > ~/.local/share/bash-completion/completions/oracle")]
-    Completions(pages_command::CompletionsArguments),
+    Completions(terminal::pages::CompletionsArguments),
     /// Print the manual page, or write one for every command.
     #[command(after_help = "Examples:\n  oracle man | man -l -\n  oracle man --dir ~/.local/share/man/man1")]
-    Man(pages_command::ManArguments),
+    Man(terminal::pages::ManArguments),
 }
 
 #[derive(Args)]
@@ -279,13 +220,13 @@ enum FilterCommand {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    style::choose(arguments.color);
+    terminal::style::choose(arguments.color);
     match run(arguments.command) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => ExitCode::from(1),
         Ok(Ended::Misconfigured) => ExitCode::from(2),
         // The reader closed the pipe, as in `oracle man | head`.
-        Err(error) if output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) if terminal::output::is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             report(error.as_ref());
             let refused = matches!(error.downcast_ref(), Some(CommandError::Refused(_)));
@@ -297,40 +238,40 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
     match command {
-        Command::List(arguments) => return Ok(list_command::run(&arguments)?),
-        Command::Find(arguments) => return Ok(find_command::run(&arguments)?),
-        Command::Status(arguments) => return Ok(status_command::run(&arguments)?),
-        Command::Doctor(arguments) => return Ok(doctor_command::run(&arguments)?),
-        Command::Queues(command) => return Ok(queues_command::run(&command)?),
-        Command::Completions(arguments) => return Ok(pages_command::completions(&arguments, Arguments::command())?),
-        Command::Man(arguments) => return Ok(pages_command::man(&arguments, Arguments::command())?),
-        Command::Show(arguments) => return Ok(show_command::run(&arguments)?),
-        Command::Deadletters(command) => return Ok(deadletters_command::run(&command)?),
-        Command::Mail(command) => return Ok(mail_command::run(&command)?),
-        Command::Findings(command) => return Ok(findings_command::run(&command)?),
-        Command::Quarantine(command) => return Ok(quarantine_command::run(&command)?),
-        Command::Refunds(command) => return Ok(refunds_command::run(&command)?),
-        Command::Replies(command) => return Ok(replies_command::run(&command)?),
-        Command::Inquiries(command) => return Ok(inquiries_command::run(&command)?),
-        Command::Toll(command) => return Ok(toll_command::run(&command)?),
-        Command::Corpus(command) => return Ok(corpus_command::run(&command)?),
-        Command::Subscriptions(command) => return Ok(subscriptions_command::run(&command)?),
-        Command::Bridge(command) => return Ok(bridge_command::run(&command)?),
-        Command::Audit(command) => return Ok(audit_command::run(&command)?),
-        Command::Cache(command) => return Ok(cache_command::run(&command)?),
-        Command::Memory(command) => return Ok(memory_command::run(&command, io::stdin().lock(), output())?),
-        Command::Erase(arguments) => return Ok(erase_command::run(&arguments)?),
-        Command::Reattempt(arguments) => return Ok(reattempt_command::run(&arguments)?),
-        Command::Secrets(command) => return Ok(secrets_command::run(&command)?),
-        Command::Smoke(arguments) => return Ok(smoke_command::run(&arguments)?),
-        Command::Anvil(command) => return anvil_command::run(&command, io::stdin().lock(), output()),
-        Command::Authority(command) => return authority_command::run(&command, io::stdin().lock(), output()),
-        Command::Filter(FilterArguments { command: None, .. }) => filter_command::run(io::stdin().lock(), output())?,
+        Command::List(arguments) => return Ok(sales::list::run(&arguments)?),
+        Command::Find(arguments) => return Ok(sales::find::run(&arguments)?),
+        Command::Status(arguments) => return Ok(operation::status::run(&arguments)?),
+        Command::Doctor(arguments) => return Ok(operation::doctor::run(&arguments)?),
+        Command::Queues(command) => return Ok(operation::queues::run(&command)?),
+        Command::Completions(arguments) => return Ok(terminal::pages::completions(&arguments, Arguments::command())?),
+        Command::Man(arguments) => return Ok(terminal::pages::man(&arguments, Arguments::command())?),
+        Command::Show(arguments) => return Ok(sales::show::run(&arguments)?),
+        Command::Deadletters(command) => return Ok(mail::deadletters::run(&command)?),
+        Command::Mail(command) => return Ok(mail::command::run(&command)?),
+        Command::Findings(command) => return Ok(sales::findings::run(&command)?),
+        Command::Quarantine(command) => return Ok(sales::quarantine::run(&command)?),
+        Command::Refunds(command) => return Ok(sales::refunds::run(&command)?),
+        Command::Replies(command) => return Ok(mail::replies::run(&command)?),
+        Command::Inquiries(command) => return Ok(mail::inquiries::run(&command)?),
+        Command::Toll(command) => return Ok(toll::command::run(&command)?),
+        Command::Corpus(command) => return Ok(toll::corpus::run(&command)?),
+        Command::Subscriptions(command) => return Ok(chat::subscriptions::run(&command)?),
+        Command::Bridge(command) => return Ok(chat::bridge::run(&command)?),
+        Command::Audit(command) => return Ok(audit::command::run(&command)?),
+        Command::Cache(command) => return Ok(sales::cache::run(&command)?),
+        Command::Memory(command) => return Ok(memory::command::run(&command, io::stdin().lock(), output())?),
+        Command::Erase(arguments) => return Ok(sales::erase::run(&arguments)?),
+        Command::Reattempt(arguments) => return Ok(sales::reattempt::run(&arguments)?),
+        Command::Secrets(command) => return Ok(operation::secrets::run(&command)?),
+        Command::Smoke(arguments) => return Ok(operation::smoke::run(&arguments)?),
+        Command::Anvil(command) => return anvil::command::run(&command, io::stdin().lock(), output()),
+        Command::Authority(command) => return authority::command::run(&command, io::stdin().lock(), output()),
+        Command::Filter(FilterArguments { command: None, .. }) => texts::filter::run(io::stdin().lock(), output())?,
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;
-            filter_command::explain(&text, json, output())?;
+            texts::filter::explain(&text, json, output())?;
         }
-        Command::Crosscheck(_) => crosscheck_command::run(io::stdin().lock(), output())?,
+        Command::Crosscheck(_) => texts::crosscheck::run(io::stdin().lock(), output())?,
     }
     Ok(Ended::Done)
 }
@@ -394,8 +335,8 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_is_no_failure() {
         let of = |kind| CommandError::Terminal(io::Error::from(kind));
-        assert!(output::is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
-        assert!(!output::is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
+        assert!(terminal::output::is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
+        assert!(!terminal::output::is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
     }
 
     #[test]

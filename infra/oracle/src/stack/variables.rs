@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use runtime::{ConfigurationError, Environment};
 
-use super::description::Stack;
-use crate::{account::Account, stack_error::StackError};
+use super::{account::Account, description::Stack, error::StackError};
 
 /// Variables with the value of an output.
 const OUTPUTS: [(&str, &str); 15] = [
@@ -87,7 +86,7 @@ pub(super) fn named(error: ConfigurationError) -> StackError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{account::Wanted, command::wait};
+    use crate::{command::wait, stack::account::Wanted};
 
     const LOCAL: &str = r#"{"site":"http://127.0.0.1:8080","sandbox":"http://127.0.0.1:8090",
         "aws_endpoint":"http://127.0.0.1:4566","stack":"oracle-local","region":"us-east-1",

@@ -1,0 +1,49 @@
+//! `oracle anvil override`: two people let a release go live against its verdict.
+
+use clap::Args;
+use release::{Request, grant};
+
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    terminal::output,
+};
+
+#[derive(Args)]
+pub(crate) struct OverrideArguments {
+    /// The release, as the template's parameter Release names it.
+    #[arg(long, value_name = "RELEASE")]
+    release: String,
+    /// The first person's name, for the audit log; never an address.
+    #[arg(long, value_name = "NAME")]
+    by: String,
+    /// The second person's name.
+    #[arg(long, value_name = "NAME")]
+    second: String,
+    /// Why, for the audit log; never an address.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Grants the override.
+pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> {
+    let OverrideArguments { release, by, second, reason, target } = arguments;
+    let request = Request::parse(release, by, second, reason);
+    let request = request.map_err(|error| CommandError::failed("the override is refused", error))?;
+    let deployed = target.open()?;
+    let granted = wait(async {
+        let request = request.known_as(deployed.caller_identity().await);
+        let granted = grant(deployed.stores.function_journal(release::FUNCTION), &request).await;
+        granted.map_err(|error| CommandError::failed("the override is not granted", error))
+    })?;
+    if target.json {
+        output::print_json(&granted)?;
+    } else {
+        output::print(&format!(
+            "Release {} may go live until {}, by {} and {}. It is in the audit log, and operators are alerted.\n",
+            granted.release, granted.until, granted.by, granted.second
+        ))?;
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,98 @@
+//! `oracle authority queue`, `approve` and `reject`: the human lock.
+
+use backend::QueueName;
+use clap::Args;
+use domain::{
+    SessionId,
+    open_work::Work,
+    ports::Clock,
+    sale::{Authority, AuthorityDecision},
+};
+use operations::{
+    authority_gate::{self, DecideError},
+    list,
+};
+use runtime::System;
+use serde_json::json;
+
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    sales::{list as list_command, signed_sale::SignedSale},
+    stack::Deployed,
+    terminal::output,
+};
+
+#[derive(Args)]
+pub(crate) struct DecisionArguments {
+    /// Your role, as the domain's approval matrix names it: physician, pharmacist, licensed_attorney, ...
+    #[arg(long, value_name = "ROLE")]
+    role: String,
+    /// Your credential as REGISTER:NUMBER, such as npi_registry:1234567893. It goes into the audit log.
+    #[arg(long, value_name = "REGISTER:NUMBER")]
+    credential: String,
+    #[command(flatten)]
+    one: SignedSale,
+}
+
+/// Lists the declined sales that people can still decide about, and those whose refund is due.
+pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let rows = wait(async {
+        let rows = list::of_works(deployed.lists(), &[Work::Declined], System.now()).await;
+        rows.map_err(|error| CommandError::failed("the list cannot be read", error))
+    })?;
+    list_command::print(&rows, target.json)
+}
+
+/// Counts an approval.
+pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
+    decide(arguments, "Let the question of", async |deployed, by, session| {
+        let orders = deployed.backend().queue(QueueName::Orders)?;
+        let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
+        let decision = authority_gate::approve(ports, by, session).await.map_err(failed)?;
+        Ok(match decision {
+            AuthorityDecision::Approved { count, needed } if count < needed => {
+                ("counted", format!("{count} of {needed} approvals; another person has to follow within 24 hours"))
+            }
+            _ => ("approved", "is approved, and its verdict ordered as a narrative answer".to_owned()),
+        })
+    })
+}
+
+/// Ends the wait for approvals.
+pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
+    decide(arguments, "Give back the money of", async |deployed, by, session| {
+        authority_gate::reject(deployed.stores.journal(), by, session).await.map_err(failed)?;
+        Ok(("rejected", "is rejected; its money goes back within minutes".to_owned()))
+    })
+}
+
+fn decide(
+    arguments: &DecisionArguments,
+    what: &str,
+    act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId) -> Result<(&'static str, String), CommandError>,
+) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = arguments.one.open()?;
+    let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
+    if !arguments.one.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
+        return Ok(Ended::Nothing);
+    }
+    // On an emulator all callers have the same identity, so it cannot distinguish two people.
+    let identity = operator.identity().filter(|_| !deployed.is_emulated());
+    let by = Authority { operator: &operator, role, credential, identity };
+    let (word, text) = wait(async { act(&deployed, by, &session).await })?;
+    if arguments.one.target.json {
+        output::print_json(&json!({ "session_id": session, "decision": word }))?;
+    } else {
+        output::print(&format!("{} {text}\n", session.as_str()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn failed(error: DecideError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the decision was not carried out", error)
+    }
+}

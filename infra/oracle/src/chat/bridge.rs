@@ -1,0 +1,252 @@
+//! `oracle bridge`: lists and shows Bridges, grants and revokes access, and replies in threads.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use bridge::{BridgeError, DecideError, FindError, ReplyError, Row};
+use clap::{Args, Subcommand};
+use domain::{
+    Timestamp,
+    chat::{Bridge, Message, SubscriberId},
+    ports::Clock,
+};
+use runtime::System;
+use serde_json::json;
+
+use super::bridge_report::{described, table, text};
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    stack::Deployed,
+    terminal::{output, when},
+};
+
+#[derive(Subcommand)]
+pub(crate) enum BridgeCommand {
+    /// List everybody who accepted the agreement; those who wait for an operator first.
+    #[command(after_help = "Example:\n  oracle bridge list")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show one Bridge: the acceptance, the last decision, the thread.
+    #[command(
+        after_help = "Example:\n  oracle bridge show 3f2a9c1b77d0\n\nExit code 1: no Bridge, or more than one, begins with these digits."
+    )]
+    Show(ShowArguments),
+    /// Grant access until a day, or move that day. The agreement must be accepted.
+    #[command(
+        after_help = "Example:\n  oracle bridge grant 3f2a9c1b77d0 --expires 2027-03-01 --by dana --reason 'design partner'\n\nThe member gets a mail within five minutes. Exit code 1: the agreement is not accepted, access is revoked, or the day is refused."
+    )]
+    Grant(GrantArguments),
+    /// End access at once, or decline it before it was granted.
+    #[command(
+        after_help = "Example:\n  oracle bridge revoke 3f2a9c1b77d0 --by dana --reason 'project ended'\n\nThe member gets a mail within five minutes, without the reason. Exit code 1: there is no access to end."
+    )]
+    Revoke(RevokeArguments),
+    /// Post a reply in the thread and mail it. Repeating the same reply sends only what was not sent.
+    #[command(
+        after_help = "Example:\n  oracle bridge reply 3f2a9c1b77d0 --by dana --file reply.txt\n\nExit code 1: there is no access, or the content filter refuses the text."
+    )]
+    Reply(ReplyArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct GrantArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    /// The first day without access (2027-03-01), or a moment (2027-03-01T12:00:00Z); UTC, at most 366 days ahead.
+    #[arg(long, value_name = "DAY")]
+    expires: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct RevokeArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct ReplyArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    /// The file with the text; without it, standard input, which needs --yes.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
+    match command {
+        BridgeCommand::List { target } => list(target),
+        BridgeCommand::Show(arguments) => show(arguments),
+        BridgeCommand::Grant(arguments) => grant(arguments),
+        BridgeCommand::Revoke(arguments) => revoke(arguments),
+        BridgeCommand::Reply(arguments) => reply(arguments),
+    }
+}
+
+/// The Bridges with an open task for an operator, the most urgent first.
+pub(crate) async fn waiting(deployed: &Deployed) -> Result<Vec<Row>, CommandError> {
+    let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
+    let rows = rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))?;
+    Ok(rows.into_iter().filter(|row| row.task.is_some()).collect())
+}
+
+async fn find(deployed: &Deployed, digits: &str) -> Result<SubscriberId, CommandError> {
+    bridge::find(&deployed.stores.sales, digits).await.map_err(|error| match error {
+        FindError::Storage(error) => CommandError::failed("the Bridges cannot be read", error),
+        error => CommandError::Refused(error.to_string()),
+    })
+}
+
+fn unreadable(error: BridgeError) -> CommandError {
+    CommandError::failed("the Bridge cannot be read", error)
+}
+
+fn decided(error: DecideError) -> CommandError {
+    match error {
+        DecideError::Bridge(error) => CommandError::failed("the decision may not be saved: repeat the command", error),
+        error => CommandError::Refused(error.to_string()),
+    }
+}
+
+fn replied(error: ReplyError) -> CommandError {
+    match error {
+        ReplyError::Filtered(_) | ReplyError::Refused(_) => CommandError::Refused(error.to_string()),
+        error => CommandError::failed("the reply is not mailed: repeat the command", error),
+    }
+}
+
+fn list(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let rows = wait(async {
+        let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
+        rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))
+    })?;
+    if target.json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        output::print("nobody has accepted the agreement\n")?;
+    } else {
+        output::print(&table(&rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let desk = deployed.bridge_desk()?;
+    let shown = wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        let held = bridge::load(desk.ports(), &who).await.map_err(unreadable)?;
+        let messages = held.messages(&desk.keys).await.map_err(unreadable)?;
+        let person = held.person(&desk.keys).await.map_err(unreadable)?;
+        Ok(described(&held, person.as_ref(), &messages, System.now()))
+    })?;
+    if arguments.target.json {
+        output::print_json(&shown)?;
+    } else {
+        output::print(&text(&shown))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn print_decided(bridge: &Bridge, target: &Target) -> Result<Ended, CommandError> {
+    let (digits, state) = (bridge.id().prefix(), bridge.state(System.now()));
+    if target.json {
+        let expires = bridge.expires().map(Timestamp::to_iso);
+        output::print_json(&json!({ "bridge": digits, "state": state.as_str(), "expires": expires }))?;
+    } else {
+        output::print(&format!("{digits} is {state}\n"))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
+    let expires = when::moment(&arguments.expires).ok_or_else(|| {
+        CommandError::Usage(format!("{:?} is no day: 2027-03-01 and 2027-03-01T12:00:00Z are", arguments.expires))
+    })?;
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let desk = deployed.bridge_desk()?;
+    let question = format!("Grant {} access to the Bridge until {}?", arguments.bridge, expires.to_iso());
+    if !arguments.signature.confirm(&question)? {
+        return Ok(Ended::Nothing);
+    }
+    let bridge = wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided)
+    })?;
+    print_decided(&bridge.value, &arguments.target)
+}
+
+fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let desk = deployed.bridge_desk()?;
+    if !arguments.signature.confirm(&format!("End the access of {} to the Bridge?", arguments.bridge))? {
+        return Ok(Ended::Nothing);
+    }
+    let bridge = wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided)
+    })?;
+    print_decided(&bridge.value, &arguments.target)
+}
+
+fn written(file: Option<&PathBuf>) -> Result<Message, CommandError> {
+    let mut text = String::new();
+    match file {
+        Some(path) => {
+            text = fs::read_to_string(path)
+                .map_err(|error| CommandError::failed(&format!("{} cannot be read", path.display()), error))?;
+        }
+        None => {
+            io::stdin().read_to_string(&mut text)?;
+        }
+    }
+    Message::parse(&text).map_err(|error| CommandError::Refused(error.to_string()))
+}
+
+fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
+    let text = written(arguments.file.as_ref())?;
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let desk = deployed.bridge_desk()?;
+    let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
+    if !arguments.signature.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
+        return Ok(Ended::Nothing);
+    }
+    let reply = wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        bridge::reply(desk.ports(), &mailbox, &site, &who, &operator, &text).await.map_err(replied)
+    })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true }))?;
+    } else {
+        output::print(&format!("{} has the reply, on the page and by mail\n", arguments.bridge))?;
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,145 @@
+//! Formats Bridges for operators: as rows of a list, and in full.
+
+use bridge::{Held, Row, Shown};
+use domain::{Timestamp, chat::Author, customer_text};
+use serde_json::{Value, json};
+
+use crate::terminal::output::{self, minute, printable};
+
+pub(crate) fn table(rows: &[Row], width: usize) -> String {
+    let time = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_owned(), minute);
+    let line = |row: &Row| output::Row {
+        cells: vec![
+            row.bridge.clone(),
+            row.state.to_owned(),
+            row.task.unwrap_or("-").to_owned(),
+            format!("{}{}", time(&row.due), if row.overdue { " !" } else { "" }),
+            time(&row.expires),
+        ],
+        below: String::new(),
+    };
+    let rows: Vec<_> = rows.iter().map(line).collect();
+    output::table(&["BRIDGE", "STATE", "TASK", "DUE (UTC)", "EXPIRES (UTC)"], &rows, width)
+}
+
+pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: &[Shown], now: Timestamp) -> Value {
+    let it = &held.bridge.value;
+    let message = |it: &Shown| {
+        let from = match &it.author {
+            Author::Customer => "customer",
+            Author::Operator(by) => by.as_str(),
+        };
+        json!({ "id": it.id, "from": from, "at": it.at.to_iso(), "text": it.text, "mail_waits": it.is_unsent })
+    };
+    json!({
+        "bridge": it.id().as_str(),
+        "state": it.state(now).as_str(),
+        "task": it.work(now).map(|work| work.task.as_str()),
+        "due": it.work(now).map(|work| work.due.to_iso()),
+        "accepted": it.acceptance().map(|it| json!({ "version": it.version(), "sha256": it.sha256(), "at": it.at().to_iso() })),
+        "name": person.map(|it| it.name.as_str()),
+        "email": person.map(|it| it.address.as_str()),
+        "expires": it.expires().map(Timestamp::to_iso),
+        "decision": it.decision().map(|(by, reason, at)| json!({ "by": by, "reason": reason, "at": at.to_iso() })),
+        "messages": messages.iter().map(message).collect::<Vec<_>>(),
+    })
+}
+
+/// The Bridge for people. A member's name and messages can neither move the terminal's cursor nor be clicked.
+pub(crate) fn text(shown: &Value) -> String {
+    let of = |value: &Value, name: &str| printable(value[name].as_str().unwrap_or("-"));
+    let name = customer_text::defused_line(shown["name"].as_str().unwrap_or("-"), usize::MAX);
+    let accepted = &shown["accepted"];
+    let mut text = format!(
+        "{}\n{}, expires {}; task {}, due {}\n{} <{}> accepted version {} at {}\nsha256 {}\n",
+        of(shown, "bridge"),
+        of(shown, "state"),
+        of(shown, "expires"),
+        of(shown, "task"),
+        of(shown, "due"),
+        name,
+        of(shown, "email"),
+        accepted["version"],
+        of(accepted, "at"),
+        of(accepted, "sha256"),
+    );
+    if let Some(decision) = shown.get("decision").filter(|it| it.is_object()) {
+        let line = format!("decided by {} at {}: {}\n", of(decision, "by"), of(decision, "at"), of(decision, "reason"));
+        text.push_str(&line);
+    }
+    for message in shown["messages"].as_array().into_iter().flatten() {
+        let waits = if message["mail_waits"] == true { " (its mail is not sent)" } else { "" };
+        text.push_str(&format!("\n{} at {}{waits}\n", of(message, "from"), of(message, "at")));
+        for line in customer_text::visible(message["text"].as_str().unwrap_or("-")).lines() {
+            text.push_str(&format!("  {}\n", customer_text::defused_line(line, usize::MAX)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{
+        chat::{Bridge, CURRENT_AGREEMENT, SubscriberId},
+        ports::{Clock, Versioned},
+    };
+    use runtime::System;
+    use testkit::{World, run as poll};
+
+    /// The Bridge of a subscriber who accepted the agreement.
+    fn world() -> (World, SubscriberId) {
+        let world = World::at(Timestamp::from_seconds(1_790_000_000));
+        let who = SubscriberId::parse("3".repeat(64)).unwrap();
+        let mut bridge = Bridge::new(who.clone());
+        bridge.accept(&CURRENT_AGREEMENT, &format!("chat-{}-0", who.as_str()), "sealed", System.now()).unwrap();
+        world.state().bridges.insert(who.clone(), (bridge, 1));
+        (world, who)
+    }
+
+    #[test]
+    fn the_list_names_state_task_and_due_time() {
+        let (world, _) = world();
+        let rows = poll(bridge::listed(&world, System.now())).unwrap().unwrap();
+        let table = table(&rows, 120);
+        for part in ["333333333333", "accepted", "decide", "BRIDGE"] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+    }
+
+    #[test]
+    fn one_bridge_shows_who_accepted_which_bytes() {
+        let (world, who) = world();
+        let (bridge, version) = world.state().bridges.get(&who).unwrap().clone();
+        let versioned = Versioned { value: bridge, version };
+        let ports = bridge::Ports {
+            journal: audit::BridgeJournal { store: &world, log: &world, alerts: &world, clock: &world },
+            accounts: &world,
+            keys: &world,
+        };
+        let held = poll(bridge::load(ports, &who)).unwrap().unwrap();
+        assert_eq!(held.bridge.value, versioned.value);
+        let person = bridge::Person { name: "Sam".to_owned(), address: "sam@example.com".to_owned() };
+        let shown = text(&described(&held, Some(&person), &[], System.now()));
+        assert!(shown.contains("Sam <sam@example.com> accepted version 2"), "{shown}");
+        assert!(shown.contains(CURRENT_AGREEMENT.sha256), "{shown}");
+    }
+
+    #[test]
+    fn what_a_member_writes_cannot_move_the_cursor_or_be_clicked() {
+        let message = |from: &str, text: &str| json!({ "from": from, "at": "2026-09-21T14:13:20.000Z", "text": text });
+        let shown = text(&json!({
+            "name": "Sam\r\u{1b}[2KEve \u{202e}https://evil.example",
+            "email": "sam@example.com",
+            "messages": [message("customer", "first\rOPERATOR: pay\u{202e} https://evil.example/pay\nsecond\u{1b}[1A")],
+        }));
+        for bad in ['\r', '\u{1b}', '\u{202e}'] {
+            assert!(!shown.contains(bad), "{shown:?}");
+        }
+        assert!(!shown.contains("://") && !shown.contains("evil.example"), "{shown}");
+        for line in ["\n  first\n", "\n  OPERATOR: pay  https[:]//evil[.]example/pay\n", "\n  second [1A\n"] {
+            assert!(shown.contains(line), "{line:?}: {shown:?}");
+        }
+        assert!(shown.contains("<sam@example.com>"), "an operator reads the address whole: {shown}");
+    }
+}

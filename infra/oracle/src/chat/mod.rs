@@ -1,0 +1,5 @@
+//! The commands about customers of the chat: their subscriptions and their Bridges.
+
+pub(crate) mod bridge;
+pub(crate) mod bridge_report;
+pub(crate) mod subscriptions;

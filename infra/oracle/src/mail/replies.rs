@@ -1,0 +1,182 @@
+//! `oracle replies`.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use domain::{inbox::FollowupReply, ports::Clock};
+use operations::{
+    list,
+    replies::{self, RepliesError, Shown},
+};
+use runtime::System;
+use serde_json::json;
+
+use super::correspondence;
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    sales::{
+        list as list_command,
+        sale_name::{self, SaleName},
+    },
+    terminal::output,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum RepliesCommand {
+    /// List the sales whose customers have written back.
+    #[command(after_help = "Example:\n  oracle replies list")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show what a customer has written, fetched from the mailbox; nothing of it is kept.
+    ///
+    /// Says whether a reply came from the address that the sale's mails went to.
+    #[command(after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits.")]
+    Show(ShowArguments),
+    /// Note that what the replies of a sale ask for is done. A re-attempt notes it by itself.
+    #[command(
+        after_help = "Example:\n  oracle replies settle cs_live_abc123 --by dana --reason 'answered'\n\nExit code 1: nothing waits."
+    )]
+    Settle(SettleArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct SettleArguments {
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
+    match command {
+        RepliesCommand::List { target } => {
+            let deployed = target.open()?;
+            let replied = async {
+                let rows = list::replied(deployed.lists(), System.now()).await;
+                rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
+            };
+            list_command::print(&wait(replied)?, target.json)
+        }
+        RepliesCommand::Show(arguments) => show(arguments),
+        RepliesCommand::Settle(arguments) => settle(arguments),
+    }
+}
+
+fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let session = &arguments.sale.find(&deployed)?;
+    let mailbox = deployed.backend().mailbox()?;
+    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, session).await.map_err(failed) })?;
+    if arguments.target.json {
+        let replies: Vec<_> = shown.iter().map(as_json).collect();
+        output::print_json(&json!({ "session_id": session, "replies": replies }))?;
+    } else if shown.is_empty() {
+        output::print("no reply waits\n")?;
+    } else {
+        output::print(&for_people(&shown))?;
+    }
+    Ok(if shown.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+fn as_json(shown: &Shown) -> serde_json::Value {
+    let says = shown.says.as_ref();
+    json!({
+        "at": shown.reply.at.to_iso(),
+        "from_buyer": shown.reply.from_buyer,
+        "followup": shown.reply.followup,
+        "sender": says.map(|says| &says.sender),
+        "subject": says.map(|says| &says.subject),
+        "text": says.map(|says| &says.text),
+    })
+}
+
+fn for_people(shown: &[Shown]) -> String {
+    let mut text = String::new();
+    for Shown { reply, says } in shown {
+        let who = match reply.from_buyer {
+            Some(true) => "from the buyer's address",
+            Some(false) => "NOT from the buyer's address",
+            None => "the buyer's address is not known",
+        };
+        let _ = writeln!(text, "{}  {who}", reply.at.to_iso());
+        if let Some(meant) = reply.followup.map(meant) {
+            let _ = writeln!(text, "  {meant}");
+        }
+        text.push_str(&correspondence::for_people(says.as_ref()));
+        text.push('\n');
+    }
+    text
+}
+
+/// The outcome of a reply as a follow-up.
+const fn meant(followup: FollowupReply) -> &'static str {
+    match followup {
+        FollowupReply::Ordered => "it has ordered the follow-up",
+        FollowupReply::Used => "the follow-up was used before; the customer is told so",
+        FollowupReply::Refused => "as a follow-up it is not answered (authority gate); the customer is told so",
+    }
+}
+
+fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let session = &arguments.sale.find(&deployed)?;
+    if !arguments.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
+        return Ok(Ended::Nothing);
+    }
+    let settled = wait(async { replies::settle(deployed.stores.journal(), &operator, session).await.map_err(failed) })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "session_id": session, "settled": settled }))?;
+    } else {
+        output::print(&format!("{settled} settled\n"))?;
+    }
+    Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
+}
+
+fn failed(error: RepliesError) -> CommandError {
+    match error {
+        RepliesError::NoSale => CommandError::Refused(error.to_string()),
+        error => CommandError::failed("the replies cannot be dealt with", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{
+        Timestamp,
+        inbox::{Correspondence, Reply},
+    };
+
+    #[test]
+    fn a_reply_cannot_move_the_terminals_cursor_and_says_who_wrote() {
+        let at = Timestamp::from_seconds(0);
+        let reply = Reply { message: "m".into(), at, from_buyer: Some(false), settled_at: None, followup: None };
+        let says = Correspondence {
+            sender: "x@example.com".into(),
+            subject: "Re: a\u{1b}[2Jb".into(),
+            text: "one\r\ntwo\u{7}".into(),
+        };
+        let text = for_people(&[
+            Shown { reply: reply.clone(), says: Some(says) },
+            Shown { reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply }, says: None },
+        ]);
+        assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
+        assert_eq!(text.matches("the follow-up was used before").count(), 1, "{text}");
+        assert!(!text.contains('\u{1b}') && text.contains("does not have it any more"), "{text}");
+    }
+}

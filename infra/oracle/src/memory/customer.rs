@@ -1,0 +1,233 @@
+//! `oracle memory export|show|verify --customer`: reads a customer's stored memory. Exporting and showing open the
+//! customer's words: an operator signs for it, and the account's audit stream has the record before anything is written.
+//! Verifying checks the sealed records and needs no key.
+
+use super::{
+    content::{shown, state_hash},
+    erase::customer,
+};
+use crate::command::{CommandError, Ended, Signature, Target, wait};
+use audit::{Change, ChatJournal, ChatStatus, Record};
+use aws::SubjectSeal;
+use clap::Args;
+use domain::{
+    Operator,
+    chat::{Account, SubscriberId},
+    ports::{MemoryLogs, SubjectKeys, Versioned},
+};
+use memory::{Handle, export, log, store};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Whose stored memory is read, and by whom.
+#[derive(Args)]
+pub(crate) struct CustomerArguments {
+    /// Read the stored memory of this customer instead of standard input: their email address in any spelling, or the
+    /// subscriber's whole id.
+    #[arg(long)]
+    pub(crate) customer: Option<String>,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// What is written about a customer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    Export,
+    Show,
+    Verify,
+}
+
+/// The stores of the customers' memories.
+#[derive(Clone, Copy)]
+struct Desk<'a> {
+    journal: ChatJournal<'a>,
+    logs: &'a dyn MemoryLogs,
+    keys: &'a dyn SubjectKeys,
+}
+
+/// Writes a customer's stored memory, or the result of its verification.
+pub(crate) fn run(
+    arguments: &CustomerArguments,
+    name: &str,
+    view: View,
+    output: &mut impl Write,
+) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let id = customer(&deployed, name)?;
+    let keys = deployed.memory_keys()?;
+    let desk = Desk { journal: deployed.stores.chat_journal(), logs: &deployed.memory_logs(), keys: &keys };
+    if view == View::Verify {
+        writeln!(output, "{}", wait(verify(desk, &id))?)?;
+        return Ok(Ended::Done);
+    }
+    let operator = arguments.signature.operator_with_reason(&deployed, "reading a customer's memory")?;
+    output.write_all(&wait(read(desk, &id, &operator, view))?)?;
+    writeln!(output)?;
+    Ok(Ended::Done)
+}
+
+/// The account, and the name of its memory.
+async fn account(desk: Desk<'_>, id: &SubscriberId) -> Result<(Versioned<Account>, Handle), CommandError> {
+    let account = desk.journal.load(id).await;
+    let account = account.map_err(|error| CommandError::failed("the account cannot be read", error))?;
+    if account.version == 0 {
+        return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
+    }
+    let name = Handle::parse(account.value.memory());
+    let name = name.map_err(|error| CommandError::failed("the account's memory has no usable name", error))?;
+    Ok((account, name))
+}
+
+/// Opens the memory, records who reads it and why, and returns what is written.
+async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View) -> Result<Vec<u8>, CommandError> {
+    let (account, name) = account(desk, id).await?;
+    let key = desk.keys.find(name.as_str()).await;
+    let key = key.map_err(|error| CommandError::failed("the memory's key cannot be read", error))?;
+    let Some(key) = key.filter(|_| !account.value.is_erasing()) else {
+        return Err(CommandError::Refused(format!("{} has no memory, or it is being erased", id.prefix())));
+    };
+    let seal = SubjectSeal::new(&key, name.as_str());
+    let seal = seal.ok_or_else(|| CommandError::Refused("the memory's key is unusable".to_owned()))?;
+    let log = store::load(desk.logs, name.as_str(), &name, &seal).await;
+    let log = log.map_err(|error| CommandError::failed("the memory cannot be read", error))?;
+    let written = match view {
+        View::Export => {
+            export::export(&log, &seal).map_err(|error| CommandError::failed("the export failed", error))?
+        }
+        View::Show | View::Verify => shown(&log)?.to_string().into_bytes(),
+    };
+    let facts = json!({ "view": if view == View::Export { "export" } else { "show" }, "by": operator.name(),
+        "identity": operator.identity(), "reason": operator.reason(), "state_hash": state_hash(&log)? });
+    let record =
+        |_: &mut Account, now| Change::recorded(vec![Record::chat(now, now, ChatStatus::Read, facts.clone())], ());
+    let recorded = desk.journal.commit(account, record).await;
+    recorded.map_err(|error| CommandError::failed("nothing is shown: it could not be recorded", error))?.settle().await;
+    Ok(written)
+}
+
+/// Checks the chain of the sealed records, and that it ends at the head that the store keeps separately.
+async fn verify(desk: Desk<'_>, id: &SubscriberId) -> Result<Value, CommandError> {
+    let (_, name) = account(desk, id).await?;
+    let unreadable = |error| CommandError::failed("the memory cannot be read", error);
+    // The head first: other writers may append records while the pages are read.
+    let head = desk.logs.head(name.as_str()).await.map_err(unreadable)?;
+    let records = store::records(desk.logs, name.as_str()).await.map_err(unreadable)?;
+    log::verify(&name, &records).map_err(|error| CommandError::Refused(format!("the memory was changed: {error}")))?;
+    if let Some((number, hash)) = head {
+        let at_head = usize::try_from(number).ok().and_then(|number| records.get(number.checked_sub(1)?));
+        if at_head.is_none_or(|record| *record.hash.as_bytes() != hash) {
+            let sentence =
+                format!("the memory was cut short: {} records, and its head is record {number}", records.len());
+            return Err(CommandError::Refused(sentence));
+        }
+    }
+    let head = records.last().map(|record| record.hash);
+    Ok(json!({ "memory": name, "records": records.len(), "head": head, "erased": log::erasure_of(&records).is_some() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+    use memory::Event;
+    use memory::EventLog;
+    use testkit::{Fault, Plan, World, run as live};
+
+    const WORDS: &str = "Should we open a second bakery?";
+
+    fn somebody() -> SubscriberId {
+        SubscriberId::parse("e".repeat(64)).unwrap()
+    }
+
+    fn desk(world: &World) -> Desk<'_> {
+        let journal = ChatJournal { store: world, log: world, alerts: world, clock: world };
+        Desk { journal, logs: world, keys: world }
+    }
+
+    fn operator() -> Operator {
+        Operator::parse("dana", Some("asked for by letter")).unwrap()
+    }
+
+    /// A world in which a customer's memory has one exchange.
+    fn world() -> World {
+        let world = World::at(Timestamp::from_seconds(1_800_000_000));
+        let account = Account::new(somebody());
+        live(desk(&world).journal.store.save(&account, 0)).unwrap().unwrap();
+        let name = Handle::parse(account.memory()).unwrap();
+        let key = live(desk(&world).keys.find_or_create(name.as_str())).unwrap().unwrap();
+        let seal = SubjectSeal::new(&key, name.as_str()).unwrap();
+        let mut log = EventLog::new(name.clone());
+        for line in [
+            format!(
+                r#"{{"at":0,"campaign_id":"{name}","event":"EV-030","key":"mode","payload":{{"mode":"COMPANION"}}}}"#
+            ),
+            format!(
+                r#"{{"at":1,"campaign_id":"{name}","event":"EV-ORC-004","payload":{{"kind":"EXCHANGE","payload":{{"asked":"{WORDS}"}},"precision_tag":"UNLOCKED","provenance":{{"source":"chat"}},"stable_key":"one","visibility_mask":["COMPANION"]}}}}"#
+            ),
+        ] {
+            let event = Event::parse(line.as_bytes()).unwrap();
+            live(store::append(&world, name.as_str(), &mut log, event, &seal)).unwrap().unwrap();
+        }
+        world
+    }
+
+    fn reading(world: &World, view: View) -> Result<String, CommandError> {
+        let read = live(read(desk(world), &somebody(), &operator(), view)).unwrap();
+        read.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn what_an_operator_reads_is_recorded_first_and_its_words_are_not() {
+        let world = world();
+        for view in [View::Export, View::Show] {
+            assert!(reading(&world, view).unwrap().contains(WORDS));
+        }
+        assert!(export::import(reading(&world, View::Export).unwrap().as_bytes()).is_ok());
+        let state = world.state();
+        let lines: Vec<&String> = state.log.values().filter(|line| line.contains(r#""status":"READ""#)).collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.contains("asked for by letter") && !line.contains("bakery")), "{lines:?}");
+        drop(state);
+        world.plan(Plan::none().whenever("accounts.save", Fault::Fail));
+        assert!(matches!(reading(&world, View::Show), Err(CommandError::Failed { .. })), "nothing without a record");
+    }
+
+    #[test]
+    fn nothing_is_read_of_a_stranger_or_while_an_erasure_runs() {
+        let world = world();
+        let stranger = SubscriberId::parse("d".repeat(64)).unwrap();
+        let read = live(read(desk(&world), &stranger, &operator(), View::Show)).unwrap();
+        assert!(matches!(read, Err(CommandError::Refused(_))));
+        let account = live(desk(&world).journal.load(&somebody())).unwrap().unwrap();
+        live(forgetting::begin(desk(&world).journal, account, Some(&operator()))).unwrap().unwrap();
+        assert!(matches!(reading(&world, View::Export), Err(CommandError::Refused(_))));
+        assert!(world.state().log.values().all(|line| !line.contains(r#""status":"READ""#)));
+    }
+
+    /// Verifying needs neither the key nor a record, and finds a changed and a missing record.
+    #[test]
+    fn a_stored_memory_is_verified_without_its_key() {
+        let world = world();
+        world.plan(Plan::none().whenever("memory.find_key", Fault::Fail));
+        let verified = || live(verify(desk(&world), &somebody())).unwrap();
+        let sound = verified().unwrap();
+        assert_eq!((&sound["records"], &sound["erased"]), (&json!(2), &json!(false)));
+        assert!(world.state().log.is_empty());
+        let kept = world.state().memory_logs.values().next().unwrap().clone();
+        let change = |change: &dyn Fn(&mut Vec<domain::ports::MemoryRecord>)| {
+            let mut state = world.state();
+            let records = state.memory_logs.values_mut().next().unwrap();
+            records.clone_from(&kept);
+            change(records);
+        };
+        change(&|records| records[0].body[3] ^= 1);
+        assert!(matches!(verified(), Err(CommandError::Refused(_))), "a changed record");
+        change(&|records| drop(records.remove(0)));
+        assert!(matches!(verified(), Err(CommandError::Refused(_))), "a missing record");
+        change(&|_| {});
+        assert_eq!(verified().unwrap(), sound);
+    }
+}

@@ -1,0 +1,6 @@
+//! `oracle memory`: the memory behind chat and follow-ups.
+
+pub(crate) mod command;
+mod content;
+mod customer;
+mod erase;

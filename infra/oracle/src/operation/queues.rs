@@ -1,0 +1,422 @@
+//! `oracle queues`.
+//! The file has more than 300 lines because the four subcommands and their help texts use one list of queues.
+
+use std::{io, time::Duration};
+
+use aws::{DeadMessage, Depth, QueueDesk};
+use clap::{Args, Subcommand};
+use domain::{
+    Timestamp,
+    message::Message,
+    ports::{Clock, StorageError},
+};
+use runtime::{System, telemetry};
+use serde::Serialize;
+use serde_json::json;
+
+use super::measurements::Measurements;
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
+    stack::Deployed,
+    terminal::{output, progress::counted},
+};
+
+/// Every queue: its name here, and the outputs with the URLs of the queue and of its dead letters. `alerts` has no
+/// queue: its dead letters are alerts that the topics could not deliver to the webhook.
+const QUEUES: [(&str, Option<&str>, &str); 7] = [
+    ("orders", Some("OrdersQueueUrl"), "OrdersDeadLettersUrl"),
+    ("email", Some("EmailQueueUrl"), "EmailDeadLettersUrl"),
+    ("email-retry", Some("EmailRetryQueueUrl"), "EmailRetryDeadLettersUrl"),
+    ("notices", Some("NoticesQueueUrl"), "NoticesDeadLettersUrl"),
+    ("payments", Some("PaymentsQueueUrl"), "PaymentsDeadLettersUrl"),
+    ("log-notices", Some("LogNoticesQueueUrl"), "LogNoticesDeadLettersUrl"),
+    ("alerts", None, "AlertDeadLettersUrl"),
+];
+
+/// The number of a message's characters in text output; --json has the whole message.
+const MOST_SHOWN: usize = 600;
+
+/// The time without progress after which a redrive is no longer followed, in checks one second apart.
+const PATIENCE: u32 = 60;
+
+#[derive(Subcommand)]
+pub(crate) enum QueuesCommand {
+    /// List every queue: how many messages wait, are being worked on and are dead letters, and since when.
+    ///
+    /// The numbers are SQS's approximations. CloudWatch gives the age of the waiting messages; that of dead letters is the
+    /// time since the oldest of up to ten was sent.
+    #[command(after_help = "Example:\n  oracle queues list --json | jq '.[] | select(.dead_letters > 0)'")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show a queue's dead letters, and why an unreadable one cannot be parsed.
+    #[command(after_help = "Example:\n  oracle queues show orders\n\nExit code 1: there is none.")]
+    Show(ShowArguments),
+    /// Delete a dead letter that cannot be handled. The decision is recorded first.
+    ///
+    /// What it asked for is then not done. Put a readable message back instead: `oracle queues redrive`.
+    #[command(
+        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
+    )]
+    Remove(RemoveArguments),
+    /// Move a queue's dead letters back into it. The decision is recorded first.
+    ///
+    /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; what is new in the
+    /// audit log (log-notices) may be digested twice. SQS moves the
+    /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
+    #[command(
+        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --by dana --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
+    )]
+    Redrive(RedriveArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RedriveArguments {
+    /// The queue: orders, email, email-retry, notices, payments or log-notices.
+    #[arg(
+        value_parser = ["orders", "email", "email-retry", "notices", "payments", "log-notices"],
+        hide_possible_values = true
+    )]
+    queue: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
+    #[arg(value_parser = queue)]
+    queue: Queue,
+    /// The most messages to show.
+    #[arg(long, value_name = "COUNT", default_value = "50")]
+    most: usize,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct RemoveArguments {
+    /// The queue: orders, email, email-retry, notices, payments, log-notices or alerts.
+    #[arg(value_parser = queue)]
+    queue: Queue,
+    /// The message's id, as `oracle queues show` prints it.
+    id: String,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A queue by its name here.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    name: &'static str,
+    dead_letters: &'static str,
+}
+
+fn queue(text: &str) -> Result<Queue, String> {
+    let names = || QUEUES.map(|(name, ..)| name).join(", ");
+    let found = QUEUES.into_iter().find(|(name, ..)| *name == text);
+    found.map(|(name, _, dead_letters)| Queue { name, dead_letters }).ok_or_else(|| format!("one of {}", names()))
+}
+
+impl Queue {
+    fn address(self, deployed: &Deployed) -> Result<&str, CommandError> {
+        let found = deployed.output(self.dead_letters);
+        found.ok_or_else(|| CommandError::Usage(format!("this stack has no queue {}", self.name)))
+    }
+}
+
+/// One queue, with its dead letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Row {
+    pub(crate) queue: &'static str,
+    /// The numbers of waiting, in-flight and delayed messages; `None` for dead letters without a queue.
+    pub(crate) waiting: Option<u64>,
+    pub(crate) in_flight: Option<u64>,
+    pub(crate) delayed: Option<u64>,
+    /// The age of the oldest message in seconds, if it is known.
+    pub(crate) oldest_s: Option<u64>,
+    pub(crate) dead_letters: u64,
+    /// Seconds since the oldest of up to ten dead letters was sent.
+    pub(crate) oldest_dead_letter_s: Option<u64>,
+}
+
+pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
+    match command {
+        QueuesCommand::List { target } => list(target),
+        QueuesCommand::Show(arguments) => show(arguments),
+        QueuesCommand::Remove(arguments) => remove(arguments),
+        QueuesCommand::Redrive(arguments) => redrive(arguments),
+    }
+}
+
+fn list(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let rows = wait(async {
+        let failed = |error| CommandError::failed("the queues cannot be looked at", error);
+        rows(&deployed, System.now()).await.map_err(failed)
+    })?;
+    if target.json {
+        output::print_json(&rows)?;
+    } else {
+        output::print(&table(&rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+/// Every queue that the stack has.
+pub(crate) async fn rows(deployed: &Deployed, now: Timestamp) -> Result<Vec<Row>, StorageError> {
+    let desk = deployed.queues();
+    let measurements = Measurements::of(&deployed.account);
+    let mut rows = Vec::new();
+    for (queue, url, dead) in QUEUES {
+        let Some(dead) = deployed.output(dead) else { continue };
+        let url = url.and_then(|output| deployed.output(output));
+        let depth = match url {
+            Some(url) => Some(desk.depth(url).await?),
+            None => None,
+        };
+        let dead_letters = desk.depth(dead).await?;
+        let is_empty = dead_letters.waiting + dead_letters.in_flight == 0;
+        let oldest = if is_empty { None } else { desk.oldest(dead).await? };
+        let waits = depth.is_some_and(|depth| depth.waiting > 0);
+        let oldest_s = match url.filter(|_| waits) {
+            Some(url) => measurements.oldest_message(url, now).await,
+            None => None,
+        };
+        rows.push(row(queue, depth, oldest_s, dead_letters, oldest.map(|sent| now.since(sent).as_secs())));
+    }
+    Ok(rows)
+}
+
+fn row(queue: &'static str, depth: Option<Depth>, oldest_s: Option<u64>, dead: Depth, oldest: Option<u64>) -> Row {
+    Row {
+        queue,
+        waiting: depth.map(|depth| depth.waiting),
+        in_flight: depth.map(|depth| depth.in_flight),
+        delayed: depth.map(|depth| depth.delayed),
+        oldest_s,
+        dead_letters: dead.waiting + dead.in_flight + dead.delayed,
+        oldest_dead_letter_s: oldest,
+    }
+}
+
+fn table(rows: &[Row], width: usize) -> String {
+    let number = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let age = |seconds: Option<u64>| seconds.map_or_else(|| "-".to_owned(), output::age);
+    let line = |row: &Row| output::Row {
+        cells: vec![
+            row.queue.to_owned(),
+            number(row.waiting),
+            age(row.oldest_s),
+            number(row.in_flight),
+            number(row.delayed),
+            if row.dead_letters == 0 { "0".to_owned() } else { format!("{} !", row.dead_letters) },
+            age(row.oldest_dead_letter_s),
+        ],
+        below: String::new(),
+    };
+    let lines: Vec<_> = rows.iter().map(line).collect();
+    output::table(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DELAYED", "DEAD LETTERS", "OLDEST"], &lines, width)
+}
+
+fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let url = arguments.queue.address(&deployed)?;
+    let desk = deployed.queues();
+    let messages = wait(async {
+        let looked = desk.look(url, arguments.most).await;
+        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
+    })?;
+    if arguments.target.json {
+        let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
+        output::print_json(&rows)?;
+    } else if messages.is_empty() {
+        output::print(&format!("{} has no dead letters that are not hidden at the moment\n", arguments.queue.name))?;
+    }
+    for message in messages.iter().filter(|_| !arguments.target.json) {
+        output::print(&for_people(arguments.queue.name, message, output::width()))?;
+    }
+    Ok(if messages.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+fn document(queue: &str, message: &DeadMessage) -> serde_json::Value {
+    json!({
+        "id": message.id, "sent_at": message.sent_at.map(Timestamp::to_iso), "body": message.body,
+        "unreadable": unreadable(queue, &message.body),
+    })
+}
+
+fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
+    let sent = message.sent_at.map_or_else(|| "-".to_owned(), |sent| output::minute(&sent.to_iso()));
+    let fault = unreadable(queue, &message.body);
+    let fault = fault.map_or_else(
+        || "can be read: find the cause, then oracle queues redrive".to_owned(),
+        |error| {
+            format!(
+                "CANNOT BE READ: {error}; redrive it only after a version that can read it is deployed, or throw it \
+                 away: oracle queues remove"
+            )
+        },
+    );
+    let body = output::cut(&output::printable(&message.body), MOST_SHOWN);
+    format!("{}  sent {sent}\n", message.id)
+        + &output::wrapped(&output::printable(&fault), 2, width)
+        + &output::wrapped(&body, 4, width)
+}
+
+/// The reason why no function can read a message; `None` if one can, or if the queue has no messages of ours.
+fn unreadable(queue: &str, body: &str) -> Option<String> {
+    let is_ours = !["log-notices", "alerts"].contains(&queue);
+    is_ours.then(|| Message::parse(body).err())?.map(|error| telemetry::chain(&error))
+}
+
+fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let (queue, id) = (arguments.queue.name, arguments.id.as_str());
+    let url = arguments.queue.address(&deployed)?;
+    let desk = deployed.queues();
+    let is_there = wait(async {
+        let looked = desk.look(url, usize::MAX).await;
+        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
+    })?;
+    let Some(message) = is_there.into_iter().find(|message| message.id == id) else {
+        return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
+    };
+    let question = format!("Throw the message {id} of {queue} away? What it asks for is not done then.");
+    if !arguments.signature.confirm(&question)? {
+        return Ok(Ended::Nothing);
+    }
+    let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
+    let items = vec![document(queue, &message)];
+    let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
+    let removed = wait(async {
+        observed.record(&deployed, &operator, "queues remove", facts).await?;
+        let deleted = desk.delete(url, id).await;
+        deleted.map_err(|error| CommandError::failed("the message may still be there", error))
+    })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "queue": queue, "id": id, "removed": removed }))?;
+    } else {
+        let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
+        output::print(&format!("{id} {outcome}\n"))?;
+    }
+    Ok(if removed { Ended::Done } else { Ended::Nothing })
+}
+
+fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let known = QUEUES.into_iter().find(|(queue, ..)| *queue == arguments.queue);
+    let addresses = known.and_then(|(_, url, dead)| Some((deployed.output(url?)?, deployed.output(dead)?)));
+    let Some((url, dead)) = addresses else {
+        return Err(CommandError::Usage(format!("this stack has no queue {}", arguments.queue)));
+    };
+    let desk = deployed.queues();
+    let failed = |error| CommandError::failed("the queue cannot be looked at", error);
+    let depth = wait(async { desk.depth(dead).await.map_err(failed) })?;
+    let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
+    let moved = if depth.waiting == 0 {
+        0
+    } else if arguments.signature.confirm(&question)? {
+        // Reading messages hides them for two minutes, so the evidence consists of the counts.
+        let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
+        let rules = &["a worker claims the message's sale first"];
+        let observed = Observed { store: "dead letters", rules, items: vec![counts] };
+        wait(observed.record(&deployed, &operator, "queues redrive", json!({})))?;
+        wait(async { move_back(&desk, url, dead, depth.waiting).await })?
+    } else {
+        return Ok(Ended::Nothing);
+    };
+    if arguments.target.json {
+        output::print_json(&json!({ "queue": arguments.queue, "dead_letters": depth.waiting, "moved": moved }))?;
+    } else if moved == 0 {
+        let hidden = if depth.in_flight > 0 { "; some are hidden at the moment: try again in two minutes" } else { "" };
+        output::print(&format!("{} has no dead letters{hidden}\n", arguments.queue))?;
+    } else {
+        output::print(&format!("{moved} message(s) are back in {}\n", arguments.queue))?;
+    }
+    Ok(if moved == 0 { Ended::Nothing } else { Ended::Done })
+}
+
+/// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
+async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
+    let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
+    if let Some(arn) = desk.start_move(dead, url).await.map_err(failed)? {
+        return followed(desk, &arn, expected).await;
+    }
+    let mut moved = 0;
+    // Messages that become dead letters again meanwhile are left for the next redrive.
+    while moved < expected {
+        let some = desk.move_some(dead, url).await.map_err(failed)?;
+        if some == 0 {
+            break;
+        }
+        moved += some;
+        counted(moved, expected, "messages");
+    }
+    Ok(moved)
+}
+
+async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, CommandError> {
+    let failed = |error| CommandError::failed("the move goes on, and cannot be followed", error);
+    let (mut last, mut still) = (0, 0);
+    loop {
+        let latest = desk.latest_move(arn).await.map_err(failed)?;
+        let (status, moved) = latest.as_ref().map_or(("RUNNING", 0), |latest| (latest.status.as_str(), latest.moved));
+        counted(moved, expected, "messages");
+        match status {
+            "COMPLETED" => return Ok(moved),
+            "RUNNING" | "CANCELLING" if still < PATIENCE => {}
+            "RUNNING" | "CANCELLING" => return Ok(moved),
+            _ => {
+                let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
+                return Err(CommandError::failed("SQS gave the move up", io::Error::other(why)));
+            }
+        }
+        still = if moved == last { still + 1 } else { 0 };
+        last = moved;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poisoned_message_is_told_from_one_that_can_be_read() {
+        let message = |body: &str| DeadMessage { id: "m-1".into(), body: body.into(), sent_at: None };
+        let good = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":0,"ordered_by":"webhook"}"#;
+        let good =
+            message(&serde_json::from_str::<Message>(good).map_or_else(|error| error.to_string(), |_| good.into()));
+        assert!(for_people("orders", &good, 80).contains("can be read: find"), "{}", good.body);
+        let poisoned = for_people("orders", &message("{\u{1b}[2J"), 80);
+        assert!(poisoned.contains("CANNOT BE READ") && !poisoned.contains('\u{1b}'), "{poisoned}");
+        assert_eq!(unreadable("alerts", "anything"), None);
+        let newer = good.body.replace(r#""v":1"#, r#""v":2"#);
+        assert_eq!(unreadable("orders", &newer).as_deref(), Some("message version 2 is not known"));
+        assert!(queue("orders").is_ok() && queue("other").is_err());
+    }
+
+    #[test]
+    fn a_queue_is_one_line_and_dead_letters_stand_out() {
+        let depth = Depth { waiting: 3, in_flight: 1, delayed: 0 };
+        let rows = [
+            row("orders", Some(depth), Some(90), Depth::default(), None),
+            row("alerts", None, None, Depth { waiting: 2, ..Depth::default() }, Some(7_500)),
+        ];
+        let text = table(&rows, 80);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "QUEUE   WAITING  OLDEST  IN FLIGHT  DELAYED  DEAD LETTERS  OLDEST");
+        assert_eq!(lines[1], "orders  3        1m      1          0        0             -");
+        assert_eq!(lines[2], "alerts  -        -       -          -        2 !           2h");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+    }
+}

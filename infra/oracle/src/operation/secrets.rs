@@ -1,0 +1,171 @@
+//! `oracle secrets`: fills the secrets of a stack. A deployment creates them empty, so that no value is ever a
+//! parameter: CloudFormation shows parameters in processed templates and stores them with the stack.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Read},
+    path::PathBuf,
+};
+
+use clap::{Args, Subcommand, ValueEnum};
+use domain::ports::SecretSource;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::{Value, json};
+
+use super::secret_documents::Name;
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    stack::Deployed,
+    terminal::output,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// List the secrets: which fields each has, and which are still empty. Never shows a value.
+    #[command(after_help = "Example:\n  oracle secrets list --stack-name oracle\n\nExit code 1: one of them is empty.")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
+    ///
+    /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
+    /// started. Who set which secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
+    #[command(
+        after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  openssl rand -hex 32 | oracle secrets set audit --stack-name oracle\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
+    )]
+    Set(SetArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SetArguments {
+    /// Which secret.
+    #[arg(value_enum)]
+    name: Name,
+    /// The file that holds the value; without this, standard input.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
+    match command {
+        SecretsCommand::List { target } => list(target),
+        SecretsCommand::Set(arguments) => set(arguments),
+    }
+}
+
+/// The document of a secret; an empty object until the secret is filled in.
+async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
+    let unreadable = |error| CommandError::failed("the secret cannot be read", error);
+    let document = deployed.secret(name.text()).document().await.map_err(unreadable)?;
+    // A document that is not JSON was written by hand, and is replaced.
+    Ok(serde_json::from_str(document.expose()).unwrap_or_else(|_| json!({})))
+}
+
+fn fields(document: &Value) -> Vec<&str> {
+    document.as_object().into_iter().flatten().map(|(field, _)| field.as_str()).collect()
+}
+
+fn list(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let documents = wait(async {
+        let mut documents = Vec::new();
+        for name in Name::value_variants() {
+            documents.push((name.text(), current(&deployed, *name).await?));
+        }
+        Ok(documents)
+    })?;
+    if target.json {
+        let entry = |(name, document): &(&str, Value)| json!({ "name": name, "fields": fields(document) });
+        output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
+    } else {
+        for (name, document) in &documents {
+            let fields = fields(document);
+            let shown = if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") };
+            output::print(&format!("{name:<15} {shown}\n"))?;
+        }
+    }
+    Ok(if are_complete(&documents) { Ended::Done } else { Ended::Nothing })
+}
+
+/// Whether all secrets that the stack needs are filled. The smoke test's key is optional: without it there is no smoke
+/// test. The mailbox needs no token if `graph` has the client secret of an application that an administrator has
+/// consented to, or still has the token itself; `oracle doctor` tries them.
+fn are_complete(documents: &[(&'static str, Value)]) -> bool {
+    let graph = documents.iter().find(|(name, _)| *name == Name::Graph.text()).map(|(_, document)| fields(document));
+    let needs_token = !graph.is_some_and(|graph| graph.contains(&"client_secret") || graph.contains(&"refresh_token"));
+    documents.iter().all(|(name, document)| {
+        let is_needed = *name != Name::StripeSmoke.text() && (*name != Name::GraphToken.text() || needs_token);
+        !is_needed || !fields(document).is_empty()
+    })
+}
+
+fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
+    let value = read(arguments)?;
+    let name = arguments.name;
+    // There is no confirmation, because standard input carries the value. Entering the value is the decision.
+    let deployed = arguments.target.open()?;
+    let operator = arguments.signature.operator(&deployed)?;
+    let random = random()?;
+    let document = wait(async {
+        let current = current(&deployed, name).await?;
+        let document = name.document(&current, &value, &random);
+        let document = document.map_err(|error| CommandError::Refused(format!("{}: {error}", name.text())))?;
+        let failed = |error| CommandError::failed("the secret is not stored", error);
+        // Records the secret's name and its fields, and nothing of the value, not even a digest.
+        let facts = json!({ "name": name.text(), "fields": fields(&document) });
+        deployed.record(&operator, "secrets set", &facts).await?;
+        deployed.secret(name.text()).store(&document).await.map_err(failed)?;
+        Ok(document)
+    })?;
+    let id = format!("{}/{}", deployed.name(), name.text());
+    if arguments.target.json {
+        output::print_json(&json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) }))?;
+    } else {
+        output::print(&format!("{id} is stored ({})\n", fields(&document).join(", ")))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn read(arguments: &SetArguments) -> Result<String, CommandError> {
+    let Some(path) = &arguments.from else {
+        if io::stdin().is_terminal() {
+            return Err(CommandError::Usage(
+                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it"
+                    .to_owned(),
+            ));
+        }
+        let mut value = String::new();
+        io::stdin().lock().read_to_string(&mut value)?;
+        return Ok(value);
+    };
+    fs::read_to_string(path).map_err(|error| CommandError::failed(&format!("{} cannot be read", path.display()), error))
+}
+
+fn random() -> Result<String, CommandError> {
+    let mut bytes = [0; 16];
+    let failed = |_| CommandError::Usage("this machine has no random numbers".to_owned());
+    SystemRandom::new().fill(&mut bytes).map_err(failed)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mailbox_needs_a_token_or_an_applications_secret() {
+        let complete = |graph: Value, token: Value| are_complete(&[("graph", graph), ("graph-token", token)]);
+        let application = json!({ "tenant_id": "t", "client_id": "c" });
+        assert!(complete(application.clone(), json!({ "refresh_token": "r" })));
+        assert!(!complete(application, json!({})));
+        assert!(complete(json!({ "tenant_id": "t", "client_id": "c", "client_secret": "s" }), json!({})));
+        assert!(complete(json!({ "tenant_id": "t", "client_id": "c", "refresh_token": "r" }), json!({})));
+        assert!(!complete(json!({}), json!({ "refresh_token": "r" })));
+        assert!(are_complete(&[("stripe-smoke", json!({}))]) && !are_complete(&[("stripe", json!({}))]));
+    }
+}

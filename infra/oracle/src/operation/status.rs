@@ -1,0 +1,441 @@
+//! `oracle status`: checks whether anything is wrong now. It reads each source with a small call and judges the
+//! results.
+//! The file has more than 300 lines because every source is judged by a short function of its own, and all results go
+//! into one table.
+
+use std::time::Duration;
+
+use audit::Notebook;
+use audit_verify::{
+    recheck::{self, Recheck},
+    signed_digest::{self, Head},
+};
+use clap::Args;
+use domain::{
+    Timestamp,
+    breaker::{Breaker, Caller, MAILBOX},
+    open_work::Work,
+    ports::{Breakers, Clock, Notes},
+};
+use operations::list;
+use runtime::System;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    measurements::{Alarms, Measurements, Runs},
+    queues,
+};
+use crate::{
+    chat::bridge as bridge_command,
+    command::{CommandError, Ended, Target, wait},
+    mail::inquiries,
+    stack::Deployed,
+    terminal::output::{self, minute},
+    toll::command as toll_command,
+};
+
+/// Scheduled functions: the name, the output with the function's name, and the longest time without a run. That time is
+/// the one of its alarm in the template, and two hours more for daily functions, because a day's figures arrive late.
+const SCHEDULED: [(&str, &str, Duration); 7] = [
+    ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
+    ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
+    ("cache-health", "CacheHealthFunctionName", Duration::from_secs(5 * 60)),
+    ("inbox-watch", "InboxWatchFunctionName", Duration::from_secs(10 * 60)),
+    ("audit-digest", "AuditDigestFunctionName", Duration::from_secs(120 * 60)),
+    ("reconcile", "ReconcileFunctionName", Duration::from_secs(26 * 3600)),
+    ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
+];
+
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// The state of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    /// There is no measurement: the stack is new, or its CloudWatch, as the local one, does not measure functions.
+    Unmeasured,
+    /// Work waits for a human and is not urgent.
+    Waiting,
+    /// The source could not be read.
+    Unknown,
+    /// An operator must look now.
+    Wrong,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unmeasured => "unmeasured",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+/// One check with its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    what: String,
+    state: State,
+    detail: String,
+}
+
+impl Check {
+    fn new(what: impl Into<String>, state: State, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), state, detail: detail.into() }
+    }
+}
+
+#[derive(Serialize)]
+struct Status {
+    stack: String,
+    at: String,
+    state: State,
+    checks: Vec<Check>,
+}
+
+pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let now = System.now();
+    let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
+    let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown);
+    let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
+    if arguments.target.json {
+        output::print_json(&status)?;
+    } else {
+        output::print(&for_people(&status, output::width()))?;
+    }
+    Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
+}
+
+/// The stack's name and the state of all its checks, for the quality gate.
+pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil_rules::evidence::Check>), CommandError> {
+    use anvil_rules::evidence::{Check, Standing};
+    let deployed = target.open()?;
+    let checks = wait(async { Ok(looked_at(&deployed, System.now()).await) })?;
+    let standing = |state| match state {
+        State::Ok => Standing::Ok,
+        State::Unmeasured => Standing::Unmeasured,
+        State::Waiting => Standing::Waiting,
+        State::Unknown => Standing::Unknown,
+        State::Wrong => Standing::Wrong,
+    };
+    let checks = checks.into_iter().map(|check| Check { state: standing(check.state), what: check.what });
+    Ok((deployed.name().to_owned(), checks.collect()))
+}
+
+async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match list::everything(deployed.lists(), now).await {
+        Ok(rows) => {
+            checks
+                .extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()));
+            checks.push(match inquiries::waiting(deployed, Some(&rows)).await {
+                Ok(rows) => waiting("inquiries", rows.iter().map(|row| row.overdue), "oracle inquiries list"),
+                Err(error) => Check::new("inquiries", State::Unknown, error.to_string()),
+            });
+        }
+        Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
+    }
+    checks.push(match bridge_command::waiting(deployed).await {
+        Ok(rows) => waiting("bridge", rows.iter().map(|row| row.overdue), "oracle bridge list"),
+        Err(error) => Check::new("bridge", State::Unknown, error.to_string()),
+    });
+    checks.push(match toll_command::waiting(&deployed.stores.sales).await {
+        Ok(rows) => waiting("toll", rows.iter().map(|row| row.overdue), "oracle toll list"),
+        Err(error) => Check::new("toll", State::Unknown, error.to_string()),
+    });
+    match queues::rows(deployed, now).await {
+        Ok(rows) => checks.push(dead_letters(&rows)),
+        Err(error) => checks.push(Check::new("dead letters", State::Unknown, error.to_string())),
+    }
+    let models = deployed.output("GeminiModels").unwrap_or_default();
+    let models = models.split(',').map(str::trim).filter(|model| !model.is_empty());
+    let circuits = models.flat_map(|model| Caller::ALL.map(|caller| caller.circuit(model)));
+    let circuits = circuits.map(|circuit| (format!("model {circuit}"), circuit));
+    for (what, circuit) in circuits.chain([(MAILBOX.to_owned(), MAILBOX.into())]) {
+        checks.push(match Breakers::load(&deployed.stores.sales, &circuit).await {
+            Ok(row) => breaker(what, &row.value),
+            Err(error) => Check::new(what, State::Unknown, error.to_string()),
+        });
+    }
+    checks.push(match remembered(deployed).await {
+        Ok(found) => log(&found, now),
+        Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
+    });
+    let measurements = Measurements::of(&deployed.account);
+    checks.push(alarms(measurements.alarms(deployed.name()).await));
+    for (name, output, longest) in SCHEDULED {
+        let Some(function) = deployed.output(output) else { continue };
+        // A schedule that can be disabled has an output with its state.
+        let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
+        checks.push(if is_off {
+            Check::new(format!("runs {name}"), State::Ok, "switched off")
+        } else {
+            runs(name, measurements.runs(function, now).await, longest, now)
+        });
+    }
+    checks
+}
+
+/// One check for each kind of open work, or a single one without open work. A row has a sale's work, its start, and
+/// whether it is overdue.
+fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
+    let kind = |work: Work| {
+        let rows: Vec<_> = rows.iter().filter(|(of, ..)| *of == work).collect();
+        let overdue = rows.iter().filter(|(.., overdue)| *overdue).count();
+        let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
+        // Such a sale is wrong even before it is overdue, because its customer has paid and has nothing.
+        let is_wrong = overdue > 0 || matches!(work, Work::Failed | Work::Owed);
+        let state = if is_wrong { State::Wrong } else { State::Waiting };
+        let next = command(work);
+        let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
+        Some(Check::new(format!("open: {}", work.as_str()), state, detail))
+    };
+    let checks: Vec<Check> = Work::ALL.into_iter().filter_map(kind).collect();
+    if checks.is_empty() { vec![Check::new("open work", State::Ok, "nothing waits for a human")] } else { checks }
+}
+
+/// The command that shows details of the work or does it.
+const fn command(work: Work) -> &'static str {
+    match work {
+        Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
+        Work::Review => "oracle quarantine list",
+        Work::Declined => "oracle authority queue",
+        Work::Finding => "oracle findings list",
+        Work::DeadLetter => "oracle deadletters list",
+        Work::Refund | Work::RefundFailed | Work::Unusable | Work::Owed => "oracle refunds list",
+        Work::Reply => "oracle replies list",
+        Work::NotPaid | Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
+    }
+}
+
+/// What waits for a human and belongs to no sale: each with whether it is overdue, and the command that lists them.
+fn waiting(what: &str, overdue: impl Iterator<Item = bool>, command: &str) -> Check {
+    let (count, overdue) = overdue.fold((0, 0), |(count, late), is_late| (count + 1, late + usize::from(is_late)));
+    let state = match (count, overdue) {
+        (0, _) => return Check::new(what, State::Ok, "none"),
+        (_, 0) => State::Waiting,
+        _ => State::Wrong,
+    };
+    Check::new(what, state, format!("{count}, {overdue} overdue: {command}"))
+}
+
+fn dead_letters(rows: &[queues::Row]) -> Check {
+    let full: Vec<_> = rows.iter().filter(|row| row.dead_letters > 0).collect();
+    let Some(first) = full.first() else { return Check::new("dead letters", State::Ok, "none") };
+    let queues: Vec<String> = full.iter().map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
+    let detail = format!("{}: oracle queues show {}", queues.join(", "), first.queue);
+    Check::new("dead letters", State::Wrong, detail)
+}
+
+fn breaker(what: String, breaker: &Breaker) -> Check {
+    match (breaker.opened_at, breaker.failures) {
+        (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
+        (None, 0) => Check::new(what, State::Ok, "circuit closed"),
+        (None, failures) => Check::new(what, State::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+    }
+}
+
+/// The part of audit-digest's saved state that is shown here.
+#[derive(Default, Deserialize)]
+struct Remembered {
+    head: Option<Head>,
+    #[serde(default)]
+    recheck: Recheck,
+}
+
+async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
+    let unreadable = CommandError::unreadable_log;
+    let note = Notes::load(&deployed.stores.sales, signed_digest::FUNCTION).await.map_err(unreadable)?;
+    let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document)).transpose()?;
+    Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
+}
+
+/// A round of the comparison of a million records takes nine days. One that takes longer than this meets a record that it
+/// cannot read, or does not run.
+const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The check of the last comparison of the log with its digests.
+fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
+    let check = |state, detail: String| Check::new("audit log", state, detail);
+    let Some(head) = head else { return check(State::Unmeasured, "no digest was made yet".to_owned()) };
+    if !recheck.known.is_empty() {
+        let detail = format!("not as it was digested: {}; oracle audit verify", recheck::names(&recheck.known));
+        return check(State::Wrong, detail);
+    }
+    let digests = format!("digest {} made {}", head.sequence, minute(&head.made_at));
+    match recheck.sound_at {
+        Some(at) if now.since(at) > SOUND_WITHIN => check(
+            State::Wrong,
+            format!("not found sound since {}; {digests}; oracle audit verify", minute(&at.to_iso())),
+        ),
+        Some(at) => check(State::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
+        None => check(State::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
+    }
+}
+
+fn alarms(found: Option<Alarms>) -> Check {
+    let check = |state, detail: String| Check::new("alarms", state, detail);
+    let Some(Alarms { count, alarming, unevaluated, silent }) = found else {
+        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+    };
+    match (count, alarming.as_slice(), unevaluated.len()) {
+        (0, ..) => check(State::Unknown, "CloudWatch knows none of this stack".to_owned()),
+        // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
+        // alarm.
+        (_, [], missing) if missing + silent == count => {
+            check(State::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
+        }
+        (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
+        (_, [], missing) => {
+            check(State::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
+        }
+        (_, alarming, missing) => {
+            let missing = if missing == 0 { String::new() } else { format!("; {missing} more have no data") };
+            check(State::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
+        }
+    }
+}
+
+fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> Check {
+    let check = |state, detail: String| Check::new(format!("runs {name}"), state, detail);
+    let Some(Runs { last, failed }) = found else {
+        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+    };
+    let Some(last) = last else {
+        // A schedule that does not run raises an alarm, which the check of the alarms shows.
+        return check(State::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
+    };
+    let ago = now.since(last);
+    let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
+    let state = if ago > longest || failed > 0 { State::Wrong } else { State::Ok };
+    check(state, format!("{} ago{failures}", output::age(ago.as_secs())))
+}
+
+fn for_people(status: &Status, width: usize) -> String {
+    let line = |check: &Check| output::Row {
+        cells: vec![check.what.clone(), check.state.word().to_owned(), check.detail.clone()],
+        below: String::new(),
+    };
+    let rows: Vec<_> = status.checks.iter().map(line).collect();
+    let verdict = match status.state {
+        State::Ok => "nothing is wrong",
+        State::Unmeasured => "nothing is wrong, as far as it is measured",
+        State::Waiting => "nothing is wrong; something waits",
+        State::Unknown => "not everything is known",
+        State::Wrong => "something is wrong",
+    };
+    let head = format!("{}, {} UTC: {verdict}\n\n", status.stack, minute(&status.at));
+    head + &output::table(&["WHAT", "STATE", "DETAIL"], &rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn open(work: Work, overdue: bool) -> (Work, &'static str, bool) {
+        (work, "2026-11-20T10:00:00.000Z", overdue)
+    }
+
+    #[test]
+    fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
+        assert_eq!(work(&[])[0].state, State::Ok);
+        let checks = work(&[open(Work::Review, false), open(Work::Refund, true), open(Work::Review, false)]);
+        let states: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
+        assert_eq!(states, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
+        assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
+        let failed = work(&[open(Work::Failed, false)]);
+        assert_eq!(failed[0].state, State::Wrong);
+        assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
+    }
+
+    #[test]
+    fn what_belongs_to_no_sale_waits_or_is_wrong_when_it_is_overdue() {
+        let seen = |overdue: &[bool]| waiting("toll", overdue.iter().copied(), "oracle toll list");
+        assert_eq!(seen(&[]), Check::new("toll", State::Ok, "none"));
+        assert_eq!(seen(&[false]).state, State::Waiting);
+        let wrong = seen(&[false, true]);
+        assert_eq!((wrong.state, wrong.detail.as_str()), (State::Wrong, "2, 1 overdue: oracle toll list"));
+    }
+
+    #[test]
+    fn the_log_is_as_good_as_its_last_comparison() {
+        let head =
+            serde_json::json!({ "sequence": 3, "hash": "h", "signature": "s", "made_at": "2026-11-22T10:00:00.000Z" });
+        let head: Option<Head> = serde_json::from_value(head).ok();
+        let seen_at = |recheck: Recheck, now| log(&Remembered { head: head.clone(), recheck }, now);
+        let seen = |recheck: Recheck| seen_at(recheck, at(1));
+        assert_eq!(log(&Remembered::default(), at(1)).state, State::Unmeasured);
+        assert_eq!(seen(Recheck::default()).state, State::Unmeasured);
+        let sound = seen(Recheck { sound_at: Some(at(0)), ..Recheck::default() });
+        assert_eq!(sound.detail, "last found sound 1970-01-01 00:00; digest 3 made 2026-11-22 10:00");
+        let old = seen_at(Recheck { sound_at: Some(at(0)), ..Recheck::default() }, at(30 * 86_400 + 1));
+        assert!(old.state == State::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
+        let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
+        let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
+        assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);
+    }
+
+    #[test]
+    fn an_open_circuit_an_alarm_and_a_silent_schedule_are_wrong() {
+        let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
+        assert_eq!(breaker("model m".into(), &open).state, State::Wrong);
+        let closed = breaker(MAILBOX.into(), &Breaker::default());
+        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", State::Ok));
+        let seen = |count, alarming: usize, unevaluated: usize| {
+            let names = |count| vec!["verdict failed".to_owned(); count];
+            alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated), silent: 0 })).state
+        };
+        assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (State::Wrong, State::Wrong, State::Ok));
+        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (State::Unknown, State::Unmeasured));
+        assert_eq!((alarms(None).state, seen(0, 0, 0)), (State::Unknown, State::Unknown));
+        let silent = |unevaluated| {
+            let unevaluated = vec!["verdict failed".to_owned(); unevaluated];
+            alarms(Some(Alarms { count: 50, unevaluated, silent: 4, ..Alarms::default() })).state
+        };
+        assert_eq!((silent(0), silent(1), silent(46)), (State::Ok, State::Unknown, State::Unmeasured));
+        let longest = Duration::from_secs(900);
+        let ran =
+            |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
+        assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
+        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unmeasured);
+        assert_eq!(runs("x", None, longest, at(0)).state, State::Unknown);
+    }
+
+    #[test]
+    fn dead_letters_are_counted_by_queue_and_the_first_queue_is_named_in_the_command() {
+        let rows = [("orders", 0), ("email", 2), ("payments", 1)].map(|(queue, dead_letters)| queues::Row {
+            queue,
+            dead_letters,
+            ..queues::Row::default()
+        });
+        let check = dead_letters(&rows);
+        let detail = "email 2, payments 1: oracle queues show email";
+        assert_eq!((check.state, check.detail.as_str()), (State::Wrong, detail));
+        assert_eq!(dead_letters(&rows[..1]).state, State::Ok);
+    }
+
+    #[test]
+    fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
+        let checks = vec![
+            alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], ..Alarms::default() })),
+            Check::new("dead letters", State::Ok, "none"),
+        ];
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: State::Wrong, checks };
+        let text = for_people(&status, 80);
+        assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

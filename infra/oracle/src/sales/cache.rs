@@ -1,0 +1,171 @@
+//! `oracle cache`: shows the state of the cached verdicts, and removes one.
+
+use audit::Notebook;
+use clap::{Args, Subcommand};
+use domain::{
+    SessionId,
+    cache_health::{FUNCTION, HealthRecord, unknown_block},
+    ports::{CacheEntries, CacheEntry, Clock, Notes, SaleStore},
+};
+use operations::cache::{self, RemoveError};
+use runtime::System;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::slice;
+
+use super::signed_sale::SignedSale;
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    evidence,
+    terminal::output::{self, minute},
+};
+
+/// The cached verdicts.
+#[derive(Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Show how the cache was at the last look, and its counters as they stand now.
+    #[command(
+        after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: nobody has looked, or not for a while, or something is wrong."
+    )]
+    Status(StatusArguments),
+    /// Take one cached verdict out. The archive keeps it, and the page restores it when somebody asks.
+    #[command(
+        after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
+    )]
+    Remove(SignedSale),
+}
+
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// The part of cache-health's saved state that is shown here.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Remembered {
+    last: Option<HealthRecord>,
+}
+
+pub(crate) fn run(command: &CacheCommand) -> Result<Ended, CommandError> {
+    match command {
+        CacheCommand::Status(arguments) => status(arguments),
+        CacheCommand::Remove(arguments) => remove(arguments),
+    }
+}
+
+fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let (last, totals) = wait(async {
+        let unreadable = |error| CommandError::failed("the cache's state cannot be read", error);
+        let note = Notes::load(&deployed.stores.sales, FUNCTION).await.map_err(unreadable)?;
+        let notebook = note.value.map(|document| serde_json::from_str::<Notebook<Remembered>>(&document));
+        let last = notebook.transpose()?.and_then(|notebook| notebook.memory.last);
+        Ok((last, deployed.stores.sales.totals().await.map_err(unreadable)?))
+    })?;
+    let stale = last.as_ref().is_none_or(|record| record.is_stale(System.now()));
+    let line = last.as_ref().map(HealthRecord::line);
+    if arguments.target.json {
+        let now = json!({ "entries": totals.entries, "bytes": totals.bytes });
+        // The block of Cache Health, outputs 2. The public health page does not show it.
+        let block = last.as_ref().map_or_else(unknown_block, |record| record.block(System.now()));
+        output::print_json(&json!({ "last": line, "stale": stale, "now": now, "cache": block }))?;
+    } else {
+        output::print(&text(line.as_ref(), stale))?;
+        output::print(&format!("now: {} entries, {} bytes\n", totals.entries, totals.bytes))?;
+    }
+    let fine = !stale && line.is_some_and(|line| line["overall"] == "healthy");
+    Ok(if fine { Ended::Done } else { Ended::Nothing })
+}
+
+fn text(line: Option<&Value>, stale: bool) -> String {
+    let Some(line) = line else { return "nobody has looked at the cache yet\n".to_owned() };
+    let word = |name: &str| line[name].as_str().map_or_else(|| line[name].to_string(), str::to_owned);
+    let late = if stale { " - the next look is overdue" } else { "" };
+    let rows = [
+        ("overall", format!("{}{late}", word("overall"))),
+        ("looked at", minute(&word("ts"))),
+        ("service", format!("reachable {}, {} ms", word("service_reachable"), word("service_response_ms"))),
+        ("cache", word("cache")),
+        ("entries", word("verdicts_count")),
+        ("bytes", format!("{}, {} MiB of the budget left", word("verdicts_dir_bytes"), word("disk_free_mb"))),
+        ("ages", format!("{} to {} days", word("newest_entry_age_days"), word("oldest_entry_age_days"))),
+        ("sample", format!("{} of {} read", word("sample_integrity"), word("sampled"))),
+    ];
+    rows.iter().map(|(name, value)| format!("{name:<10} {}\n", output::printable(value))).collect()
+}
+
+fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = one.open()?;
+    let question = format!("Take the cached verdict of {} out?", session.as_str());
+    let mut observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    observed.items.push(wait(entry(&deployed.stores.sales, &session))?);
+    if !observed.confirm(&deployed, (&one.signature, &operator), "cache remove", &question)? {
+        return Ok(Ended::Nothing);
+    }
+    let removed = wait(async {
+        cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await.map_err(failed)
+    })?;
+    if one.target.json {
+        output::print_json(&json!({ "session_id": session, "removed": removed }))?;
+    } else {
+        let outcome = if removed { "is out of the cache" } else { "was not in the cache" };
+        output::print(&format!("{} {outcome}\n", session.as_str()))?;
+    }
+    Ok(if removed { Ended::Done } else { Ended::Nothing })
+}
+
+/// The cached verdict as it is before it is removed. One that is damaged has only its state.
+async fn entry(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
+    let found = store.load_with_verdict(session).await;
+    let (_, found) = found.map_err(|error| CommandError::failed("the cached verdict cannot be read", error))?;
+    let (state, verdict) = match found {
+        CacheEntry::Hit(cached) => ("cached", json!(cached)),
+        CacheEntry::Miss => ("none", Value::Null),
+        CacheEntry::Removed => ("removed", Value::Null),
+        CacheEntry::Corrupt => ("damaged", Value::Null),
+    };
+    Ok(json!({ "session": session, "entry": state, "verdict": verdict }))
+}
+
+fn failed(error: RemoveError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("it is not out for certain", error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{CachedVerdict, Colour, Query, Tier, Timestamp, Verdict};
+    use testkit::World;
+
+    #[test]
+    fn the_cached_verdict_is_observed_before_it_is_removed() {
+        let world = World::default();
+        let session = SessionId::parse("cs_test_1").unwrap();
+        assert_eq!(wait(entry(&world, &session)).unwrap()["entry"], "none");
+        let verdict = Verdict { verdict: Colour::Green, summary: "Yes.".into(), breakdown: None, strategy: None };
+        let at = Timestamp::from_seconds(0);
+        let cached = CachedVerdict::first(Tier::Quick, &Query::parse("Open a shop?").unwrap(), verdict, at);
+        world.state().cache_verdict(&session, &cached, at);
+        let item = wait(entry(&world, &session)).unwrap();
+        assert_eq!((&item["entry"], &item["verdict"]), (&json!("cached"), &json!(cached)));
+    }
+
+    #[test]
+    fn the_status_is_for_people() {
+        assert_eq!(text(None, true), "nobody has looked at the cache yet\n");
+        let line = json!({
+            "overall": "degraded", "ts": "2026-04-16T14:23:07.412Z", "service_reachable": true,
+            "service_response_ms": 3, "cache": "degraded", "verdicts_count": 7, "verdicts_dir_bytes": 9,
+            "disk_free_mb": 1, "newest_entry_age_days": 0.1, "oldest_entry_age_days": 2.5, "sampled": 7,
+            "sample_integrity": "corrupt:cs_1",
+        });
+        let shown = text(Some(&line), true);
+        assert!(shown.contains("overall    degraded - the next look is overdue\n"), "{shown}");
+        assert!(shown.contains("looked at  2026-04-16 14:23\n") && shown.contains("corrupt:cs_1 of 7 read"), "{shown}");
+    }
+}

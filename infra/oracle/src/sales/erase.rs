@@ -1,0 +1,134 @@
+//! `oracle erase`.
+
+use clap::Args;
+use domain::erasure::by_hand;
+use operations::erase::{self, EraseError, Erased, Plan};
+use serde_json::json;
+
+use super::sale_name::{self, SaleName};
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    evidence::Observed,
+    terminal::output::{self, minute},
+};
+
+#[derive(Args)]
+pub(crate) struct EraseArguments {
+    /// The sale's Stripe session, or its reference: the last 8 characters, by which alerts and customers name it.
+    #[arg(value_parser = sale_name::parse)]
+    sale: SaleName,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let operator = || arguments.signature.operator_with_reason(&deployed, "an erasure");
+    let operator = if arguments.dry_run { None } else { Some(operator()?) };
+    let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
+    let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
+    let session = arguments.sale.find(&deployed)?;
+    let plan = wait(async { erase::plan(ports, &session).await.map_err(failed) })?;
+    let Some(operator) = operator else {
+        if arguments.target.json {
+            output::print_json(&json!({ "dry_run": true, "plan": plan, "by_hand": hands() }))?;
+        } else {
+            output::print(&planned(&plan))?;
+        }
+        return Ok(Ended::Done);
+    };
+    let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
+    if !arguments.signature.confirm(&question)? {
+        return Ok(Ended::Nothing);
+    }
+    let items = vec![json!(plan)];
+    let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
+    wait(observed.record(&deployed, &operator, "erase", json!({})))?;
+    let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(failed) })?;
+    if arguments.target.json {
+        output::print_json(&json!({ "session_id": session, "erased": erased, "by_hand": hands() }))?;
+    } else {
+        output::print(&format!("{} is erased\n{}", session.as_str(), done(&erased)))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn failed(error: EraseError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the erasure is not finished", error)
+    }
+}
+
+/// The steps that a human must do elsewhere.
+fn hands() -> Vec<String> {
+    by_hand().map(|(place, how)| format!("{place}: {how}")).collect()
+}
+
+/// Also said afterwards, because a command with --yes shows no plan.
+const OWED: &str = "NOTE      paid and not delivered: erasing does not refund it (oracle refunds issue)";
+
+fn planned(plan: &Plan) -> String {
+    let mut lines = vec![format!("{}: verdict {}, money {}", plan.session_id.as_str(), plan.verdict, plan.money)];
+    if let Some(at) = plan.decided_at {
+        lines.push(format!("erased {at} already; what is there now would be removed"));
+    }
+    lines.extend(plan.ends.iter().map(|what| format!("ends      {what}")));
+    lines.extend(plan.removes.iter().map(|(store, count)| format!("removes   {count} from {store}")));
+    lines.push("keeps     the audit log, which holds digests and no text, and what became of the money".to_owned());
+    if plan.owed {
+        lines.push(OWED.to_owned());
+    }
+    lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
+    lines.join("\n") + "\n"
+}
+
+fn done(erased: &Erased) -> String {
+    let mut lines: Vec<String> =
+        erased.removed.iter().map(|(store, count)| format!("removed   {count} from {store}")).collect();
+    if let Some(at) = erased.settles_at {
+        let at = minute(&at.to_iso());
+        lines.push(format!("what a worker that had begun before still writes is removed by itself after {at} UTC"));
+    }
+    if erased.owed {
+        lines.push(OWED.to_owned());
+    }
+    lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::SessionId;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_plan_says_what_ends_what_goes_and_what_stays() {
+        let plan = Plan {
+            session_id: SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap(),
+            verdict: "in review",
+            ends: vec!["the verdict is held for review".into()],
+            removes: BTreeMap::from([("quarantine", 1), ("archive", 0)]),
+            money: "kept",
+            owed: true,
+            decided_at: None,
+        };
+        let text = planned(&plan);
+        for part in
+            ["in review", "ends      the verdict", "1 from quarantine", "audit log", "does not refund", "Stripe"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for owed in [true, false] {
+            let erased = Erased { decided_before: false, removed: BTreeMap::new(), settles_at: None, owed };
+            assert_eq!(done(&erased).contains("does not refund"), owed);
+        }
+    }
+}

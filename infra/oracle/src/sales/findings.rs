@@ -1,0 +1,143 @@
+//! `oracle findings`.
+
+use std::{path::PathBuf, slice};
+
+use clap::{Args, Subcommand};
+use domain::{customer_text, open_work::Work, ports::Clock};
+use operations::{
+    findings::{self, FindingError},
+    list,
+};
+use runtime::System;
+use serde_json::json;
+
+use super::{
+    list as list_command,
+    quarantine::read,
+    sale_name::{self, SaleName},
+    signed_sale::SignedSale,
+};
+use crate::{
+    command::{CommandError, Ended, Target, wait},
+    evidence,
+    terminal::output,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum FindingsCommand {
+    /// List delivered sales whose verdict the block list of today holds back.
+    #[command(after_help = "Example:\n  oracle findings list")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Print the verdict and the terms in it: customer content, for few eyes.
+    #[command(
+        after_help = "Example:\n  oracle findings show cs_live_abc123 --json | jq .verdict\n\nExit code 1: nothing waits for a decision."
+    )]
+    Show {
+        /// The sale: its Stripe session, or its reference of 8 characters.
+        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+        sale: SaleName,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let the verdict stand as it was delivered.
+    #[command(
+        after_help = "Example:\n  oracle findings dismiss cs_live_abc123 --by dana --reason 'a company of that name'\n\nExit code 1: nothing waits for a decision."
+    )]
+    Dismiss(SignedSale),
+    /// Put a cleaned verdict on the page, if it passes the crosscheck and the content filter. Nothing is mailed.
+    #[command(
+        after_help = "Example:\n  oracle findings replace cs_live_abc123 --file cleaned.json --by dana --reason 'a term of ours'\n\nExit code 1: refused; the page stays as it is."
+    )]
+    Replace(ReplaceArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ReplaceArguments {
+    /// The cleaned verdict: JSON in the form of the one that `oracle findings show` prints.
+    #[arg(long, value_name = "VERDICT.json")]
+    file: PathBuf,
+    #[command(flatten)]
+    one: SignedSale,
+}
+
+pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
+    match command {
+        FindingsCommand::List { target } => {
+            let deployed = target.open()?;
+            let rows = wait(async {
+                let rows = list::of_works(deployed.lists(), &[Work::Finding], System.now()).await;
+                rows.map_err(|error| CommandError::failed("the list cannot be read", error))
+            })?;
+            list_command::print(&rows, target.json)
+        }
+        FindingsCommand::Show { sale, target } => show(sale, target),
+        FindingsCommand::Dismiss(one) => dismiss(one),
+        FindingsCommand::Replace(arguments) => replace(arguments),
+    }
+}
+
+fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let session = sale.find(&deployed)?;
+    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.map_err(failed) })?;
+    let verdict = &case.cached.verdict;
+    if target.json {
+        let (list, terms) = (&case.finding.list, &case.terms);
+        output::print_json(&json!({ "session_id": session, "list": list, "terms": terms, "verdict": verdict }))?;
+        return Ok(Ended::Done);
+    }
+    let told = format!(
+        "Delivered, and block list {} holds back {} term(s) of it ({}). Dismiss it, replace the page's text, or refund the \
+         sale; nothing happens by itself.",
+        case.finding.list,
+        case.finding.terms,
+        case.terms.join(", ")
+    );
+    output::print(&output::wrapped(&told, 0, output::width()))?;
+    output::print(&format!("{}\n", customer_text::visible(&serde_json::to_string_pretty(verdict)?)))?;
+    Ok(Ended::Done)
+}
+
+fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
+    let question = format!("Let the verdict of {} stand?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "findings dismiss", &question)? {
+        return Ok(Ended::Nothing);
+    }
+    wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
+    told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
+}
+
+fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
+    let ReplaceArguments { file, one } = arguments;
+    let verdict = read(file)?;
+    let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
+    let question = format!("Replace what the page of {} shows?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "findings replace", &question)? {
+        return Ok(Ended::Nothing);
+    }
+    wait(async { findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
+    told(session.as_str(), &one.target, "replaced", "has the new text on its page")
+}
+
+fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
+    if target.json {
+        output::print_json(&json!({ "session_id": session, "decided": word }))?;
+    } else {
+        output::print(&format!("{session} {told}\n"))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn failed(error: FindingError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the finding was not settled for certain", error)
+    }
+}

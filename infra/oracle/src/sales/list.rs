@@ -1,0 +1,78 @@
+//! `oracle list`.
+
+use clap::Args;
+use domain::ports::Clock;
+use operations::list::{self, Row};
+use runtime::System;
+
+use crate::{
+    chat::{bridge as bridge_command, bridge_report},
+    command::{CommandError, Ended, Target, wait},
+    mail::inquiries,
+    terminal::output::{self, minute},
+    toll::command as toll_command,
+};
+
+#[derive(Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
+    let deployed = arguments.target.open()?;
+    let (rows, inquiries, bridges, purchases) = wait(async {
+        let rows = list::everything(deployed.lists(), System.now()).await;
+        let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
+        let inquiries = inquiries::waiting(&deployed, Some(&rows)).await?;
+        let bridges = bridge_command::waiting(&deployed).await?;
+        let purchases = toll_command::waiting(&deployed.stores.sales).await?;
+        Ok((rows, inquiries, bridges, purchases))
+    })?;
+    if arguments.target.json {
+        let rows = rows.iter().map(serde_json::to_value).chain(inquiries.iter().map(serde_json::to_value));
+        let rows = rows.chain(bridges.iter().map(serde_json::to_value));
+        let rows = rows.chain(purchases.iter().map(serde_json::to_value));
+        output::print_json(&rows.collect::<Result<Vec<_>, _>>()?)?;
+        return Ok(Ended::Done);
+    }
+    if !rows.is_empty() || (inquiries.is_empty() && bridges.is_empty() && purchases.is_empty()) {
+        print(&rows, false)?;
+    }
+    if !inquiries.is_empty() {
+        output::print(&inquiries::table(&inquiries, output::width()))?;
+    }
+    if !bridges.is_empty() {
+        output::print(&bridge_report::table(&bridges, output::width()))?;
+    }
+    if !purchases.is_empty() {
+        output::print(&toll_command::waiting_table(&purchases, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+/// Prints rows, as a table or as a JSON array.
+pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
+    if json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        output::print("nothing waits for a human\n")?;
+    } else {
+        output::print(&table(rows, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn table(rows: &[Row], width: usize) -> String {
+    let line = |row: &Row| output::Row {
+        cells: vec![
+            row.work.as_str().to_owned(),
+            format!("{}{}", minute(&row.due), if row.overdue { " !" } else { "" }),
+            row.tier.map_or("-", domain::Tier::key).to_owned(),
+            row.detail.clone(),
+        ],
+        below: row.session_id.as_str().to_owned(),
+    };
+    let rows: Vec<_> = rows.iter().map(line).collect();
+    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
+}

@@ -1,0 +1,285 @@
+//! `oracle quarantine`.
+
+use std::{
+    path::{Path, PathBuf},
+    slice,
+};
+
+use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
+use backend::QueueName;
+use clap::{Args, Subcommand};
+use domain::{
+    Sale, SessionId, customer_text,
+    open_work::Work,
+    ports::{Clock, Quarantine, SaleStore, Submissions},
+    sale::Fulfilment,
+};
+use operations::{
+    list,
+    quarantine::{self, DecideError, Decided},
+};
+use runtime::System;
+use serde_json::{Value, json};
+
+use super::{
+    bulk::{Answer, Bulk, Selection},
+    list as list_command,
+    refunds::{self, IssueArguments},
+    sale_name::{self, SaleName},
+    signed_sale::SignedSale,
+};
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    evidence,
+    stack::Deployed,
+    terminal::output::{self, minute},
+};
+
+#[derive(Subcommand)]
+pub(crate) enum QuarantineCommand {
+    /// List the sales that the content filter holds.
+    #[command(after_help = "Example:\n  oracle quarantine list")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Print what is held of a sale: customer content, for few eyes.
+    #[command(
+        after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
+    )]
+    Show {
+        /// The sale: its Stripe session, or its reference of 8 characters.
+        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+        sale: SaleName,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let held sales go on as they are, if the content filter lets them pass now.
+    #[command(
+        after_help = "Examples:\n  oracle quarantine approve cs_live_abc123 --by dana --reason 'the list was too strict'\n  oracle quarantine approve --since 2h --reason-like 'gate 1' --dry-run\n\nExit code 1: refused; the sale stays held."
+    )]
+    Approve {
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        signature: Signature,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Put a cleaned verdict in place of the held one, if it passes the crosscheck and the content filter.
+    #[command(
+        after_help = "Example:\n  oracle quarantine replace cs_live_abc123 --file cleaned.json --by dana\n\nExit code 1: refused; the sale stays held."
+    )]
+    Replace(ReplaceArguments),
+    /// Give the money of held sales back: as `oracle refunds issue`; with filters, of those that are held.
+    #[command(
+        after_help = "Example:\n  oracle quarantine refund cs_live_abc123 --by dana --reason 'cannot be cleaned'\n\nExit code 1: refused, by us or by Stripe."
+    )]
+    Refund(IssueArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ReplaceArguments {
+    /// The cleaned verdict: JSON in the form of the held one.
+    #[arg(long, value_name = "VERDICT.json")]
+    file: PathBuf,
+    #[command(flatten)]
+    one: SignedSale,
+}
+
+pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
+    match command {
+        QuarantineCommand::List { target } => {
+            let deployed = target.open()?;
+            let rows = wait(async {
+                let rows = list::in_review(deployed.lists(), System.now()).await;
+                rows.map_err(|error| CommandError::failed("the list cannot be read", error))
+            })?;
+            list_command::print(&rows, target.json)
+        }
+        QuarantineCommand::Show { sale, target } => show(sale, target),
+        QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),
+        QuarantineCommand::Refund(arguments) => refunds::issue(arguments, &[Work::Review]),
+        QuarantineCommand::Replace(arguments) => replace(arguments),
+    }
+}
+
+fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let session = sale.find(&deployed)?;
+    let bucket = deployed.backend().quarantine()?;
+    let (held, sale) = wait(async {
+        let unreadable = |error| CommandError::failed("the quarantine cannot be read", error);
+        let held = bucket.held(&session).await.map_err(unreadable)?;
+        let sale = SaleStore::load(&deployed.stores.sales, &session).await.map_err(unreadable)?;
+        Ok((held, sale.map(|sale| sale.value)))
+    })?;
+    for payload in &held {
+        // A payload that is not JSON is printed unchanged.
+        let payload: Value = serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into());
+        if target.json {
+            output::print_json(&payload)?;
+        } else {
+            let meaning = meaning(&payload, sale.as_ref().map(Sale::fulfilment));
+            output::print(&output::wrapped(&meaning, 0, output::width()))?;
+            output::print(&format!("{}\n\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
+        }
+    }
+    if held.is_empty() && !target.json {
+        output::print("nothing of this sale was ever held\n")?;
+    }
+    Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// A line on a stored payload and the possible decisions. The quarantine also stores payloads of holds that have ended.
+fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
+    let (gate, held_at) = (payload["gate"].as_u64(), payload["held_at"].as_str().unwrap_or("-"));
+    let where_held = match gate {
+        Some(1) => "Held before it was cached: neither page nor mail has shown it.",
+        Some(2) => "Held before page or mail: the block list has changed since it was cached.",
+        _ => "Held.",
+    };
+    let is_this = matches!(fulfilment, Some(Fulfilment::InReview { gate: now, at })
+        if Some(u64::from(*now)) == gate && at.to_iso() == held_at);
+    let now = if is_this {
+        "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; unless \
+         somebody decides within 24 hours the money goes back by itself."
+    } else {
+        "This hold has ended, or never began: nothing waits for a decision about it."
+    };
+    format!("{where_held} {now} Since {}.", minute(held_at))
+}
+
+pub(crate) fn read(file: &Path) -> Result<Value, CommandError> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| CommandError::failed(&format!("{name} cannot be read"), error))?;
+    serde_json::from_str(&text).map_err(|error| CommandError::failed(&format!("{name} is no JSON"), error))
+}
+
+/// The stores and queues that a decision about a held sale needs.
+struct Parts {
+    orders: SqsQueue,
+    retries: SqsQueue,
+    notices: SqsQueue,
+    bucket: S3Quarantine,
+    payments: stripe::LazyClient,
+}
+
+impl Parts {
+    fn of(deployed: &Deployed) -> Result<Self, CommandError> {
+        Ok(Self {
+            orders: deployed.backend().queue(QueueName::Orders)?,
+            retries: deployed.backend().queue(QueueName::MailRetries)?,
+            notices: deployed.backend().queue(QueueName::Notices)?,
+            bucket: deployed.backend().quarantine()?,
+            payments: deployed.backend().stripe()?,
+        })
+    }
+
+    fn ports<'a>(&'a self, deployed: &'a Deployed, submissions: &'a dyn Submissions) -> quarantine::Ports<'a> {
+        quarantine::Ports {
+            journal: deployed.stores.journal(),
+            quarantine: &self.bucket,
+            payments: &self.payments,
+            submissions,
+            orders: &self.orders,
+            retries: &self.retries,
+            notices: &self.notices,
+        }
+    }
+}
+
+fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
+    let sessions = selection.sessions(&deployed, &[Work::Review])?;
+    let parts = Parts::of(&deployed)?;
+    let submissions = DynamoSubmissions(&deployed.stores.sales);
+    let ports = parts.ports(&deployed, &submissions);
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(DecideError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(DecideError::NoSale).map_err(failed)?.value;
+            return match sale.fulfilment() {
+                Fulfilment::InReview { gate, .. } => {
+                    let text =
+                        format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
+                    Ok(Answer { word: "would_approve", text, done: true })
+                }
+                _ => Err(failed(DecideError::NotHeld)),
+            };
+        }
+        Ok(answer_for(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
+    };
+    let question = match sessions.as_slice() {
+        [one] => format!("Approve {} and deliver it?", one.as_str()),
+        all => format!("Approve {} held sales and deliver them?", all.len()),
+    };
+    let bulk = Bulk {
+        deployed: &deployed,
+        selection,
+        signature,
+        json: target.json,
+        field: "decided",
+        action: "quarantine approve",
+    };
+    bulk.run(&sessions, &question, act)
+}
+
+fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
+    let ReplaceArguments { file, one } = arguments;
+    let verdict = read(file)?;
+    let (deployed, operator, session) = one.open()?;
+    let parts = Parts::of(&deployed)?;
+    let submissions = DynamoSubmissions(&deployed.stores.sales);
+    let question = format!("Replace what is held of {} and deliver it?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
+    if !observed.confirm(&deployed, (&one.signature, &operator), "quarantine replace", &question)? {
+        return Ok(Ended::Nothing);
+    }
+    let ports = parts.ports(&deployed, &submissions);
+    let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
+    let Answer { word, text, .. } = answer_for(decided);
+    if one.target.json {
+        output::print_json(&json!({ "session_id": session, "decided": word }))?;
+    } else {
+        output::print(&format!("{} {text}\n", session.as_str()))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn answer_for(decided: Decided) -> Answer {
+    let (word, text) = match decided {
+        Decided::Freed => ("freed", "is on its way to the customer"),
+        Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
+    };
+    Answer { word, text: text.to_owned(), done: true }
+}
+
+fn failed(error: DecideError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the decision was not carried out", error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+
+    #[test]
+    fn a_kept_payload_says_whether_it_waits_for_anybody() {
+        let at = Timestamp::from_seconds(0);
+        let payload = json!({ "gate": 1, "held_at": at.to_iso(), "payload": {} });
+        let held = Fulfilment::InReview { gate: 1, at };
+        assert!(meaning(&payload, Some(&held)).contains("waits for a decision"));
+        for ended in
+            [Some(&Fulfilment::Ready { at, archived: true }), Some(&Fulfilment::InReview { gate: 2, at }), None]
+        {
+            assert!(meaning(&payload, ended).contains("This hold has ended"), "{ended:?}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `oracle reattempt`.
+
+use std::{io::Read, path::Path, path::PathBuf};
+
+use backend::QueueName;
+use clap::Args;
+use domain::{Query, SessionId, Submission, Tier, open_work::Work};
+use operations::reattempt::{self, Reattempt, ReattemptError};
+
+use super::bulk::{Answer, Bulk, Selection};
+use crate::command::{CommandError, Ended, Signature, Target};
+
+#[derive(Args)]
+pub(crate) struct ReattemptArguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// The tier that was paid for: quick, full or strategy.
+    #[arg(long, value_name = "TIER", value_parser = tier, requires = "query_file")]
+    tier: Option<Tier>,
+    /// The customer's question, in a file or (-) on standard input. A line break at its end is left out.
+    #[arg(long, value_name = "FILE", requires = "tier", conflicts_with_all = ["failed_since", "reason_like"])]
+    query_file: Option<PathBuf>,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+fn tier(key: &str) -> Result<Tier, String> {
+    Tier::parse(key).map_err(|error| error.to_string())
+}
+
+pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError> {
+    let ReattemptArguments { selection, signature, target, .. } = arguments;
+    let submission = match (arguments.tier, &arguments.query_file) {
+        (Some(_), Some(_)) if !selection.is_one() => {
+            return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
+        }
+        (Some(tier), Some(file)) => Some(Submission { tier, query: query(&text(file)?)? }),
+        _ => None,
+    };
+    let deployed = target.open()?;
+    let operator = signature.operator(&deployed)?;
+    // An unusable sale needs its customer's question, so the filters select failed sales only.
+    let sessions = selection.sessions(&deployed, &[Work::Failed])?;
+    let orders = deployed.backend().queue(QueueName::Orders)?;
+    let submissions = aws::DynamoSubmissions(&deployed.stores.sales);
+    let ports = reattempt::Ports { journal: deployed.stores.journal(), submissions: &submissions, orders: &orders };
+    let with = if submission.is_some() { ", with this question" } else { "" };
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(ReattemptError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(ReattemptError::NoSale).map_err(failed)?;
+            let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(failed)?;
+            return Ok(match planned {
+                Reattempt::Ordered => answer("would_order", "would be ordered again"),
+                Reattempt::AskedAgain => {
+                    answer("would_ask_again", &format!("is ordered already; it would be asked for again{with}"))
+                }
+            });
+        }
+        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await.map_err(failed)?;
+        Ok(match ordered {
+            Reattempt::Ordered => answer("ordered", "is ordered again"),
+            Reattempt::AskedAgain => {
+                answer("asked_again", &format!("was ordered already; it is asked for again{with}"))
+            }
+        })
+    };
+    let question = question(&sessions, submission.as_ref());
+    let bulk =
+        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt", action: "reattempt" };
+    bulk.run(&sessions, &question, act)
+}
+
+fn answer(word: &'static str, text: &str) -> Answer {
+    Answer { word, text: text.to_owned(), done: true }
+}
+
+fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
+    let with = submission.map_or_else(
+        || "with the question as the customer asked it".to_owned(),
+        |submission| {
+            let characters = submission.query.as_str().chars().count();
+            format!("as {} with a question of {characters} characters", submission.tier.name())
+        },
+    );
+    match sessions {
+        [one] => format!("Order the verdict of {} again, {with}?", one.as_str()),
+        all => format!("Order the verdicts of {} sales again, each {with}?", all.len()),
+    }
+}
+
+fn failed(error: ReattemptError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the verdict is not on order for certain", error)
+    }
+}
+
+fn text(file: &Path) -> Result<String, CommandError> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text).map(drop)
+    } else {
+        std::fs::read_to_string(file).map(|read| text = read)
+    };
+    read.map_err(|error| CommandError::failed(&format!("{} cannot be read", file.display()), error))?;
+    Ok(text)
+}
+
+/// Parses the question in a file without the line break at the end, which editors add.
+fn query(text: &str) -> Result<Query, CommandError> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    Query::parse(text).map_err(|error| CommandError::Usage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_names_the_count() {
+        let sessions = ["cs_1", "cs_2"].map(|id| SessionId::parse(id).unwrap());
+        assert!(question(&sessions, None).starts_with("Order the verdicts of 2 sales again"));
+        assert!(question(&sessions[..1], None).starts_with("Order the verdict of cs_1 again"));
+    }
+
+    #[test]
+    fn a_question_is_what_the_customer_wrote() {
+        assert_eq!(query("Move?\r\n").unwrap().as_str(), "Move?");
+        assert_eq!(query("Two\nlines\n\n").unwrap().as_str(), "Two\nlines\n");
+        assert!(query("\n").is_err());
+    }
+}

@@ -1,0 +1,252 @@
+//! `oracle refunds`.
+
+use std::{collections::BTreeMap, slice};
+
+use clap::{Args, Subcommand};
+use domain::{
+    SessionId,
+    open_work::Work,
+    ports::{Clock, Payments},
+};
+use operations::{
+    list::{self, Row},
+    refunds::{self, IssueError, Issued},
+};
+use runtime::System;
+use serde::Serialize;
+
+use super::{
+    bulk::{Answer, Bulk, Selection},
+    sale_name::{self, SaleName},
+};
+use crate::{
+    command::{CommandError, Ended, Signature, Target, wait},
+    evidence,
+    stack::Deployed,
+    terminal::output::{self, minute},
+};
+
+#[derive(Subcommand)]
+pub(crate) enum RefundsCommand {
+    /// List the sales whose money needs a decision, with what was charged: try again, or give it back.
+    ///
+    /// Failed, unusable and held sales, and refunds that Stripe has not confirmed or that came back. An amount that Stripe does not
+    /// tell just now is shown as unknown.
+    #[command(after_help = "Example:\n  oracle refunds list")]
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Give the money of sales back, whole. Nothing more is made or sent for them.
+    ///
+    /// With filters instead of sales: of those that failed or are unusable.
+    ///
+    /// Who decided it and why go on record first; then Stripe is asked, under one key, so repeating the command
+    /// never gives the money back twice.
+    #[command(
+        after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
+    )]
+    Issue(IssueArguments),
+    /// Record that you gave the money of a sale back another way than through Stripe, as when its refund bounced.
+    #[command(
+        after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
+    )]
+    Record(RecordArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RecordArguments {
+    /// The sale's Stripe session, or its reference in alerts and on pages.
+    #[arg(value_parser = sale_name::parse)]
+    session: SaleName,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Args)]
+pub(crate) struct IssueArguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    signature: Signature,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A sale with its charged amount.
+#[derive(Serialize)]
+struct Charged {
+    #[serde(flatten)]
+    row: Row,
+    /// In the currency's smallest unit.
+    amount_total: Option<i64>,
+    currency: Option<String>,
+}
+
+pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
+    match command {
+        RefundsCommand::List { target } => list(target),
+        RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Owed, Work::Unusable]),
+        RefundsCommand::Record(arguments) => record(arguments),
+    }
+}
+
+/// Records that the money of a sale was given back by hand.
+fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
+    let RecordArguments { session, signature, target } = arguments;
+    let deployed = target.open()?;
+    let operator = signature.operator_with_reason(&deployed, "recording a refund by hand")?;
+    let session = &session.find(&deployed)?;
+    let question = format!("Record that the money of {} went back by hand?", session.as_str());
+    let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
+    if !observed.confirm(&deployed, (signature, &operator), "refunds record", &question)? {
+        return Ok(Ended::Nothing);
+    }
+    let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
+    recorded.map_err(|error| {
+        if error.is_refusal() {
+            CommandError::Refused(error.to_string())
+        } else {
+            CommandError::failed("it is not recorded for certain", error)
+        }
+    })?;
+    if target.json {
+        output::print_json(&serde_json::json!({ "session_id": session, "refund": "by_hand" }))?;
+    } else {
+        output::print(&format!("{} is recorded as refunded by hand\n", session.as_str()))?;
+    }
+    Ok(Ended::Done)
+}
+
+/// Refunds the named sales, or those on the lists of `works`.
+pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
+    let IssueArguments { selection, signature, target } = arguments;
+    let deployed = target.open()?;
+    let operator = match selection.dry_run {
+        true => signature.operator(&deployed)?,
+        false => signature.operator_with_reason(&deployed, "a refund")?,
+    };
+    let payments = deployed.backend().stripe_refunding()?;
+    let sessions = selection.sessions(&deployed, works)?;
+    let listed = selection.is_filtered().then_some(works);
+    let charged = wait(charges(&payments, &sessions))?;
+    let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
+    let act = async |session: &SessionId| {
+        if selection.dry_run {
+            let sale = ports.journal.store.load(session).await.map_err(IssueError::Storage).map_err(failed)?;
+            let sale = sale.ok_or(IssueError::NoSale).map_err(failed)?;
+            if !sale.value.is_money_kept() {
+                return Err(CommandError::Refused("its money went back, is about to, or is disputed".to_owned()));
+            }
+            let amount = charged.get(session).cloned();
+            let text = format!("would be refunded {}", output::amount(amount.as_ref()));
+            return Ok(Answer { word: "would_refund", text, done: true });
+        }
+        let issued = refunds::issue(ports, &operator, session, listed).await.map_err(failed)?;
+        let (word, text) = match issued {
+            Issued::Refunded => ("refunded", "is refunded"),
+            Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
+            Issued::Pending => ("pending", "is authorised for refund; Stripe works on it"),
+        };
+        Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
+    };
+    let bulk =
+        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund", action: "refunds" };
+    bulk.run(&sessions, &question(&sessions, &charged), act)
+}
+
+type Charges = BTreeMap<SessionId, (i64, String)>;
+
+/// Each sale's charged amount, from Stripe. A refund is confirmed only with its amount shown.
+async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
+    let mut charges = Charges::new();
+    for session in sessions {
+        let amount = list::amount(payments, session).await;
+        let amount = amount.map_err(|error| CommandError::failed("Stripe cannot be asked what was charged", error))?;
+        charges.extend(amount.map(|amount| (session.clone(), amount)));
+    }
+    Ok(charges)
+}
+
+fn question(sessions: &[SessionId], charges: &Charges) -> String {
+    if let [one] = sessions {
+        return format!("Give {} back for {}?", output::amount(charges.get(one)), one.as_str());
+    }
+    let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+    for (cents, currency) in charges.values() {
+        *sums.entry(currency).or_default() += cents;
+    }
+    let sums: Vec<String> =
+        sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
+    let unknown = sessions.len() - charges.len();
+    let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
+    format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
+}
+
+fn failed(error: IssueError) -> CommandError {
+    if error.is_refusal() {
+        CommandError::Refused(error.to_string())
+    } else {
+        CommandError::failed("the refund is not carried out for certain", error)
+    }
+}
+
+fn list(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let charged = wait(charged(&deployed))?;
+    if target.json {
+        output::print_json(&charged)?;
+    } else if charged.is_empty() {
+        output::print("no decision is needed\n")?;
+    } else {
+        output::print(&table(&charged, output::width()))?;
+    }
+    Ok(Ended::Done)
+}
+
+async fn charged(deployed: &Deployed) -> Result<Vec<Charged>, CommandError> {
+    let payments = deployed.backend().stripe()?;
+    let rows = list::undecided(deployed.lists(), System.now()).await;
+    let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
+    let mut charged = Vec::new();
+    for row in rows {
+        let amount = list::amount(&payments, &row.session_id).await.ok().flatten();
+        let (amount_total, currency) = amount.unzip();
+        charged.push(Charged { row, amount_total, currency });
+    }
+    Ok(charged)
+}
+
+fn table(charged: &[Charged], width: usize) -> String {
+    let line = |charged: &Charged| {
+        let amount = charged.amount_total.zip(charged.currency.clone());
+        let row = &charged.row;
+        output::Row {
+            cells: vec![
+                row.work.as_str().to_owned(),
+                output::amount(amount.as_ref()),
+                format!("{}{}", minute(&row.due), if row.overdue { " !" } else { "" }),
+                row.detail.clone(),
+            ],
+            below: row.session_id.as_str().to_owned(),
+        }
+    };
+    let rows: Vec<_> = charged.iter().map(line).collect();
+    output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], &rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_names_the_count_and_the_sum() {
+        let ids = ["cs_1", "cs_2", "cs_3"].map(|id| SessionId::parse(id).unwrap());
+        let charges: Charges =
+            [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
+        assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
+        assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
+    }
+}

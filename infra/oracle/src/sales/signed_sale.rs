@@ -1,0 +1,43 @@
+//! The arguments of a command that changes one sale.
+
+use clap::Args;
+use domain::{Operator, SessionId};
+
+use super::sale_name::{self, SaleName};
+use crate::{
+    command::{CommandError, Signature, Target},
+    stack::Deployed,
+};
+
+#[derive(Args)]
+pub(crate) struct SignedSale {
+    /// The sale: its Stripe session, or its reference of 8 characters.
+    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
+    sale: SaleName,
+    #[command(flatten)]
+    pub(crate) signature: Signature,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+impl SignedSale {
+    /// Opens the stack, and names the operator and the sale.
+    pub(crate) fn open(&self) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        self.open_by(|deployed| self.signature.operator(deployed))
+    }
+
+    /// The same, for an `action` that needs a reason.
+    pub(crate) fn open_with_reason(&self, action: &str) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        self.open_by(|deployed| self.signature.operator_with_reason(deployed, action))
+    }
+
+    fn open_by(
+        &self,
+        operator: impl FnOnce(&Deployed) -> Result<Operator, CommandError>,
+    ) -> Result<(Deployed, Operator, SessionId), CommandError> {
+        let deployed = self.target.open()?;
+        let operator = operator(&deployed)?;
+        let session = self.sale.find(&deployed)?;
+        Ok((deployed, operator, session))
+    }
+}

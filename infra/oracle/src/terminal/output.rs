@@ -1,0 +1,196 @@
+//! Formats text output: tables that fit a terminal, times, amounts.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+};
+
+use runtime::Environment;
+use serde::Serialize;
+
+use super::style;
+use crate::command::CommandError;
+
+/// The assumed width of a terminal that does not report its width.
+const WIDTH: usize = 80;
+
+/// A row of a table. `below` is a line under the row that is never cut; an empty one is left out.
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    pub(crate) below: String,
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Ignores a closed pipe, for commands whose exit code matters more than their text.
+pub(crate) fn unless_nobody_reads(written: Result<(), CommandError>) -> Result<(), CommandError> {
+    written.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Whether the reader of our output has closed the pipe.
+pub(crate) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Writes one JSON document and a line break.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
+    print(&format!("{}\n", serde_json::to_string(document)?))
+}
+
+/// The number of columns of a line, from COLUMNS or the terminal.
+pub(crate) fn width() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    Environment::of_process().bounded("COLUMNS", terminal.unwrap_or(WIDTH).max(40), 40, 1000).unwrap_or(WIDTH)
+}
+
+/// Formats a table. Columns are as wide as their widest cell, and lines are cut at `width`.
+pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
+    let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
+    let widths: Vec<usize> = head
+        .iter()
+        .enumerate()
+        .map(|(index, title)| lengths(index).max().unwrap_or(0).max(characters(title)))
+        .collect();
+    let titles: Vec<String> = head.iter().map(|title| (*title).to_owned()).collect();
+    let mut text = line(&titles, &widths, width, |_| style::TITLE);
+    for row in rows {
+        let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
+        text.push_str(&line(&cells, &widths, width, style::of_cell));
+        if !row.below.is_empty() {
+            text.push_str(&format!("  {}\n", style::paint(style::ASIDE, &row.below)));
+        }
+    }
+    text
+}
+
+/// One line of a table. Colour codes have no width, so every cell is cut before it is coloured.
+fn line(cells: &[String], widths: &[usize], width: usize, style: fn(&str) -> anstyle::Style) -> String {
+    let (mut text, mut column, mut start) = (String::new(), 0, 0);
+    for (index, cell) in cells.iter().enumerate() {
+        let shown = cut(cell.trim_end(), width.saturating_sub(start));
+        if !shown.is_empty() && start < width {
+            text.push_str(&" ".repeat(start - column));
+            column = start + characters(&shown);
+            text.push_str(&style::paint(style(&shown), &shown));
+        }
+        start += widths.get(index).copied().unwrap_or_default() + 2;
+    }
+    text.push('\n');
+    text
+}
+
+/// Wraps the text at `width` characters and indents each line. A longer word gets a line of its own.
+pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if indent + characters(line) + 1 + characters(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+}
+
+/// The text, cut to `width` characters.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if characters(text) <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The text without characters that could move a terminal's cursor.
+pub(crate) fn printable(text: &str) -> String {
+    domain::customer_text::one_line(text)
+}
+
+/// `2026-04-16T14:23:07.412Z` as `2026-04-16 14:23`.
+pub(crate) fn minute(iso: &str) -> String {
+    iso.get(..16).unwrap_or(iso).replace('T', " ")
+}
+
+/// A duration in its largest unit: `45s`, `12m`, `5h`, `3d`.
+pub(crate) fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Formats an amount in the currency's smallest unit, which for every price here is a hundredth.
+pub(crate) fn amount(amount: Option<&(i64, String)>) -> String {
+    amount.map_or_else(
+        || "unknown".to_owned(),
+        |(cents, currency)| {
+            let sign = if *cents < 0 { "-" } else { "" };
+            let cents = cents.unsigned_abs();
+            format!("{sign}{}.{:02} {}", cents / 100, cents % 100, currency.to_uppercase())
+        },
+    )
+}
+
+fn characters(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nobody_reads_any_more_is_no_failure_and_all_else_is() {
+        let written = |kind| unless_nobody_reads(Err(CommandError::from(io::Error::from(kind))));
+        assert!(written(io::ErrorKind::BrokenPipe).is_ok() && unless_nobody_reads(Ok(())).is_ok());
+        assert!(written(io::ErrorKind::StorageFull).is_err());
+        assert!(unless_nobody_reads(Err(CommandError::NoName)).is_err());
+    }
+
+    #[test]
+    fn a_table_fits_and_never_cuts_what_is_below() {
+        let id = format!("cs_live_{}", "a".repeat(80));
+        let rows = [
+            Row {
+                cells: vec!["failed".into(), "2026".into(), format!("{}\u{1b}[2J", "é".repeat(60))],
+                below: id.clone(),
+            },
+            Row { cells: vec!["x".into(), "y".into(), "short".into()], below: "cs_1".into() },
+        ];
+        let text = table(&["WORK", "DUE", "DETAIL"], &rows, 40);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "WORK    DUE   DETAIL");
+        assert_eq!((lines[1].chars().count(), lines[1].ends_with('…')), (40, true));
+        assert_eq!((lines[2].trim(), lines[3]), (id.as_str(), "x       y     short"));
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_between_words() {
+        assert_eq!(wrapped("one two  three", 2, 9), "  one two\n  three\n");
+        assert_eq!(wrapped("", 2, 9), "");
+        assert_eq!(wrapped("overlong-word x", 2, 9), "  overlong-word\n  x\n");
+    }
+
+    #[test]
+    fn amounts_and_times_are_for_people() {
+        assert_eq!(amount(Some(&(2500, "cad".into()))), "25.00 CAD");
+        assert_eq!(amount(Some(&(-5, "cad".into()))), "-0.05 CAD");
+        assert_eq!(amount(None), "unknown");
+        assert_eq!([59, 60, 7_200, 172_799, 172_800].map(age), ["59s", "1m", "2h", "47h", "2d"]);
+        assert_eq!(minute("2026-04-16T14:23:07.412Z"), "2026-04-16 14:23");
+    }
+}
