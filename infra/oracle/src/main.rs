@@ -82,7 +82,7 @@ enum Command {
     /// Sales with open work of every kind, inquiries, tasks of the Bridge, purchases in USDC, and automatic work that is
     /// late. An exclamation mark marks what is past its due time. `oracle status` names the command for each kind.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
-    List(sales::list::ListArguments),
+    List(operation::list::ListArguments),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
     #[command(
         after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
@@ -238,7 +238,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
     match command {
-        Command::List(arguments) => return Ok(sales::list::run(&arguments)?),
+        Command::List(arguments) => return Ok(operation::list::run(&arguments)?),
         Command::Find(arguments) => return Ok(sales::find::run(&arguments)?),
         Command::Status(arguments) => return Ok(operation::status::run(&arguments)?),
         Command::Doctor(arguments) => return Ok(operation::doctor::run(&arguments)?),

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::{
     command::{CommandError, Ended, Target, wait},
-    sales::{list as list_command, signed_sale::SignedSale},
+    sales::{signed_sale::SignedSale, waiting},
     stack::Deployed,
     terminal::output,
 };
@@ -41,7 +41,7 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
         let rows = list::of_works(deployed.lists(), &[Work::Declined], System.now()).await;
         rows.map_err(|error| CommandError::failed("the list cannot be read", error))
     })?;
-    list_command::print(&rows, target.json)
+    waiting::print(&rows, target.json)
 }
 
 /// Counts an approval.

@@ -15,8 +15,8 @@ use super::correspondence;
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     sales::{
-        list as list_command,
         sale_name::{self, SaleName},
+        waiting,
     },
     terminal::output,
 };
@@ -69,7 +69,7 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
                 let rows = list::replied(deployed.lists(), System.now()).await;
                 rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
             };
-            list_command::print(&wait(replied)?, target.json)
+            waiting::print(&wait(replied)?, target.json)
         }
         RepliesCommand::Show(arguments) => show(arguments),
         RepliesCommand::Settle(arguments) => settle(arguments),

@@ -12,10 +12,10 @@ use runtime::System;
 use serde_json::json;
 
 use super::{
-    list as list_command,
     quarantine::read,
     sale_name::{self, SaleName},
     signed_sale::SignedSale,
+    waiting,
 };
 use crate::{
     command::{CommandError, Ended, Target, wait},
@@ -71,7 +71,7 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
                 let rows = list::of_works(deployed.lists(), &[Work::Finding], System.now()).await;
                 rows.map_err(|error| CommandError::failed("the list cannot be read", error))
             })?;
-            list_command::print(&rows, target.json)
+            waiting::print(&rows, target.json)
         }
         FindingsCommand::Show { sale, target } => show(sale, target),
         FindingsCommand::Dismiss(one) => dismiss(one),

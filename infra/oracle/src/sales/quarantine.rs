@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 
 use super::{
     bulk::{Answer, Bulk, Selection},
-    list as list_command,
     refunds::{self, IssueArguments},
     sale_name::{self, SaleName},
     signed_sale::SignedSale,
+    waiting,
 };
 use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
                 let rows = list::in_review(deployed.lists(), System.now()).await;
                 rows.map_err(|error| CommandError::failed("the list cannot be read", error))
             })?;
-            list_command::print(&rows, target.json)
+            waiting::print(&rows, target.json)
         }
         QuarantineCommand::Show { sale, target } => show(sale, target),
         QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),

@@ -2,14 +2,15 @@
 
 use clap::Args;
 use domain::ports::Clock;
-use operations::list::{self, Row};
+use operations::list;
 use runtime::System;
 
 use crate::{
     chat::{bridge as bridge_command, bridge_report},
     command::{CommandError, Ended, Target, wait},
     mail::inquiries,
-    terminal::output::{self, minute},
+    sales::waiting,
+    terminal::output,
     toll::command as toll_command,
 };
 
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Done);
     }
     if !rows.is_empty() || (inquiries.is_empty() && bridges.is_empty() && purchases.is_empty()) {
-        print(&rows, false)?;
+        waiting::print(&rows, false)?;
     }
     if !inquiries.is_empty() {
         output::print(&inquiries::table(&inquiries, output::width()))?;
@@ -49,30 +50,4 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
         output::print(&toll_command::waiting_table(&purchases, output::width()))?;
     }
     Ok(Ended::Done)
-}
-
-/// Prints rows, as a table or as a JSON array.
-pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
-    if json {
-        output::print_json(&rows)?;
-    } else if rows.is_empty() {
-        output::print("nothing waits for a human\n")?;
-    } else {
-        output::print(&table(rows, output::width()))?;
-    }
-    Ok(Ended::Done)
-}
-
-fn table(rows: &[Row], width: usize) -> String {
-    let line = |row: &Row| output::Row {
-        cells: vec![
-            row.work.as_str().to_owned(),
-            format!("{}{}", minute(&row.due), if row.overdue { " !" } else { "" }),
-            row.tier.map_or("-", domain::Tier::key).to_owned(),
-            row.detail.clone(),
-        ],
-        below: row.session_id.as_str().to_owned(),
-    };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
 }
