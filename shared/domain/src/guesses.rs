@@ -1,7 +1,8 @@
 //! Limits the questions to a vendor about ids that strangers can make up: each costs a call that customers may need.
 //!
 //! An unknown id is remembered for a minute. Unknown ids are counted per minute over all processes, per network and in
-//! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer.
+//! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer, unless strangers can
+//! have such ids at no cost.
 
 mod guess;
 
@@ -53,7 +54,8 @@ impl Guessing {
         Self { kind, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
     }
 
-    /// Asks the vendor about an id for a client of this network, if the limits allow it.
+    /// Asks the vendor about an id for a client of this network, if the limits allow it. `is_free` tells of a known id whether
+    /// strangers can have one at no cost: the question then stays counted.
     ///
     /// # Errors
     /// The vendor failed, or the question cannot be counted.
@@ -62,6 +64,7 @@ impl Guessing {
         guesses: &dyn Guesses,
         (id, network, now): (&str, Option<&str>, Timestamp),
         question: impl Future<Output = Result<Option<T>, E>> + Send,
+        is_free: impl Fn(&T) -> bool + Send,
     ) -> Result<Answer<T>, NotAnswered<E>> {
         if self.unknown.recall(id, now).is_some() {
             return Ok(Answer::Unknown);
@@ -76,8 +79,15 @@ impl Guessing {
             return Ok(Answer::TooMany);
         }
         let answer = question.await.map_err(NotAnswered::Vendor)?;
+        let count = match &answer {
+            None => Guess::UNKNOWN,
+            Some(known) if is_free(known) => Guess::OPEN,
+            Some(_) => 0,
+        };
         // If this fails, the question stays counted as an open one until the window ends.
-        drop(guesses.settle(&guess, answer.is_some()).await);
+        if count != Guess::OPEN {
+            drop(guesses.settle(&guess, count).await);
+        }
         if let Some(known) = answer {
             return Ok(Answer::Known(known));
         }

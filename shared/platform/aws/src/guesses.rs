@@ -62,10 +62,9 @@ impl Guesses for DynamoSales {
         self.connection().call(STEP, update).await
     }
 
-    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
-        let counted = if known { 0 } else { i64::from(Guess::UNKNOWN) };
+    async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError> {
         let update = || async {
-            self.count(guess, counted - i64::from(Guess::OPEN)).send().await?;
+            self.count(guess, i64::from(count) - i64::from(Guess::OPEN)).send().await?;
             Ok(())
         };
         self.connection().call(STEP, update).await

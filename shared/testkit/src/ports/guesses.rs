@@ -26,10 +26,10 @@ impl Guesses for World {
         write.await.map_err(|_| storage("guesses.take"))
     }
 
-    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
+    async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError> {
         let write = self.boundary("guesses.settle", |state| {
             let of_group = counted(state, guess);
-            *of_group = of_group.saturating_sub(Guess::OPEN) + if known { 0 } else { Guess::UNKNOWN };
+            *of_group = of_group.saturating_sub(Guess::OPEN) + count;
         });
         write.await.map_err(|_| storage("guesses.settle"))
     }
