@@ -10,8 +10,8 @@ use crate::{
     Recent, Timestamp,
     ports::{Guesses, StorageError},
 };
-pub use guess::Guess;
 use guess::WINDOW;
+pub use guess::{Guess, Limits};
 use std::time::Duration;
 
 /// How long a process asks no more for a group that was refused. It is short, because questions that are not yet answered
@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Guessing {
     kind: &'static str,
+    limits: Limits,
     unknown: Recent,
     /// Groups that reached a limit a moment ago, so that further questions cost no write.
     refused: Recent,
@@ -51,7 +52,13 @@ impl Guessing {
     /// Limits for ids of this kind.
     #[must_use]
     pub fn new(kind: &'static str) -> Self {
-        Self { kind, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
+        Self::within(Limits::OF_IDS, kind)
+    }
+
+    /// Other limits for ids of this kind.
+    #[must_use]
+    pub fn within(limits: Limits, kind: &'static str) -> Self {
+        Self { kind, limits, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
     }
 
     /// Asks the vendor about an id for a client of this network, if the limits allow it. `is_free` tells of a known id whether
@@ -69,7 +76,7 @@ impl Guessing {
         if self.unknown.recall(id, now).is_some() {
             return Ok(Answer::Unknown);
         }
-        let guess = Guess::new(self.kind, network, now);
+        let guess = Guess::new(self.kind, self.limits, network, now);
         let group = format!("{}/{}", guess.window, guess.group);
         if self.refused.recall(&group, now).is_some() {
             return Ok(Answer::TooMany);
@@ -103,10 +110,12 @@ mod tests {
     #[test]
     fn a_group_changes_with_the_minute_and_names_no_network() {
         let at = Timestamp::from_seconds;
-        let guess = |seconds| Guess::new("session", Some("203.0.113.7"), at(seconds));
+        let guess = |seconds| Guess::new("session", Limits::OF_IDS, Some("203.0.113.7"), at(seconds));
         assert_eq!(guess(0), Guess { until: at(120), ..guess(59) });
         assert_eq!(guess(61).window, "session/1");
-        let group = |host, seconds| Guess::new("session", Some(&format!("203.0.113.{host}")), at(seconds)).group;
+        let group = |host, seconds| {
+            Guess::new("session", Limits::OF_IDS, Some(&format!("203.0.113.{host}")), at(seconds)).group
+        };
         let groups = |seconds| (0..200).map(|host| group(host, seconds)).collect::<Vec<_>>();
         assert_ne!(groups(0), groups(60));
         assert!(groups(0).iter().collect::<std::collections::BTreeSet<_>>().len() > 100);

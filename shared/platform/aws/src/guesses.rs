@@ -49,8 +49,8 @@ impl Guesses for DynamoSales {
                 "(attribute_not_exists(#total) OR #total < :most) AND (attribute_not_exists(#group) OR #group < :few)",
             );
             let update = update
-                .expression_attribute_values(":most", number(Guess::MOST))
-                .expression_attribute_values(":few", number(Guess::MOST_OF_GROUP));
+                .expression_attribute_values(":most", number(guess.limits.in_all))
+                .expression_attribute_values(":few", number(guess.limits.of_group));
             match update.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {

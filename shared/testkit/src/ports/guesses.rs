@@ -19,7 +19,7 @@ impl Guesses for World {
             let total: u32 =
                 state.guesses.iter().filter(|((window, _), _)| *window == guess.window).map(|(_, n)| n).sum();
             let of_group = counted(state, guess);
-            let is_left = total < Guess::MOST && *of_group < Guess::MOST_OF_GROUP;
+            let is_left = total < guess.limits.in_all && *of_group < guess.limits.of_group;
             *of_group += if is_left { Guess::OPEN } else { 0 };
             is_left
         });
