@@ -89,7 +89,7 @@ async fn customers_who_ask_at_once_are_asked_to_wait_a_moment_and_not_a_minute()
                 told.changed().await.expect("an answer");
                 Ok::<_, ()>(Some(()))
             };
-            guessing.ask(&sim.world, (&asked.0, None, asked.1), question).await.expect("an answer")
+            guessing.ask(&sim.world, (&asked.0, None, asked.1), question, |()| false).await.expect("an answer")
         }
     };
     let all = join_all((0..12).map(ask));
@@ -168,6 +168,30 @@ fn an_unpaid_session_is_not_asked_about_at_every_request() {
     }
     sim.world.advance(Duration::from_secs(5));
     assert_eq!(page(&deployment, SALE), 202);
+}
+
+/// Anybody can have sessions created at the checkout, which are real and never paid.
+#[test]
+fn unpaid_sessions_cause_few_questions_however_many_there_are() {
+    let sim = Simulator::new("quick");
+    let unpaid = sim.world.state().sessions.values().next().cloned().unwrap();
+    let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, stage: SessionStage::Open, ..unpaid };
+    let created = |number: usize| format!("cs_test_simulated_sale_{number:04}");
+    for number in 0..400 {
+        let id = SessionId::parse(created(number)).unwrap();
+        sim.world.state().sessions.insert(id.clone(), CheckoutSession { id, ..unpaid.clone() });
+    }
+    let deployment = sim.deployment();
+    let asks = |address: usize, number: usize| page_from(&deployment, &format!("203.0.{address}.7"), &created(number));
+    let of_one: Vec<_> = (0..50).map(|number| asks(0, number)).collect();
+    assert_eq!((of_one[8], of_one[9], asked(&sim, "payments.session")), (402, 429, 9));
+    for number in 50..400 {
+        asks(number % 100, number);
+    }
+    assert_eq!(asked(&sim, "payments.session"), 90);
+    // The page of a bank debit asks once a minute.
+    sim.world.advance(Duration::from_secs(60));
+    assert_eq!(asks(0, 0), 402);
 }
 
 /// A bank debit takes days: its customer is not told that nothing was paid, and the verdict comes by itself.

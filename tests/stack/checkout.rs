@@ -225,8 +225,8 @@ async fn a_declined_question_is_on_record_without_its_text() {
     let query = format!("Can I give my son two of my warfarin tablets, {mark}?");
     assert_refused(&world.checkout(json!({ "tier": "quick", "query": query }).to_string()).await, 422, "blocked");
     let mut all = Vec::new();
-    for stream in ["checkout-1", "checkout-2", "checkout-3", "checkout-4"] {
-        all.extend(world.function_records(stream, "authority_evaluated").await);
+    for number in 1..=8 {
+        all.extend(world.function_records(&format!("checkout-{number}"), "authority_evaluated").await);
     }
     let blocked = |record: &&Value| {
         let decided = &record["authority"];

@@ -91,6 +91,7 @@ fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String>
             found.push("an address that only looks like the webhook's passes the firewall".to_owned());
         }
     }
+    found.extend(forged_events_are_limited(&rules));
     let kept = rules.iter().map(|rule| &rule["VisibilityConfig"]).chain([&firewall["Properties"]["VisibilityConfig"]]);
     if kept.into_iter().any(|it| it["SampledRequestsEnabled"] != false) {
         found.push("samples of requests hold session ids".to_owned());
@@ -103,6 +104,30 @@ fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String>
         found.push("no parameter turns the firewall off".to_owned());
     }
     found
+}
+
+/// Forged events of one address cannot use up the room of Stripe's, which has this many an address in five minutes.
+const EVENTS_OF_AN_ADDRESS: std::ops::RangeInclusive<u64> = 5_000..=15_000;
+
+fn forged_events_are_limited(rules: &[&Value]) -> Vec<String> {
+    let limits_them = |rule: &&Value| {
+        let rate = &rule["Statement"]["RateBasedStatement"];
+        let paths = list(&rate["ScopeDownStatement"]["OrStatement"]["Statements"]);
+        let is_exactly = |path: &str| {
+            let its = |one: &&Value| {
+                let one = &one["ByteMatchStatement"];
+                one["SearchString"] == path && one["PositionalConstraint"] == "EXACTLY"
+            };
+            paths.iter().any(its)
+        };
+        let has_room = number(&rate["Limit"]).is_some_and(|limit| EVENTS_OF_AN_ADDRESS.contains(&limit));
+        let blocks = !rule["Action"]["Block"].is_null() && rate["AggregateKeyType"] == "IP";
+        blocks && has_room && paths.len() == 2 && ["/api/webhook", "/live/api/webhook"].into_iter().all(is_exactly)
+    };
+    if rules.iter().any(limits_them) {
+        return Vec::new();
+    }
+    vec!["one address can use up the room of Stripe's events, or Stripe has too little".to_owned()]
 }
 
 #[test]
@@ -121,6 +146,14 @@ fn the_firewall_limits_addresses_and_lets_stripe_and_questions_through() {
     let exactly = "0/Statement/RateBasedStatement/ScopeDownStatement/NotStatement/Statement/OrStatement/Statements/0";
     let exactly = part(&format!("{exactly}/ByteMatchStatement/PositionalConstraint"));
     assert_rule(rule, set(&exactly, json!("ENDS_WITH")), "only looks like the webhook's");
+    let of_webhook = "2/Statement/RateBasedStatement";
+    assert_rule(rule, set(&part("2/Action"), json!({ "Count": {} })), "use up the room of Stripe's events");
+    for limit in [1_000, 100_000] {
+        let changed = set(&part(&format!("{of_webhook}/Limit")), json!(limit));
+        assert_rule(rule, changed, "use up the room of Stripe's events");
+    }
+    let second = format!("{of_webhook}/ScopeDownStatement/OrStatement/Statements/1/ByteMatchStatement/SearchString");
+    assert_rule(rule, set(&part(&second), json!("/api/other")), "use up the room of Stripe's events");
     assert_rule(rule, set(&part("0/VisibilityConfig/SampledRequestsEnabled"), json!(true)), "hold session ids");
     assert_rule(rule, remove("/Resources/SiteFirewall/Condition"), "no parameter turns");
 }

@@ -6,6 +6,7 @@ use aws::Subscriptions;
 use doctor::Finding;
 use domain::{
     Secret, SessionId,
+    chat::{InvalidSubscriberKey, SubscriberKey},
     ports::{MailError, Mailbox, PaymentError, Payments, StorageError},
     sale::Draft,
 };
@@ -94,6 +95,11 @@ pub(crate) fn check_audit_key(document: &Secret) -> Result<(), Box<dyn Error + S
     Ok(())
 }
 
+/// Checks that the document has the key of the chat's subscribers. Without it nobody can sign in, and the page does not tell.
+pub(crate) fn check_chat_key(document: &Secret) -> Result<(), InvalidSubscriberKey> {
+    SubscriberKey::parse(document).map(drop)
+}
+
 /// Checks that Stripe accepts our key: it answers whether a promotion code exists.
 pub(crate) async fn stripe_answers(payments: &dyn Payments) -> Result<(), Box<dyn Error + Send + Sync>> {
     payments.promotion_code(UNKNOWN_CODE).await?;
@@ -144,11 +150,13 @@ mod tests {
         {
             assert!(check_signing_secret(&Secret::new(text)).is_err(), "{text}");
             assert!(check_audit_key(&Secret::new(text)).is_err(), "{text}");
+            assert!(check_chat_key(&Secret::new(text)).is_err(), "{text}");
             assert!(check_stripe_key(&Secret::new(text)).is_err(), "{text}");
         }
         assert_eq!(check_signing_secret(&Secret::new(r#"{"signing_secrets":["whsec_1"]}"#)), Ok(()));
         assert_eq!(check_stripe_key(&Secret::new(r#"{"secret_key":"rk_live_1"}"#)), Ok(()));
         let key = "0".repeat(64);
+        assert_eq!(check_chat_key(&Secret::new(format!(r#"{{"subscriber_key":"{key}"}}"#))), Ok(()));
         assert!(check_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
     }
 

@@ -2,8 +2,8 @@
 
 use crate::{
     checks::{
-        Checks, check_audit_key, check_signing_secret, check_stripe_key, checkout_key_works, mailbox_answers,
-        refund_key_works, stripe_answers,
+        Checks, check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works,
+        mailbox_answers, refund_key_works, stripe_answers,
     },
     handle::{Ports, Probed},
     probe::{Findings, NOTE},
@@ -39,6 +39,7 @@ pub struct Targets {
     refund_key: SecretDocument,
     signing_secrets: SecretDocument,
     audit_keys: SecretDocument,
+    chat_key: SecretDocument,
     payments: stripe::LazyClient,
     selling: stripe::LazyClient,
     refunding: stripe::LazyClient,
@@ -79,6 +80,7 @@ impl Targets {
             refund_key: quiet.secret(SecretName::StripeRefund)?,
             signing_secrets: quiet.secret(SecretName::StripeWebhook)?,
             audit_keys: quiet.secret(SecretName::Audit)?,
+            chat_key: quiet.secret(SecretName::Chat)?,
             payments: quiet.stripe()?,
             selling: quiet.stripe_selling()?,
             refunding: quiet.stripe_refunding()?,
@@ -113,6 +115,8 @@ impl Targets {
         checks.look("webhook secret", signing).await;
         let keys = async { check_audit_key(&self.audit_keys.document().await?) };
         checks.look("audit key", keys).await;
+        let key = async { Ok::<_, Error>(check_chat_key(&self.chat_key.document().await?)?) };
+        checks.look("chat key", key).await;
         checks.look("Stripe", stripe_answers(&self.payments)).await;
         // While Stripe does not answer, nothing is learned about the other keys.
         let stripe_works = !checks.0.contains_key("Stripe");

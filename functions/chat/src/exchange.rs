@@ -11,7 +11,7 @@ use crate::{
     recollection::{self, Opened, Turn},
     reply, subscription,
 };
-use audit::{Change, ChatStatus, Record};
+use audit::{Change, ChatStatus, CommitError, Record};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
@@ -127,10 +127,13 @@ pub(crate) async fn ask(
     }
 }
 
-/// Records that the authority gate declined a message.
+/// How often the record of a declined message is tried while other messages of the customer keep changing the account.
+const RECORD_ATTEMPTS: u32 = 8;
+
+/// Records that the authority gate declined a message. A customer can send many such messages at once.
 async fn declined(
     ports: Ports<'_>,
-    account: Versioned<Account>,
+    mut account: Versioned<Account>,
     asked: &Asked,
     evaluation: &Evaluation,
 ) -> Result<(), NotDone> {
@@ -138,8 +141,17 @@ async fn declined(
     let decline = |_: &mut Account, now| {
         Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ())
     };
-    ports.journal.commit(account, decline).await?.settle().await;
-    Ok(())
+    let who = account.value.id().clone();
+    for _ in 0..RECORD_ATTEMPTS {
+        match ports.journal.commit(account, decline).await {
+            Err(CommitError::Contended) => account = ports.journal.load(&who).await?,
+            recorded => {
+                recorded?.settle().await;
+                return Ok(());
+            }
+        }
+    }
+    Err(CommitError::Contended.into())
 }
 
 /// Logs and counts a record of a declined message that could not be written. The reply to the customer does not depend on

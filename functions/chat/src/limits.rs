@@ -20,6 +20,12 @@ const LINKS_OF_A_MAILBOX: u32 = 60;
 const BRIDGE_MESSAGES: u32 = 30;
 const BRIDGE_ACCEPTANCES: u32 = 5;
 
+/// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
+/// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
+/// whose messages used up the offers can still subscribe.
+const OFFERS: u32 = 10;
+const STRIPE_PAGES: u32 = 20;
+
 /// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
 async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, NotDone> {
     let now = ports.journal.clock.now();
@@ -78,4 +84,14 @@ pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Opti
 /// it may not be accepted now.
 pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
+}
+
+/// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.
+pub(crate) async fn offer(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("offer/{}", who.as_str()), HOUR, OFFERS).await
+}
+
+/// Counts one more page of Stripe that the subscriber opens; the time until it may be opened, if it may not be opened now.
+pub(crate) async fn stripe_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("pages/{}", who.as_str()), HOUR, STRIPE_PAGES).await
 }

@@ -3,7 +3,7 @@
 use crate::{NotDone, Ports, Settings, limits, ports, reply};
 use audit::digest::sha256;
 use domain::{
-    EmailAddress, Secret, SessionId,
+    EmailAddress, Metric, Secret, SessionId,
     chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId},
     ports::{OutgoingMail, SaveError, StorageError},
     texts,
@@ -50,6 +50,7 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
     if let Ok(address) = EmailAddress::parse(&address)
         && let Err(error) = mail(ports, settings, address, &browser, request.network().as_deref()).await
     {
+        ports.meter.record(&[Metric::ChatLinkFailed.once()], ports.journal.clock.now());
         tracing::error!(error = telemetry::chain(&error), "no link was mailed");
     }
     // A developer's site has no TLS, and clients other than browsers do not send a Secure cookie back to it.

@@ -1,7 +1,7 @@
 //! Starts a subscription and opens the customer portal. Neither changes what a customer has access to: only Stripe's
 //! events do.
 
-use crate::{NotDone, Ports, Settings, reply};
+use crate::{NotDone, Ports, Settings, limits, reply};
 use domain::chat::{PaidPlan, SubscriberId};
 use runtime::{
     http::{Reply, Request},
@@ -21,26 +21,41 @@ pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Re
         Ok(plan) => plan,
         Err(error) => return Ok(Reply::error(400, "plan_invalid", &error.to_string())),
     };
+    if let Some(wait) = limits::stripe_page(ports, who).await? {
+        return Ok(reply::too_many(wait));
+    }
     let url = subscription::subscribe(shop(ports), who, plan, ports.journal.clock.now()).await?;
     Ok(Reply::json(200, &json!({ "url": url })))
 }
 
 /// The address at which a customer goes on whose free exchanges are used: where the plan `chat` is paid, the same for all
-/// tabs of a day; or the offer on the chat's page when Stripe gives none.
+/// tabs of a day; or the offer on the chat's page when Stripe gives none, or is not asked any more within this hour.
 pub(crate) async fn offer(ports: Ports<'_>, settings: &Settings, who: &SubscriberId) -> String {
-    match subscription::subscribe(shop(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await {
-        Ok(url) => url,
-        Err(error) => {
+    payment_page(ports, who)
+        .await
+        .unwrap_or_else(|error| {
             tracing::error!(error = telemetry::chain(&error), "no payment page: the offer names the chat's page");
-            format!("{}/chat#subscribe", settings.site)
-        }
+            None
+        })
+        .unwrap_or_else(|| format!("{}/chat#subscribe", settings.site))
+}
+
+/// The payment page of an offer; `None` for a subscriber who had too many within the hour.
+async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, NotDone> {
+    if limits::offer(ports, who).await?.is_some() {
+        return Ok(None);
     }
+    Ok(Some(subscription::subscribe(shop(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await?))
 }
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
 pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    Ok(match subscription::to_portal(shop(ports), who).await? {
-        Some(url) => Reply::json(200, &json!({ "url": url })),
-        None => Reply::error(404, "not_subscribed", "There is no subscription yet."),
-    })
+    let Some(customer) = subscription::customer(ports.subscribers, who).await? else {
+        return Ok(Reply::error(404, "not_subscribed", "There is no subscription yet."));
+    };
+    if let Some(wait) = limits::stripe_page(ports, who).await? {
+        return Ok(reply::too_many(wait));
+    }
+    let url = subscription::portal(shop(ports), &customer).await?;
+    Ok(Reply::json(200, &json!({ "url": url })))
 }

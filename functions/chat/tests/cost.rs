@@ -74,7 +74,7 @@ fn the_same_id_again_asks_no_model_and_writes_nothing() {
     assert_eq!(again, expected);
 }
 
-/// The fourth message asks Stripe for the payment page, once, and asks and writes nothing else.
+/// The fourth message counts the offer and asks Stripe for the payment page, once, and asks and writes nothing else.
 #[test]
 fn an_offer_makes_these_calls() {
     let world = world();
@@ -85,6 +85,7 @@ fn an_offer_makes_these_calls() {
         ("accounts.load", 1),
         ("subscribers.access", 1),
         ("bridges.load", 1),
+        ("sign_ins.take", 1),
         ("subscribers.load", 1),
         ("subscriptions.subscribe", 1),
     ]);

@@ -5,7 +5,7 @@
 mod support;
 
 use chat::Ports;
-use domain::{chat::FREE_EXCHANGES, ports::Pause};
+use domain::{Metric, chat::FREE_EXCHANGES, ports::Pause};
 use runtime::http::{Reply, Request};
 use serde_json::json;
 use std::{
@@ -283,6 +283,18 @@ fn fm_10_fifty_parallel_tabs_get_three() {
     assert_eq!(life.world.state().prompts.len(), 3, "nobody's reply is thrown away");
     let (account, _) = life.world.state().accounts.values().next().unwrap().clone();
     assert_eq!(account.free_left(), 0);
+}
+
+/// Anybody who is signed in can send a burst of messages that are declined. Every one is recorded, and no alarm is raised.
+#[test]
+fn every_declined_message_of_a_burst_is_recorded() {
+    let life = Life::new();
+    let requests = (1..=60).map(|n| asking(n, "I want to kill myself", &life.cookie)).collect();
+    let replies = parallel(&life.world, requests);
+    assert!(replies.len() == 60 && replies.iter().all(|reply| reply.status() == 422));
+    let state = life.world.state();
+    assert_eq!(state.counted(Metric::AuditWriteFailed), 0);
+    assert_eq!(state.log.values().filter(|line| line.contains(r#""status":"DECLINED""#)).count(), 60);
 }
 
 /// A phone repeats a message while its first request is still running.

@@ -19,6 +19,7 @@ fn main() -> Result<(), Error> {
             records: Records {
                 journal: stores.function_journal(STREAMS[0]),
                 audit_keys: &backend.secret(SecretName::Audit)?,
+                randomness: &System,
                 meter: &System,
             },
         };

@@ -149,7 +149,8 @@ async fn promotion_code(ports: Ports<'_>, code: &str, network: Option<&str>) -> 
     let possible = code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let now = ports.clock.now();
     let answer = if possible {
-        ports.codes.ask(ports.guesses, (code, network, now), ports.payments.promotion_code(code)).await
+        let question = ports.payments.promotion_code(code);
+        ports.codes.ask(ports.guesses, (code, network, now), question, |_| false).await
     } else {
         Ok(Answer::Unknown)
     };

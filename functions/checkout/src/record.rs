@@ -1,33 +1,32 @@
 //! The audit record of an evaluation before there is a sale: its outcome and the rules that decided, without the
 //! question's text. A question that is not sold leaves no other trace.
 
-use audit::{AuditKeys, FunctionJournal, Noted};
+use audit::{AuditKeys, FunctionJournal};
 use authority::Evaluation;
 use domain::{
     ErrorCode, Metric, Query, StepError,
-    ports::{Meter, SecretSource},
+    ports::{Meter, Randomness, SecretSource},
 };
 use runtime::telemetry;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The streams of evaluations. There are several, so that concurrent customers seldom write to the same item.
-pub const STREAMS: [&str; 4] = ["checkout-1", "checkout-2", "checkout-3", "checkout-4"];
+/// The streams of evaluations. There are several, so that concurrent requests seldom write to the same item.
+pub const STREAMS: [&str; 8] =
+    ["checkout-1", "checkout-2", "checkout-3", "checkout-4", "checkout-5", "checkout-6", "checkout-7", "checkout-8"];
 
 /// Where evaluations are recorded.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
-    /// A journal of any stream; each record goes to the stream of its question.
+    /// A journal of any stream; chance chooses the stream of each record, because a choice by the question would send a
+    /// burst of equal questions to one item.
     pub journal: FunctionJournal<'a>,
     /// The keys for the tags that identify questions.
     pub audit_keys: &'a dyn SecretSource,
+    /// Chooses the streams.
+    pub randomness: &'a dyn Randomness,
     /// Counts evaluations that could not be recorded.
     pub meter: &'a dyn Meter,
 }
-
-/// The note has no state of its own; it only holds records that wait for the log.
-#[derive(Default, Serialize, Deserialize)]
-struct Nothing {}
 
 impl Records<'_> {
     /// Records an evaluation that was requested at `path`. The reply to the customer does not depend on it: a question
@@ -44,20 +43,11 @@ impl Records<'_> {
         let key = AuditKeys::parse(&document).and_then(|keys| keys.current());
         let tag = key.map_err(|error| ErrorCode::Malformed.of(error))?.question_tag(query);
         let facts = facts(path, &tag, evaluation);
-        let journal = FunctionJournal { function: stream(&tag), ..self.journal };
-        let notebook = journal.load::<Nothing>().await?;
-        let record = |_: &mut Nothing, _| Noted::save(()).recording("authority_evaluated", facts.clone());
-        journal.commit(notebook, record).await?.settle().await;
-        Ok(())
+        let token = self.randomness.token();
+        Ok(self.journal.record_in_one_of(&STREAMS, &token, "authority_evaluated", |_| facts.clone()).await?)
     }
 }
 
 fn facts(path: &str, tag: &str, evaluation: &Evaluation) -> Value {
     json!({ "endpoint": path, "question_tag": tag, "authority": evaluation.envelope() })
-}
-
-/// The stream of a question; equal questions have the same stream.
-fn stream(tag: &str) -> &'static str {
-    let last = tag.bytes().last().map_or(0, usize::from);
-    STREAMS[last % STREAMS.len()]
 }

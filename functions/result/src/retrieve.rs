@@ -296,7 +296,9 @@ impl Retrieval<'_> {
             }
         };
         let from = (id.as_str(), self.network.as_deref(), self.asked_at);
-        match asked.sessions.ask(self.ports.guesses, from, question).await {
+        // A session that is not paid costs its client nothing.
+        let is_free = |session: &CheckoutSession| !session.is_paid();
+        match asked.sessions.ask(self.ports.guesses, from, question, is_free).await {
             Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
             Ok(Answer::Known(session)) => self.unpaid(session),
             Ok(Answer::Unknown) => replies::not_found(),

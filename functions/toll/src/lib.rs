@@ -19,8 +19,9 @@ mod request;
 mod sell;
 mod settings;
 mod transferred;
+mod verify;
 
 pub use handle::handle;
-pub use ports::{Corpus, Ports};
+pub use ports::{Corpus, Ports, payments};
 pub use reply::closed;
 pub use settings::{Settings, Terms};

@@ -3,7 +3,7 @@
 use backend::Backend;
 use retrieval::Library;
 use runtime::{Error, System, serve};
-use toll::{Corpus, Ports, Settings, Terms, handle};
+use toll::{Corpus, Ports, Settings, Terms, handle, payments};
 
 fn main() -> Result<(), Error> {
     runtime::start(async {
@@ -21,6 +21,8 @@ fn main() -> Result<(), Error> {
             rejections: stores.function_journal("toll"),
             facilitator: &clients.facilitator,
             node: &clients.node,
+            payments: &payments(),
+            guesses: &stores.sales,
             model: &backend.gemini()?,
             corpus: Corpus { notes: &stores.sales, corpora: &corpora, library: &library },
             breakers: &stores.sales,

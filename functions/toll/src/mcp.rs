@@ -59,7 +59,7 @@ pub(crate) async fn answer(ports: Ports<'_>, settings: &Settings, request: &Requ
         "initialize" => Ok(hello(&params)),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({ "tools": [tool()] })),
-        "tools/call" => call(ports, settings, &params).await,
+        "tools/call" => call(ports, settings, &params, request.network()).await,
         _ => Err((UNKNOWN_METHOD, format!("there is no method {method}"))),
     };
     match result {
@@ -138,7 +138,12 @@ fn tool() -> Value {
 }
 
 /// Handles one call of the tool as the same request over HTTP.
-async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>) -> Result<Value, Failure> {
+async fn call(
+    ports: Ports<'_>,
+    settings: &Settings,
+    params: &Map<String, Value>,
+    network: Option<String>,
+) -> Result<Value, Failure> {
     let invalid = |why: &str| (INVALID_PARAMS, why.to_owned());
     let field = |name: &str| params.get(name).unwrap_or(&Value::Null);
     if field("name") != TOOL {
@@ -158,6 +163,8 @@ async fn call(ports: Ports<'_>, settings: &Settings, params: &Map<String, Value>
             request.with_header("payment-signature", &payment)
         }
     };
+    // The first address of a network stands for it.
+    let request = network.iter().fold(request, |request, network| request.with_address(network));
     Ok(result(&request::sell(ports, settings, request).await))
 }
 

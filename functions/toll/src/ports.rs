@@ -1,7 +1,11 @@
 //! The ports of the function.
 
 use audit::{FunctionJournal, TollJournal};
-use domain::ports::{Breakers, Corpora, Facilitator, Meter, Model, Node, Notes, Pause, Randomness};
+use domain::{
+    Guessing,
+    guesses::Limits,
+    ports::{Breakers, Corpora, Facilitator, Guesses, Meter, Model, Node, Notes, Pause, Randomness},
+};
 use retrieval::Library;
 
 /// The ports of the function.
@@ -13,12 +17,23 @@ pub struct Ports<'a> {
     pub rejections: FunctionJournal<'a>,
     pub facilitator: &'a dyn Facilitator,
     pub node: &'a dyn Node,
+    /// Limits what is asked about payments that bought nothing.
+    pub payments: &'a Guessing,
+    pub guesses: &'a dyn Guesses,
     pub model: &'a dyn Model,
     pub corpus: Corpus<'a>,
     pub breakers: &'a dyn Breakers,
     pub randomness: &'a dyn Randomness,
     pub pause: &'a dyn Pause,
     pub meter: &'a dyn Meter,
+}
+
+/// Limits the questions to the facilitator and to the node about new payments: anybody can sign one without funds, or name a
+/// transaction that does not exist. A question costs up to four calls, so all networks together cause ten calls a second.
+/// An agent that waits for its transfer asks every five seconds.
+#[must_use]
+pub fn payments() -> Guessing {
+    Guessing::within(Limits { of_group: 30, in_all: 150 }, "payment")
 }
 
 /// The corpus that answers draw on.

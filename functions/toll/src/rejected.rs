@@ -2,11 +2,10 @@
 //! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
 use crate::Ports;
-use audit::{CommitError, FunctionJournal, Noted, TollSource, TollStatus, digest};
+use audit::{CommitError, TollSource, TollStatus, digest};
 use authority::Evaluation;
 use domain::{Metric, Query, Timestamp, toll::Offer};
 use runtime::telemetry;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The streams of payments that are not taken. There are several, so that concurrent requests seldom write to the same
@@ -25,10 +24,6 @@ const DECLINED: [&str; 8] = [
     "toll-declined-7",
     "toll-declined-8",
 ];
-
-/// The function saves no state of its own between records.
-#[derive(Default, Serialize, Deserialize)]
-struct Nothing {}
 
 /// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
 /// sent before, if the request names one. `query` is missing for a question that the authority gate declines: it may be a
@@ -78,10 +73,5 @@ async fn keep(
     event: &'static str,
     facts: impl Fn(Timestamp) -> Value + Send + Sync,
 ) -> Result<(), CommitError> {
-    let chosen = ports.randomness.token().bytes().last().map_or(0, usize::from);
-    let journal = FunctionJournal { function: streams[chosen % streams.len()], ..ports.rejections };
-    let notebook = journal.load::<Nothing>().await?;
-    let record = |_: &mut Nothing, now: Timestamp| Noted::save(()).recording(event, facts(now));
-    journal.commit(notebook, record).await?.settle().await;
-    Ok(())
+    ports.rejections.record_in_one_of(streams, &ports.randomness.token(), event, facts).await
 }

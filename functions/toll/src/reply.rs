@@ -160,6 +160,13 @@ pub(crate) fn settlement_pending() -> Reply {
     )
 }
 
+/// Too many payments that bought nothing were asked about within this minute.
+pub(crate) fn busy() -> Reply {
+    let sentence =
+        "Too many payments are being checked. Please send the same request with the same payment again in a minute.";
+    Reply::error(429, "busy", sentence).header("retry-after", "20")
+}
+
 /// Another request with this payment is in progress.
 pub(crate) fn in_progress() -> Reply {
     let sentence = "The answer to this payment is being made. The same request gets it.";

@@ -46,7 +46,8 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };
-    Sale::new(ports, settings, offer, query, evaluation, means, asked_at).sell().await
+    let network = request.network();
+    Sale::new(ports, settings, offer, query, evaluation, means, asked_at).of(network).sell().await
 }
 
 /// The reply to a question that the gate declines before anything is paid or taken, once that is recorded; `None` if the

@@ -5,14 +5,15 @@ use crate::{
     means::{Checked, unnamed},
     named::{self, Called, Name},
     rejected, reply,
+    verify::Unusable,
 };
 use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};
-use chain::payment::{PaymentError, Price};
+use chain::payment::Price;
 use domain::{
     Metric, Query, Timestamp,
-    ports::{FacilitatorError, Versioned, Whereabouts},
-    toll::{Claimed, Offer, Paid, Purchase, SignedPayment, Stage},
+    ports::Versioned,
+    toll::{Claimed, Offer, Paid, Purchase, Stage},
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
@@ -27,6 +28,8 @@ pub(crate) struct Sale<'a> {
     pub(crate) evaluation: Evaluation,
     pub(crate) means: Checked,
     pub(crate) asked_at: Timestamp,
+    /// The client's network.
+    pub(crate) network: Option<String>,
 }
 
 const OTHER_REQUEST: &str = "the payment was used for another request";
@@ -38,14 +41,6 @@ pub(crate) const fn lapsed(untraced: bool) -> &'static str {
     } else {
         "the payment's time is over, and it was never settled"
     }
-}
-
-/// Why a signed payment cannot be used now.
-enum Unusable {
-    /// It does not pay; the payer may see why.
-    Refused(String),
-    /// The facilitator or the node did not answer.
-    Unknown(String),
 }
 
 /// The outcome of a claim.
@@ -67,7 +62,12 @@ impl<'a> Sale<'a> {
         asked_at: Timestamp,
     ) -> Self {
         let price = settings.terms.price(offer);
-        Self { ports, settings, offer, price, query, evaluation, means, asked_at }
+        Self { ports, settings, offer, price, query, evaluation, means, asked_at, network: None }
+    }
+
+    /// The same sale to a client of this network.
+    pub(crate) fn of(self, network: Option<String>) -> Self {
+        Self { network, ..self }
     }
 
     /// Sells the answer, or replies with the reason why not.
@@ -189,41 +189,6 @@ impl<'a> Sale<'a> {
         Ok(())
     }
 
-    /// Whether the payment can be used. The error is the reply if it cannot.
-    async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
-        let (problem, says_used) = match self.means.check_time(now) {
-            Ok(()) => match self.ports.facilitator.verify(signed).await {
-                Ok(()) => return Ok(()),
-                Err(error @ FacilitatorError::Refused(_)) => (error.to_string(), error.says_used()),
-                Err(
-                    error @ (FacilitatorError::Unclear(_)
-                    | FacilitatorError::Pending
-                    | FacilitatorError::Unavailable(_)),
-                ) => {
-                    tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
-                    return Err(Unusable::Unknown(error.to_string()));
-                }
-            },
-            Err(error @ PaymentError::Expired) => (error.to_string(), false),
-            Err(error) => return Err(Unusable::Refused(error.to_string())),
-        };
-        // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
-        // the payer has paid us.
-        match self.ports.node.whereabouts(signed).await {
-            Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
-            Ok(Whereabouts::Untraced) => Err(Unusable::Unknown(format!("{problem}; the chain does not show where"))),
-            // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed) if says_used => {
-                Err(Unusable::Unknown(format!("{problem}; the chain does not show it yet")))
-            }
-            Ok(_) => Err(Unusable::Refused(problem)),
-            Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
-                Err(Unusable::Unknown(format!("{problem}; the node cannot be asked")))
-            }
-        }
-    }
-
     /// Continues a new or an existing purchase without an answer: gate, verification, claim, answer, settlement.
     pub(crate) async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
@@ -240,7 +205,11 @@ impl<'a> Sale<'a> {
             return Ok(Reply::json(reply::DECLINED, &json!(body)));
         }
         if let Some(signed) = purchase.value.signed() {
-            match self.verify(signed, now).await {
+            let verified = match self.verified(purchase.version == 0, signed, now).await {
+                Ok(verified) => verified,
+                Err(reply) => return Ok(reply),
+            };
+            match verified {
                 Ok(()) => {}
                 Err(Unusable::Refused(why)) => return self.refused(purchase, &why).await,
                 Err(Unusable::Unknown(why)) => {

@@ -1,7 +1,8 @@
 //! Begins the purchase of a transfer that was made before.
 
-use crate::{reply, sell::Sale};
+use crate::{rejected, reply, sell::Sale};
 use audit::{Change, CommitError, TollStatus};
+use authority::Refusal;
 use domain::{
     Metric, Timestamp,
     ports::{Transfer, Versioned},
@@ -19,7 +20,18 @@ impl Sale<'_> {
         transaction: &str,
         fresh: impl Fn(&str) -> Versioned<Purchase>,
     ) -> Result<Reply, CommitError> {
-        match self.ports.node.transfer(transaction, self.price.amount).await {
+        let question = self.ports.node.transfer(transaction, self.price.amount);
+        let is_free = |transfer: &Transfer| !matches!(transfer, Transfer::Paid { .. });
+        let answer = match self.ask_within_limits(question, is_free).await {
+            Ok(answer) => answer,
+            Err(reply) => {
+                if Refusal::of(&self.evaluation).is_some() {
+                    rejected::declined(self.ports, self.offer, &self.evaluation).await;
+                }
+                return Ok(reply);
+            }
+        };
+        match answer {
             Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer), None).await,
             Ok(Transfer::Other { payer, amount, is_late }) => {
                 let Versioned { value, version } = fresh(&payer);

@@ -9,6 +9,7 @@ use chain::{
     wire::{self, SettlementResponse},
 };
 use domain::toll::{Offer, Paid, Stage};
+use runtime::http::Request;
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::{
@@ -260,4 +261,60 @@ fn a_receipt_is_in_the_words_of_the_version_that_asks() {
             })
             .collect();
     assert_eq!(networks, [Network::BaseSepolia.name(), Network::BaseSepolia.caip2()]);
+}
+
+fn asked(world: &World, name: &str) -> usize {
+    world.state().boundaries.iter().filter(|found| **found == name).count()
+}
+
+/// Random transactions cost nothing. The node also has to confirm settlements.
+#[test]
+fn transactions_that_nobody_made_cause_few_questions() {
+    let world = world();
+    let show = |number: usize, address: &str| {
+        let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &format!("0x{number:064x}"));
+        code(&send(&world, request.with_address(address)).unwrap())
+    };
+    let of_one: Vec<_> = (0..60).map(|number| show(number, "203.0.113.7")).collect();
+    assert_eq!((of_one[29].as_str(), of_one[30].as_str()), ("payment_unconfirmed", "busy"));
+    assert_eq!(asked(&world, "node.transfer"), 30);
+    for number in 60..600 {
+        show(number, &format!("203.0.{}.7", number % 100));
+    }
+    assert_eq!(asked(&world, "node.transfer"), 150);
+    // A transfer that was made buys in the next minute, and then as often as it is shown.
+    let transaction = format!("0x{:064x}", 7);
+    world.state().chain.transfers.insert(transaction, ("0x1".to_owned(), 50_000));
+    assert_eq!(show(7, "203.0.113.7"), "busy");
+    world.advance(Duration::from_secs(60));
+    assert_eq!(show(7, "203.0.113.7"), "");
+    (0..40).for_each(|number| drop(show(number, "203.0.113.7")));
+    assert_eq!((show(41, "203.0.113.7").as_str(), show(7, "203.0.113.7").as_str()), ("busy", ""));
+}
+
+/// A payment costs nothing to sign, and a wallet may be empty. Over MCP the caller's network counts too.
+#[test]
+fn payments_without_funds_cause_few_questions_and_others_are_not_counted() {
+    let world = world();
+    let sent = |nonce: u8, address: &str| {
+        let request = paid("/query", QUESTION, &payment_for(&world, Offer::Query, nonce));
+        send(&world, request.with_address(address)).unwrap().status()
+    };
+    // Paying customers of one network, however many they are.
+    assert!((1..=60).all(|nonce| sent(nonce, "203.0.113.7") == 200));
+    world.plan(Plan::none().whenever("facilitator.verify", Fault::Refuse(402)));
+    world.state().boundaries.clear();
+    let of_one: Vec<_> = (61..=120).map(|nonce| sent(nonce, "203.0.113.7")).collect();
+    assert_eq!((of_one[29], of_one[30], asked(&world, "facilitator.verify")), (402, 429, 30));
+    let call = |address: &str| {
+        let payment = payment_for(&world, Offer::Query, 121);
+        let params =
+            json!({ "name": "oracle_query", "arguments": { "query": QUESTION }, "_meta": { "x402/payment": payment } });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        send(&world, Request::post("/mcp", call.to_string()).with_address(address)).unwrap().body().to_owned()
+    };
+    assert!(call("203.0.113.7").contains("Too many payments"));
+    assert!(!call("198.51.100.7").contains("Too many payments"));
+    world.plan(Plan::none());
+    assert_eq!((sent(1, "203.0.113.7"), sent(122, "203.0.113.7")), (200, 429), "what was bought is there");
 }

@@ -77,6 +77,10 @@ impl<T> Notebook<T> {
     }
 }
 
+/// The state of a stream that keeps none: its notebook only holds the records that wait for the log.
+#[derive(Default, Serialize, Deserialize)]
+struct Stateless {}
+
 /// The effects of a scheduled function's decision.
 pub type Noted<A> = Change<A, FunctionEvent>;
 
@@ -164,6 +168,36 @@ impl<'a> FunctionJournal<'a> {
     {
         let journal = NotebookJournal(*self, PhantomData);
         journal::commit(journal, current, |notebook: &mut Notebook<T>, now| decide(&mut notebook.memory, now)).await
+    }
+
+    /// Adds a record to one of several streams that keep no state. There are several, so that concurrent requests seldom
+    /// write to the same item. `token` is random text and chooses the stream that is tried first. While others keep
+    /// changing a stream, the next one is tried.
+    ///
+    /// # Errors
+    /// [`CommitError`]: the record is not saved, or it is and the reply was lost.
+    pub async fn record_in_one_of(
+        &self,
+        streams: &[&'static str],
+        token: &str,
+        event: &'static str,
+        facts: impl Fn(Timestamp) -> Value + Send + Sync,
+    ) -> Result<(), CommitError> {
+        let first = token.bytes().last().map_or(0, usize::from);
+        for tried in 0..streams.len() {
+            let journal = FunctionJournal { function: streams[(first + tried) % streams.len()], ..*self };
+            let notebook = journal.load::<Stateless>().await?;
+            let record = |_: &mut Stateless, now: Timestamp| Noted::save(()).recording(event, facts(now));
+            match journal.commit(notebook, record).await {
+                Ok(recorded) => {
+                    recorded.settle().await;
+                    return Ok(());
+                }
+                Err(CommitError::Contended) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(CommitError::Contended)
     }
 
     fn alert(&self, now: Timestamp, detail: &str) -> Alert {

@@ -1,7 +1,11 @@
 //! A function's journal against ports that fail, lose replies and crash.
 
 use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
-use domain::{Alert, Timestamp, alert::Severity};
+use domain::{
+    Alert, Timestamp,
+    alert::Severity,
+    ports::{Notes, SaveError, StorageError, Versioned},
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Fault, Plan, World, run};
@@ -293,4 +297,37 @@ fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told(
             assert!(alerts(&world, again) + logged >= 1, "{fault:?} at {boundary}");
         }
     }
+}
+
+/// Notes of which somebody else keeps changing these.
+struct Busy<'a>(&'a World, &'static [&'static str]);
+
+#[async_trait::async_trait]
+impl Notes for Busy<'_> {
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError> {
+        Notes::load(self.0, name).await
+    }
+
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
+        if self.1.contains(&name) {
+            return Err(SaveError::Conflict);
+        }
+        Notes::save(self.0, name, document, expected).await
+    }
+}
+
+#[test]
+fn a_record_goes_to_another_stream_while_the_chosen_one_keeps_changing() {
+    const STREAMS: [&str; 3] = ["one", "two", "three"];
+    let record = |world: &World, busy: &'static [&'static str]| {
+        let notes = Busy(world, busy);
+        let journal = FunctionJournal { notes: &notes, ..journal(world) };
+        run(journal.record_in_one_of(&STREAMS, "c", "seen", |_| json!({}))).unwrap()
+    };
+    for number in 0..3 {
+        let world = World::default();
+        record(&world, &STREAMS[..number]).unwrap();
+        assert_eq!(lines(&world)[0].0, format!("1970-01-01/function/{}/000001.json", STREAMS[number]));
+    }
+    assert!(matches!(record(&World::default(), &STREAMS), Err(CommitError::Contended)));
 }

@@ -1,7 +1,8 @@
 //! Limits the questions to a vendor about ids that strangers can make up: each costs a call that customers may need.
 //!
 //! An unknown id is remembered for a minute. Unknown ids are counted per minute over all processes, per network and in
-//! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer.
+//! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer, unless strangers can
+//! have such ids at no cost.
 
 mod guess;
 
@@ -9,8 +10,8 @@ use crate::{
     Recent, Timestamp,
     ports::{Guesses, StorageError},
 };
-pub use guess::Guess;
 use guess::WINDOW;
+pub use guess::{Guess, Limits};
 use std::time::Duration;
 
 /// How long a process asks no more for a group that was refused. It is short, because questions that are not yet answered
@@ -21,6 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Guessing {
     kind: &'static str,
+    limits: Limits,
     unknown: Recent,
     /// Groups that reached a limit a moment ago, so that further questions cost no write.
     refused: Recent,
@@ -50,10 +52,17 @@ impl Guessing {
     /// Limits for ids of this kind.
     #[must_use]
     pub fn new(kind: &'static str) -> Self {
-        Self { kind, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
+        Self::within(Limits::OF_IDS, kind)
     }
 
-    /// Asks the vendor about an id for a client of this network, if the limits allow it.
+    /// Other limits for ids of this kind.
+    #[must_use]
+    pub fn within(limits: Limits, kind: &'static str) -> Self {
+        Self { kind, limits, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
+    }
+
+    /// Asks the vendor about an id for a client of this network, if the limits allow it. `is_free` tells of a known id whether
+    /// strangers can have one at no cost: the question then stays counted.
     ///
     /// # Errors
     /// The vendor failed, or the question cannot be counted.
@@ -62,11 +71,12 @@ impl Guessing {
         guesses: &dyn Guesses,
         (id, network, now): (&str, Option<&str>, Timestamp),
         question: impl Future<Output = Result<Option<T>, E>> + Send,
+        is_free: impl Fn(&T) -> bool + Send,
     ) -> Result<Answer<T>, NotAnswered<E>> {
         if self.unknown.recall(id, now).is_some() {
             return Ok(Answer::Unknown);
         }
-        let guess = Guess::new(self.kind, network, now);
+        let guess = Guess::new(self.kind, self.limits, network, now);
         let group = format!("{}/{}", guess.window, guess.group);
         if self.refused.recall(&group, now).is_some() {
             return Ok(Answer::TooMany);
@@ -76,8 +86,15 @@ impl Guessing {
             return Ok(Answer::TooMany);
         }
         let answer = question.await.map_err(NotAnswered::Vendor)?;
+        let count = match &answer {
+            None => Guess::UNKNOWN,
+            Some(known) if is_free(known) => Guess::OPEN,
+            Some(_) => 0,
+        };
         // If this fails, the question stays counted as an open one until the window ends.
-        drop(guesses.settle(&guess, answer.is_some()).await);
+        if count != Guess::OPEN {
+            drop(guesses.settle(&guess, count).await);
+        }
         if let Some(known) = answer {
             return Ok(Answer::Known(known));
         }
@@ -93,10 +110,12 @@ mod tests {
     #[test]
     fn a_group_changes_with_the_minute_and_names_no_network() {
         let at = Timestamp::from_seconds;
-        let guess = |seconds| Guess::new("session", Some("203.0.113.7"), at(seconds));
+        let guess = |seconds| Guess::new("session", Limits::OF_IDS, Some("203.0.113.7"), at(seconds));
         assert_eq!(guess(0), Guess { until: at(120), ..guess(59) });
         assert_eq!(guess(61).window, "session/1");
-        let group = |host, seconds| Guess::new("session", Some(&format!("203.0.113.{host}")), at(seconds)).group;
+        let group = |host, seconds| {
+            Guess::new("session", Limits::OF_IDS, Some(&format!("203.0.113.{host}")), at(seconds)).group
+        };
         let groups = |seconds| (0..200).map(|host| group(host, seconds)).collect::<Vec<_>>();
         assert_ne!(groups(0), groups(60));
         assert!(groups(0).iter().collect::<std::collections::BTreeSet<_>>().len() > 100);

@@ -49,6 +49,8 @@ pub enum Metric {
     TollCorpusUnreadable,
     /// A link for signing in was not mailed, because all mailboxes together or this one had as many as the limits allow.
     ChatLinkRefused,
+    /// A link for signing in could not be mailed, and its customer was told that it was.
+    ChatLinkFailed,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
@@ -127,7 +129,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -146,6 +148,7 @@ impl Metric {
         Self::TollUnanswered,
         Self::TollCorpusUnreadable,
         Self::ChatLinkRefused,
+        Self::ChatLinkFailed,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
@@ -174,10 +177,15 @@ impl Metric {
         Self::SubscriptionPaymentFailed,
     ];
 
-    /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken or
-    /// texts. Their alarms are for operators to read; a deployment must not be stopped by them.
-    pub const BY_OUTSIDERS: [Self; 4] =
-        [Self::SignatureRefused, Self::AuthorityEscalated, Self::TollUnreachable, Self::TollUnanswered];
+    /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken, texts or
+    /// addresses that no mailbox takes. Their alarms are for operators to read; a deployment must not be stopped by them.
+    pub const BY_OUTSIDERS: [Self; 5] = [
+        Self::SignatureRefused,
+        Self::AuthorityEscalated,
+        Self::TollUnreachable,
+        Self::TollUnanswered,
+        Self::ChatLinkFailed,
+    ];
 
     const fn row(self) -> (&'static str, Use, Unit) {
         match self {
@@ -199,6 +207,7 @@ impl Metric {
             Self::TollUnanswered => ("TollUnanswered", Use::Event, Unit::Count),
             Self::TollCorpusUnreadable => ("TollCorpusUnreadable", Use::Event, Unit::Count),
             Self::ChatLinkRefused => ("ChatLinkRefused", Use::Event, Unit::Count),
+            Self::ChatLinkFailed => ("ChatLinkFailed", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),

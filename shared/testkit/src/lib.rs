@@ -17,11 +17,13 @@ pub mod reports;
 pub mod sale;
 mod state;
 mod traces;
+mod turns;
 mod unread;
 pub mod world;
 
 pub use boundaries::BOUNDARIES;
 pub use faults::{Fault, Passage, Plan};
+pub use turns::{SlowNotes, in_turns};
 pub use world::World;
 
 use std::{

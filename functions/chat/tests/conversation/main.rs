@@ -67,7 +67,7 @@ fn the_offer_is_one_checkout_session_for_all_tabs() {
 /// Stripe's failure changes neither the reply nor its code: the page has an offer of its own.
 #[test]
 fn an_offer_without_stripe_is_the_one_of_the_page() {
-    for name in ["subscriptions.subscribe", "subscribers.load"] {
+    for name in ["subscriptions.subscribe", "subscribers.load", "sign_ins.take"] {
         let world = world();
         let cookie = signed_in(&world, "someone@example.com");
         (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
@@ -78,6 +78,33 @@ fn an_offer_without_stripe_is_the_one_of_the_page() {
         world.plan(Plan::none());
         assert_eq!(body(&ask(&world, 4, QUESTION, &cookie))["url"], "https://pay.example/cs_test_sub_0", "{name}");
     }
+}
+
+/// Messages and pages cost nothing, and Stripe's limit is everybody's: one subscriber causes few calls an hour.
+#[test]
+fn one_subscriber_causes_few_calls_to_stripe_within_an_hour() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let calls = |name| world.state().boundaries.iter().filter(|found| **found == name).count();
+    let of_page = "https://oracle.example/chat#subscribe";
+    let urls: Vec<_> = (4..=33).map(|n| body(&ask(&world, n, QUESTION, &cookie))["url"].clone()).collect();
+    assert_eq!(urls.iter().filter(|url| **url == of_page).count(), 20);
+    assert_eq!(calls("subscriptions.subscribe"), 10);
+    // The page's own button is not used up by the messages.
+    let post = |path: &str| {
+        let request = Request::post(path, json!({ "plan": "chat" }).to_string());
+        send(&world, request.with_header("cookie", &cookie)).unwrap()
+    };
+    let statuses: Vec<_> = (0..30).map(|_| post("/api/chat/subscribe").status()).collect();
+    assert_eq!((statuses.iter().filter(|status| **status == 200).count(), statuses[29]), (20, 429));
+    assert_eq!(calls("subscriptions.subscribe"), 30);
+    assert_eq!(post("/api/chat/portal").status(), 404, "who never subscribed costs no call and is not counted");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    assert_eq!(post("/api/chat/portal").status(), 404, "an invoice alone names no customer");
+    assert_eq!(calls("subscriptions.portal"), 0);
+    world.advance(Duration::from_secs(3600));
+    assert_eq!(post("/api/chat/subscribe").status(), 200);
 }
 
 /// A subscriber whose payment is overdue pays the invoice in the portal instead of a second subscription.

@@ -120,3 +120,26 @@ fn one_mailbox_gets_at_most_sixty_links_an_hour_and_operators_learn_of_it() {
     assert_eq!(world.state().sent.len(), 60);
     assert_eq!(refused_links(&world), 20);
 }
+
+/// The page says that a link was sent in every case, so operators must learn that none can be.
+#[test]
+fn a_link_that_cannot_be_mailed_is_counted() {
+    let world = world();
+    let login = || {
+        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+        assert_eq!(send(&world, request).unwrap().status(), 202);
+        world.state().counted(Metric::ChatLinkFailed)
+    };
+    assert_eq!(login(), 0);
+    for (number, name) in (1..).zip(["sign_ins.save_login", "mailbox.create_draft", "mailbox.send_draft"]) {
+        world.plan(Plan::none().whenever(name, Fault::Fail));
+        assert_eq!(login(), number, "{name}");
+    }
+    world.plan(Plan::none());
+    assert_eq!(login(), 3);
+    let unset = world.secret("{}");
+    let ports = chat::Ports { secret: &unset, ..ports(&world) };
+    let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+    assert_eq!(run(handle(ports, &settings(), request)).unwrap().status(), 202);
+    assert_eq!(world.state().counted(Metric::ChatLinkFailed), 4);
+}

@@ -3,8 +3,8 @@ use crate::record;
 use audit::FunctionJournal;
 use domain::{Timestamp, ports::SecretSource, query};
 use proptest::prelude::*;
-use std::{collections::BTreeMap, time::Duration};
-use testkit::{Fault, Plan, World, run};
+use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
+use testkit::{Fault, Plan, SlowNotes, World, in_turns, run};
 
 /// One request to a newly started process.
 fn fresh(payments: &dyn Payments, world: &World, body: &[u8]) -> Reply {
@@ -28,7 +28,7 @@ fn ports<'a>(
 ) -> Ports<'a> {
     let journal =
         FunctionJournal { function: record::STREAMS[0], notes: world, log: world, alerts: world, clock: world };
-    let records = Records { journal, audit_keys, meter: world };
+    let records = Records { journal, audit_keys, randomness: world, meter: world };
     Ports { payments, randomness: world, meter: world, clock: world, codes, guesses: world, records }
 }
 
@@ -272,12 +272,28 @@ fn what_is_sold_and_what_developers_ask_is_recorded_too() {
     let ports = ports(&world, &world, &known, &keys);
     run(handle(ports, Request::post(EVALUATE, r#"{"text":"Open a second shop?"}"#.to_owned()))).unwrap();
     let records = recorded(&world);
-    let endpoints: Vec<_> = records.iter().map(|record| record["details"]["endpoint"].as_str().unwrap()).collect();
-    assert_eq!(endpoints, [CHECKOUT, EVALUATE]);
+    let endpoints: std::collections::BTreeSet<_> =
+        records.iter().map(|record| record["details"]["endpoint"].as_str().unwrap()).collect();
+    assert_eq!((records.len(), endpoints), (2, [CHECKOUT, EVALUATE].into()));
     let tags: std::collections::BTreeSet<_> =
         records.iter().map(|record| record["details"]["question_tag"].to_string()).collect();
     assert_eq!(tags.len(), 1, "the same question has one tag");
-    assert_eq!(records[1]["seq"], 2, "and one stream");
+}
+
+/// Anybody can send one question many times at once. Every evaluation is recorded, and no alarm is raised.
+#[test]
+fn every_evaluation_of_a_burst_is_recorded() {
+    let world = world();
+    let (known, keys, slow) = (codes(), keys(&world), SlowNotes(&world));
+    let ports = ports(&world, &world, &known, &keys);
+    let journal = FunctionJournal { notes: &slow, ..ports.records.journal };
+    let ports = Ports { records: Records { journal, ..ports.records }, ..ports };
+    let evaluated = |_| -> Pin<Box<dyn Future<Output = Reply> + '_>> {
+        Box::pin(handle(ports, Request::post(EVALUATE, r#"{"text":"I want to kill myself"}"#.to_owned())))
+    };
+    assert!(in_turns((0..40).map(evaluated)).iter().all(|reply| reply.status() == 200));
+    assert_eq!(recorded(&world).len(), 40);
+    assert_eq!(world.state().counted(Metric::AuditWriteFailed), 0);
 }
 
 #[test]
@@ -295,7 +311,8 @@ fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_not
 }
 
 /// The table, the log, the alerts and the keys fail in turn. The customer's reply stays the same, and either the record
-/// is in the log, or it waits in the table for the next evaluation, or a metric with an alarm counts it as lost.
+/// is in the log, or it waits in the table for the next evaluation in its stream, or a metric with an alarm counts it as
+/// lost.
 #[test]
 fn a_record_that_cannot_be_kept_changes_no_reply_and_is_counted() {
     for body in [r#"{"tier":"quick","query":"I want to kill myself"}"#, r#"{"tier":"quick","query":"Open a shop?"}"#] {
@@ -309,9 +326,10 @@ fn a_record_that_cannot_be_kept_changes_no_reply_and_is_counted() {
             let reply = post(&world, body);
             assert_eq!((reply.status(), reply.body()), (expected.status(), expected.body()), "{name}");
             let is_counted = world.state().measurements.contains(&Metric::AuditWriteFailed.once());
-            post(&world, body);
+            // Enough for every stream to get another one.
+            (0..60).for_each(|_| drop(post(&world, body)));
             let kept = recorded(&world).len();
-            assert!(kept == 2 || (is_counted && kept == 1), "{name}: {kept} records, counted: {is_counted}");
+            assert!(kept == 61 || (is_counted && kept == 60), "{name}: {kept} records, counted: {is_counted}");
         }
     }
 }

@@ -102,6 +102,8 @@ pub fn ports(world: &World) -> Ports<'_> {
         rejections: FunctionJournal { function: "toll", notes: world, log: world, alerts: world, clock: world },
         facilitator: world,
         node: world,
+        payments: Box::leak(Box::new(toll::payments())),
+        guesses: world,
         model: world,
         corpus: Corpus { notes: world, corpora: world, library: library() },
         breakers: world,

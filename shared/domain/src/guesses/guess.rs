@@ -9,6 +9,20 @@ use std::{
 /// How long an id stays known as unknown, and for how long questions are counted together.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
 
+/// How much is counted within a window at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For one group.
+    pub of_group: u32,
+    /// For all groups.
+    pub in_all: u32,
+}
+
+impl Limits {
+    /// Of one group three unknown ids, or nine questions at once; of all thirty unknown ids, or ninety questions at once.
+    pub const OF_IDS: Self = Self { of_group: 3 * Guess::UNKNOWN, in_all: 30 * Guess::UNKNOWN };
+}
+
 /// One question, in the window and for the group in which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guess {
@@ -18,6 +32,8 @@ pub struct Guess {
     pub group: u8,
     /// When the count can be deleted: late enough for a process whose clock is late.
     pub until: Timestamp,
+    /// The limits of its window.
+    pub limits: Limits,
 }
 
 impl Guess {
@@ -25,18 +41,14 @@ impl Guess {
     pub const OPEN: u32 = 1;
     /// The count of an unknown id.
     pub const UNKNOWN: u32 = 3;
-    /// The limit of one group within a window: three unknown ids, or nine questions at once.
-    pub const MOST_OF_GROUP: u32 = 3 * Self::UNKNOWN;
-    /// The limit of all groups within a window: thirty unknown ids, or ninety questions at once.
-    pub const MOST: u32 = 30 * Self::UNKNOWN;
 
-    pub(super) fn new(kind: &str, network: Option<&str>, now: Timestamp) -> Self {
+    pub(super) fn new(kind: &str, limits: Limits, network: Option<&str>, now: Timestamp) -> Self {
         let minute = now.as_seconds() / 60;
         // All processes run the same build, so they compute the same group.
         let mut hasher = DefaultHasher::new();
         (minute, network).hash(&mut hasher);
         let [group, ..] = hasher.finish().to_be_bytes();
-        Self { window: format!("{kind}/{minute}"), group, until: now.plus(WINDOW).plus(WINDOW) }
+        Self { window: format!("{kind}/{minute}"), group, until: now.plus(WINDOW).plus(WINDOW), limits }
     }
 }
 
@@ -47,13 +59,14 @@ mod tests {
 
     #[test]
     fn a_window_is_a_minute_whose_counts_outlive_it_and_whose_groups_are_its_own() {
-        let at = |seconds| Guess::new("sale", Some("203.0.113.0/24"), Timestamp::from_seconds(seconds));
+        let at = |seconds| Guess::new("sale", Limits::OF_IDS, Some("203.0.113.0/24"), Timestamp::from_seconds(seconds));
         assert_eq!((at(119).window.as_str(), at(120).window.as_str()), ("sale/1", "sale/2"));
         assert_eq!(at(119).until, Timestamp::from_seconds(119 + 120));
         assert_eq!(at(60).group, at(119).group);
         let groups: BTreeSet<u8> = (0..100).map(|minute| at(60 * minute).group).collect();
         assert!(groups.len() > 50, "another minute groups anew");
-        let group = |network: &str| Guess::new("sale", Some(network), Timestamp::from_seconds(60)).group;
+        let group =
+            |network: &str| Guess::new("sale", Limits::OF_IDS, Some(network), Timestamp::from_seconds(60)).group;
         let groups: BTreeSet<u8> = (0..100).map(|network| group(&format!("203.0.{network}.0/24"))).collect();
         assert!(groups.len() > 50);
     }

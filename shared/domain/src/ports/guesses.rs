@@ -9,6 +9,6 @@ use async_trait::async_trait;
 pub trait Guesses: Send + Sync {
     /// Counts a question that is about to be asked, unless the group or all groups together have reached their limit.
     async fn take(&self, guess: &Guess) -> Result<bool, StorageError>;
-    /// Corrects the count after the vendor's answer: a known id no longer counts, an unknown one counts in full.
-    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError>;
+    /// Corrects the count after the vendor's answer: the question counts this many, and no longer [`Guess::OPEN`].
+    async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError>;
 }

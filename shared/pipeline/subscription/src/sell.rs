@@ -56,20 +56,20 @@ pub async fn subscribe(
     }
 }
 
-/// The address of the customer portal, where a subscription is canceled or an invoice is paid; `None` for a customer
-/// who never subscribed.
+/// A subscriber's customer at Stripe; `None` for one who never subscribed.
 ///
 /// # Errors
 /// [`StepError`].
-pub async fn to_portal(shop: Shop<'_>, subscriber: &SubscriberId) -> Result<Option<String>, StepError> {
-    let known = shop.subscribers.load(subscriber).await?;
-    match known.as_ref().and_then(|known| known.value.billing().customer()) {
-        Some(customer) => portal(shop, customer).await.map(Some),
-        None => Ok(None),
-    }
+pub async fn customer(subscribers: &dyn Subscribers, subscriber: &SubscriberId) -> Result<Option<ObjectId>, StepError> {
+    let known = subscribers.load(subscriber).await?;
+    Ok(known.and_then(|known| known.value.billing().customer().cloned()))
 }
 
-async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, StepError> {
+/// The address of the customer portal, where a subscription is canceled or an invoice is paid.
+///
+/// # Errors
+/// [`StepError`].
+pub async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, StepError> {
     Ok(shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await?)
 }
 

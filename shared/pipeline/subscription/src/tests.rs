@@ -183,7 +183,7 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     let world = World::at(START);
     let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
     let go = |plan| run(subscribe(shop, &somebody(), plan, START)).unwrap().unwrap();
-    assert_eq!(run(to_portal(shop, &somebody())).unwrap().unwrap(), None);
+    assert_eq!(run(customer(&world, &somebody())).unwrap().unwrap(), None);
     let first = go(PaidPlan::Chat);
     assert_eq!(go(PaidPlan::Chat), first);
     assert_ne!(go(PaidPlan::Pro), first);
@@ -195,7 +195,8 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     for plan in PaidPlan::ALL {
         assert_eq!(go(plan), "https://portal.example/cus_1");
     }
-    assert_eq!(run(to_portal(shop, &somebody())).unwrap().unwrap().unwrap(), "https://portal.example/cus_1");
+    let known = run(customer(&world, &somebody())).unwrap().unwrap().unwrap();
+    assert_eq!(run(portal(shop, &known)).unwrap().unwrap(), "https://portal.example/cus_1");
     keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 1));
     assert!(go(PaidPlan::Chat).starts_with("https://pay."), "and again");
 }

@@ -49,8 +49,8 @@ impl Guesses for DynamoSales {
                 "(attribute_not_exists(#total) OR #total < :most) AND (attribute_not_exists(#group) OR #group < :few)",
             );
             let update = update
-                .expression_attribute_values(":most", number(Guess::MOST))
-                .expression_attribute_values(":few", number(Guess::MOST_OF_GROUP));
+                .expression_attribute_values(":most", number(guess.limits.in_all))
+                .expression_attribute_values(":few", number(guess.limits.of_group));
             match update.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {
@@ -62,10 +62,9 @@ impl Guesses for DynamoSales {
         self.connection().call(STEP, update).await
     }
 
-    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
-        let counted = if known { 0 } else { i64::from(Guess::UNKNOWN) };
+    async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError> {
         let update = || async {
-            self.count(guess, counted - i64::from(Guess::OPEN)).send().await?;
+            self.count(guess, i64::from(count) - i64::from(Guess::OPEN)).send().await?;
             Ok(())
         };
         self.connection().call(STEP, update).await

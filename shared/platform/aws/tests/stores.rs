@@ -13,7 +13,7 @@ use domain::{
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
-    guesses::Guess,
+    guesses::{Guess, Limits},
     ports::{
         AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, RelayDrafts,
         SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
@@ -88,11 +88,12 @@ async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
     let full = "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException\"}";
     let server = Server::start([nothing(), (400, full.to_owned()), nothing(), nothing()]).await;
     let (sales, _alerts) = table(&server.url);
-    let guess = Guess { window: "session/7".to_owned(), group: 9, until: Timestamp::from_seconds(540) };
+    let until = Timestamp::from_seconds(540);
+    let guess = Guess { window: "session/7".to_owned(), group: 9, until, limits: Limits::OF_IDS };
     assert!(sales.take(&guess).await.unwrap());
     assert!(!sales.take(&guess).await.unwrap());
-    sales.settle(&guess, true).await.unwrap();
-    sales.settle(&guess, false).await.unwrap();
+    sales.settle(&guess, 0).await.unwrap();
+    sales.settle(&guess, Guess::UNKNOWN).await.unwrap();
     let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
     assert_eq!(seen.len(), 4, "a limit is an answer: it is neither repeated nor an alert");
     assert_eq!(seen[0]["Key"]["pk"]["S"], "GUESS#session/7");

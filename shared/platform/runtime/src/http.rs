@@ -48,7 +48,7 @@ impl Request {
         Self { inner: self.inner.with_query_string_parameters(query), ..self }
     }
 
-    /// The same request from a client with this address. For tests and simulations.
+    /// The same request from a client with this address. For requests inside a request, tests and simulations.
     #[must_use]
     pub fn with_address(self, address: &str) -> Self {
         let mut context = ApiGatewayProxyRequestContext::default();

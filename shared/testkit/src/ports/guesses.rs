@@ -19,17 +19,17 @@ impl Guesses for World {
             let total: u32 =
                 state.guesses.iter().filter(|((window, _), _)| *window == guess.window).map(|(_, n)| n).sum();
             let of_group = counted(state, guess);
-            let is_left = total < Guess::MOST && *of_group < Guess::MOST_OF_GROUP;
+            let is_left = total < guess.limits.in_all && *of_group < guess.limits.of_group;
             *of_group += if is_left { Guess::OPEN } else { 0 };
             is_left
         });
         write.await.map_err(|_| storage("guesses.take"))
     }
 
-    async fn settle(&self, guess: &Guess, known: bool) -> Result<(), StorageError> {
+    async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError> {
         let write = self.boundary("guesses.settle", |state| {
             let of_group = counted(state, guess);
-            *of_group = of_group.saturating_sub(Guess::OPEN) + if known { 0 } else { Guess::UNKNOWN };
+            *of_group = of_group.saturating_sub(Guess::OPEN) + count;
         });
         write.await.map_err(|_| storage("guesses.settle"))
     }

@@ -50,6 +50,8 @@ impl Checker {
                 let declined = sale.is_some_and(|sale| sale.declined().is_some());
                 Rule::Authority.require(declined && !customer.is_sold, || "a page declines what is sold".to_owned())
             }
+            // The customer asked about an unpaid session too often within a minute.
+            429 => Rule::Page.require(sale.is_none(), || "a page of a known sale is limited".to_owned()),
             // An operator's decision may have come while the page was being answered.
             202 | 404 | 503 => Ok(()),
             410 => {

@@ -29,7 +29,7 @@ impl Deployment<'_> {
             clock: world,
             codes: &self.codes,
             guesses: world,
-            records: checkout::Records { journal, audit_keys: &self.audit_keys, meter: world },
+            records: checkout::Records { journal, audit_keys: &self.audit_keys, randomness: world, meter: world },
         };
         checkout::handle(ports, request).await
     }

@@ -87,6 +87,8 @@ impl Simulator<'_> {
 
     /// Sends one more message: it must be answered if the person pays or has a free exchange left.
     fn fresh(&mut self, person: usize) -> Checked {
+        // The offers of this hour may be used up.
+        self.functions.world.state().now += 61 * MINUTE;
         let answer = self.insist(person, Act::Me, &[200])?;
         let is_free = answer["plan"] == "free";
         let is_left = answer["free_left"].as_u64().unwrap_or(0) > 0;
