@@ -187,6 +187,9 @@ fn a_lost_cache_entry_comes_back_from_the_archive_unchanged() {
     let alerts = sim.world.state().alerts.clone();
     assert!(alerts.iter().any(|alert| alert.line.contains("write-confirm mismatch")));
     assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("corrupt entry")));
+    // Audit Trail, derived analytics: one record for each of the three retrievals.
+    assert_eq!((sim.count("cache_hit", "CACHED"), sim.count("result_page", "CACHED")), (1, 2));
+    assert_eq!(serde_json::to_value(sim.sale()).unwrap()["retrievals"], 3);
 }
 
 #[test]
