@@ -282,12 +282,13 @@ fn a_significant_divergence_orders_its_mail_once() {
         ..sale()
     };
     let event = sale.ready("a", &bought(), Colour::Red, "h", at(3)).unwrap();
-    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red };
+    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red, is_mailed: true };
     assert!(compared.is_announced());
     assert_eq!(event, Event::VerdictReady { colour: Colour::Red, regenerated: Some(compared) });
     assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
-    let minor = Comparison { first: Some(Colour::Green), second: Colour::Amber };
+    let minor = Comparison { second: Colour::Amber, ..compared };
     assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
+    assert!(!Comparison { is_mailed: false, ..compared }.is_announced());
 }
 
 #[test]

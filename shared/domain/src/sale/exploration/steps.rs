@@ -286,7 +286,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("found_again", Actor::CacheHealth, &[Attention], |sale| sale.found_again("", 1, NOW).is_ok()),
         step("dismiss_finding", Human, &[Attention], |sale| sale.dismiss_finding(&operator()).is_ok()),
         step("replace_finding", Human, &[Attention], |sale| {
-            sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }).is_ok()
+            sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }, NOW).is_ok()
         }),
         step("erase", Human, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
         step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),
