@@ -115,6 +115,8 @@ fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
     assert_eq!(sim.page().unwrap().status(), 200);
     assert!(sim.world.state().sent.is_empty() && sim.world.state().drafts.is_empty());
     assert_eq!(sim.count("email_service", "EMAIL_FAILED"), 1);
+    let mail = sim.audit_lines().into_iter().find(|line| line["source"] == "email_service").unwrap();
+    assert_eq!(mail["details"]["retry_status"], "NO_ADDRESS");
     assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
 }
 
