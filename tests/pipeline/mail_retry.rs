@@ -130,7 +130,7 @@ fn what_is_refused_for_good_is_not_tried_again() {
 #[test]
 fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     let mut sim = sim();
-    mailbox_says(&sim, [Some(MailError::Throttled(Duration::from_secs(120)))]);
+    mailbox_says(&sim, [Some(MailError::Throttled { status: 429, wait: Duration::from_secs(120) })]);
     sim.drain();
     assert_eq!(times(&sim, "create"), [0, 120]);
     assert_eq!(sim.world.state().sent.len(), 1);

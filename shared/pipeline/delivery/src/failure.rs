@@ -103,7 +103,7 @@ mod tests {
     /// Email Retry, VER-05.
     #[test]
     fn a_throttled_mail_is_never_tried_again_at_once() {
-        let throttled = MailError::Throttled(Duration::from_secs(120));
+        let throttled = MailError::Throttled { status: 429, wait: Duration::from_secs(120) };
         assert_eq!(after(1, &throttled), Next::At(Timestamp::from_seconds(120)));
     }
 
