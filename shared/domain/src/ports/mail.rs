@@ -65,6 +65,7 @@ impl From<&MailError> for Failure {
                 _ => None,
             },
             may_have_gone: false,
+            needs_consent: matches!(error, MailError::ConsentRefused),
         }
     }
 }
@@ -172,6 +173,7 @@ mod tests {
             assert_eq!((failure.code.as_str(), failure.retriable), (code, is_retriable), "{error}");
             assert_eq!(failure.asked, matches!(error, MailError::Throttled { .. }).then_some(wait), "{error}");
             assert_eq!((failure.detail, failure.may_have_gone), (error.to_string(), false));
+            assert_eq!(failure.needs_consent, matches!(error, MailError::ConsentRefused), "{error}");
         }
     }
 }

@@ -417,8 +417,14 @@ fn a_reply_is_noted_once_and_settled_once() {
 /// Email Retry, INV-02 and VER-03: the fifth failure is the last.
 #[test]
 fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
-    let failure =
-        Failure { code: "503".into(), detail: "x".into(), retriable: true, asked: None, may_have_gone: false };
+    let failure = Failure {
+        code: "503".into(),
+        detail: "x".into(),
+        retriable: true,
+        asked: None,
+        may_have_gone: false,
+        needs_consent: false,
+    };
     let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
     let mut now = at(0);
     let mut follows = Vec::new();

@@ -113,7 +113,7 @@ fn operator() -> Operator {
 const FAILED: FailedAttempt<'_> = FailedAttempt { reason: "", open_until: None, not_before: None };
 
 fn failure(retriable: bool, may_have_gone: bool) -> Failure {
-    Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone }
+    Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone, needs_consent: false }
 }
 
 /// Stripe's possible reports about a payment of 100 that was refunded, or disputed, or both. An inquiry changes
