@@ -87,7 +87,8 @@ fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replace
     change(&replaced, &found);
     change(&replaced, &|sale| {
         let new = domain::sale::NewVerdict { colour: domain::Colour::Green, verdict_hash: "h" };
-        drop(sale.replace_finding(&operator, new).unwrap());
+        let now = domain::Timestamp::from_seconds(1_800_000_200);
+        drop(sale.replace_finding(&operator, new, now).unwrap());
     });
     assert_eq!(replaced.page().unwrap().body(), r#"{"status":"in_review"}"#, "what was replaced is not shown again");
 }

@@ -8,6 +8,7 @@ use crate::{
 use domain::{
     ports::MailError,
     sale::{Fulfilment, Mail, VERDICT_LOST},
+    texts,
 };
 use std::time::Duration;
 use testkit::{Fault, Plan};
@@ -122,6 +123,48 @@ fn a_mail_that_failed_before_the_loss_shows_the_new_verdict() {
     lose(&sim);
     an_hour(&mut sim);
     assert_made_again(&mut sim, "after two failures");
+}
+
+/// Regen Consistency, invariant 4: a verdict that no mail has shown is not the original.
+#[test]
+fn a_verdict_that_turns_before_its_mail_is_mailed_and_shown_without_a_note_and_is_the_original_from_then_on() {
+    let mut sim = lost(false);
+    sim.model_says(&quick("RED", SECOND));
+    sim.drain();
+    assert_made_again(&mut sim, "turned");
+    assert!(sim.world.state().sent[0].1.body.contains("VERDICT: 🔴 RED"));
+    assert_eq!(body(&sim.page().unwrap())["notice"], serde_json::Value::Null, "no mail says anything else");
+    lose(&sim);
+    sim.world.advance(Duration::from_secs(300));
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    let page = body(&sim.page().unwrap());
+    assert_eq!((&page["verdict"]["verdict"], page["notice"].is_string()), (&"GREEN".into(), true));
+    let state = sim.world.state();
+    assert_eq!((state.sent.len(), state.sent[1].1.subject.as_str()), (2, texts::DIVERGENCE_SUBJECT));
+}
+
+/// Regen Consistency, invariant 5: the draft of the first verdict leaves after the regeneration.
+#[test]
+fn a_drafted_mail_that_leaves_after_the_regeneration_is_followed_by_the_note() {
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", FIRST));
+    sim.stripe_delivers();
+    sim.world.state().mailbox_says =
+        [None, Some(MailError::Unavailable(503)), Some(MailError::Unavailable(503))].into();
+    while sim.world.state().sales.is_empty() || !matches!(sim.sale().mail(), Mail::Retrying { .. }) {
+        sim.step();
+    }
+    lose(&sim);
+    sim.model_says(&quick("RED", SECOND));
+    assert_eq!(sim.page().unwrap().status(), 202);
+    an_hour(&mut sim);
+    assert_eq!(body(&sim.page().unwrap())["verdict"]["verdict"], "RED");
+    assert!(body(&sim.page().unwrap())["notice"].is_string());
+    let state = sim.world.state();
+    let sent: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.subject.as_str()).collect();
+    assert_eq!(sent, [texts::VERDICT_MAIL_SUBJECT, texts::DIVERGENCE_SUBJECT]);
+    assert!(state.sent[0].1.body.contains("VERDICT: 🟢 GREEN"), "the draft of the first verdict");
 }
 
 #[test]

@@ -116,13 +116,18 @@ fn a_mail_that_always_fails_becomes_a_dead_letter_with_an_alert() {
 fn what_is_refused_for_good_is_not_tried_again() {
     for refusal in [MailError::Rejected, MailError::Forbidden(403), MailError::ConsentRefused] {
         let mut sim = sim();
+        // Email Retry, FM-03.
+        let cause = match &refusal {
+            MailError::ConsentRefused => ": GRAPH_REFRESH_TOKEN revoked or refused (401)",
+            _ => "",
+        };
         let code = refusal.code();
         mailbox_says(&sim, [Some(refusal)]);
         sim.drain();
         assert_eq!(times(&sim, "create"), [0]);
         assert!(matches!(mail(&sim), Mail::Dead { .. }));
         let line = sim.world.state().alerts.last().unwrap().line.clone();
-        assert!(line.ends_with(&format!("attempts=0 last_error={code}")), "{line}");
+        assert!(line.ends_with(&format!("attempts=0 last_error={code}{cause}")), "{line}");
     }
 }
 
@@ -130,7 +135,7 @@ fn what_is_refused_for_good_is_not_tried_again() {
 #[test]
 fn a_throttled_mail_waits_as_long_as_it_was_asked_to() {
     let mut sim = sim();
-    mailbox_says(&sim, [Some(MailError::Throttled(Duration::from_secs(120)))]);
+    mailbox_says(&sim, [Some(MailError::Throttled { status: 429, wait: Duration::from_secs(120) })]);
     sim.drain();
     assert_eq!(times(&sim, "create"), [0, 120]);
     assert_eq!(sim.world.state().sent.len(), 1);

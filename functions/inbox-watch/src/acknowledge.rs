@@ -29,7 +29,7 @@ impl Watch<'_> {
         let mail = Acknowledgement { to, subject, body, session };
         let draft = match self.ports.inbox.create_acknowledgement(&mail).await {
             Ok(draft) => draft,
-            Err(error @ MailError::Throttled(_)) => return Err(error.into()),
+            Err(error @ MailError::Throttled { .. }) => return Err(error.into()),
             // The mailbox may have created a draft nevertheless: a draft that is not recorded is never sent.
             Err(error) => return self.not_sent(id, &error).await,
         };
@@ -59,7 +59,7 @@ impl Watch<'_> {
             // The sent-items folder lags behind: the next run checks again, and finally an alert reports the outcome as
             // unknown.
             Sending::Gone => Err(MailError::NoSuchDraft.into()),
-            Sending::Refused(error @ MailError::Throttled(_)) | Sending::Unknown(error) => Err(error.into()),
+            Sending::Refused(error @ MailError::Throttled { .. }) | Sending::Unknown(error) => Err(error.into()),
             Sending::Refused(error) => self.dropped(id, draft, &error).await,
         }
     }

@@ -35,7 +35,7 @@ impl WatchError {
     /// How long the mailbox asked us to wait.
     pub(crate) const fn wait(&self) -> Option<Duration> {
         match self {
-            Self::Mailbox(MailError::Throttled(wait)) => Some(*wait),
+            Self::Mailbox(MailError::Throttled { wait, .. }) => Some(*wait),
             _ => None,
         }
     }

@@ -165,7 +165,9 @@ impl Watch<'_> {
     /// The new text of a message. In the end one that cannot be read is handled without its text.
     async fn read(&self, id: &str) -> Result<Option<String>, WatchError> {
         match self.ports.inbox.new_text(id).await {
-            Err(error) if self.notebook.value.memory.may_lack_text(id) && !matches!(error, MailError::Throttled(_)) => {
+            Err(error)
+                if self.notebook.value.memory.may_lack_text(id) && !matches!(error, MailError::Throttled { .. }) =>
+            {
                 Ok(None)
             }
             read => Ok(read?),

@@ -238,7 +238,7 @@ fn trouble_is_told_once_and_so_is_its_end() {
 #[test]
 fn a_throttled_mailbox_is_left_alone_for_as_long_as_it_asks() {
     let world = replied();
-    world.state().mailbox_says.push_back(Some(MailError::Throttled(Duration::from_secs(600))));
+    world.state().mailbox_says.push_back(Some(MailError::Throttled { status: 429, wait: Duration::from_secs(600) }));
     assert!(look(&world, "a").unwrap().is_err());
     let before = world.state().boundaries.iter().filter(|name| name.starts_with("inbox.")).count();
     for _ in 0..4 {

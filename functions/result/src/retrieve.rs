@@ -45,6 +45,15 @@ async fn answer(ports: Ports<'_>, session_id: SessionId, network: Option<String>
     retrieval.answer().await
 }
 
+/// Where a served verdict was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// In the cache.
+    Cached,
+    /// In the archive: it was restored to the cache for this request.
+    Archived,
+}
+
 struct Retrieval<'a> {
     ports: Ports<'a>,
     session_id: SessionId,
@@ -68,7 +77,7 @@ impl Retrieval<'_> {
                 self.failed(sale.value.refunded_at())
             }
             Fulfilment::Ready { .. } => match entry {
-                CacheEntry::Hit(cached) => self.serve(sale, *cached).await,
+                CacheEntry::Hit(cached) => self.serve(sale, *cached, Found::Cached).await,
                 // The smoke test has removed its own verdict: there is nothing to restore or to regenerate.
                 CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => {
                     replies::not_found()
@@ -104,8 +113,8 @@ impl Retrieval<'_> {
         }
     }
 
-    /// Serves a cached verdict through gate 2, and records that.
-    async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict) -> Reply {
+    /// Serves a verdict through gate 2, and records that.
+    async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict, found: Found) -> Reply {
         let gate = gates::before_page(&cached);
         let mut cached = cached;
         match gate.clone().delivered() {
@@ -124,7 +133,7 @@ impl Retrieval<'_> {
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
         let reply = self.verdict_reply(&cached, sale.value.refunded_at(), followup);
-        match self.record_retrieval(sale, &gate).await {
+        match self.record_retrieval(sale, &gate, found).await {
             Ok(()) => reply,
             // A filtered verdict is shown only if the filter's action is recorded (content filter GAP-L, fail closed).
             Err(error) if gate.term_count() > 0 => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
@@ -204,13 +213,22 @@ impl Retrieval<'_> {
         Reply::json(200, &Value::Object(body))
     }
 
-    /// Records the retrieval, and the filter's findings if there are any. A clean verdict is served even if its record
-    /// cannot be written.
-    async fn record_retrieval(&self, sale: Versioned<Sale>, gate: &gates::Run) -> Result<(), CommitError> {
+    /// Counts and records the retrieval, and records the filter's findings if there are any. A clean verdict is served
+    /// even if its record cannot be written.
+    async fn record_retrieval(
+        &self,
+        sale: Versioned<Sale>,
+        gate: &gates::Run,
+        found: Found,
+    ) -> Result<(), CommitError> {
         let record = |sale: &mut Sale, now| {
             let Ok(event) = sale.serve() else { return Change::nothing(()) };
             let filtered = (gate.term_count() > 0).then(|| gate.record(now, self.asked_at));
-            Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ())
+            match found {
+                Found::Cached => Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ()),
+                // The restoration is recorded, and the cache had nothing (Audit Trail, derived analytics).
+                Found::Archived => Change::recorded(filtered.into_iter().collect(), ()),
+            }
         };
         self.ports.journal.commit(sale, record).await?.settle().await;
         Ok(())
@@ -258,7 +276,7 @@ impl Retrieval<'_> {
             Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, ()) }
         };
         match self.ports.journal.commit(sale, put_back).await {
-            Ok(restored) => self.serve(restored.unsettled().0, cached).await,
+            Ok(restored) => self.serve(restored.unsettled().0, cached, Found::Archived).await,
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }

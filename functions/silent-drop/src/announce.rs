@@ -1,6 +1,6 @@
 //! Announces one silent drop: records it, alerts operators, and mails the customer, once each.
 
-use audit::{AuditKeys, Change, Context, Journal};
+use audit::{AuditKey, AuditKeys, Change, Context, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
@@ -47,13 +47,16 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    // Saved before anything can fail: from here on the deadlines function follows the sale up, and operators know of it
-    // even while Stripe does not answer or the audit key cannot be read.
-    let sale = alert_paid_event(journal, sale, notice).await?;
-    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
-    let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
+    let (audit_key, session) = match ask(ports, notice).await {
+        Ok(asked) => asked,
+        Err(error) => {
+            alert_paid_event(journal, sale, notice).await?;
+            return Err(error);
+        }
+    };
     // A session that was not paid (Silent Drop, invariant 1), or that is usable, is not a silent drop.
     let Some(unusable) = session.submission().err().filter(|_| sale.value.is_covered_by(&session)) else {
+        alert_paid_event(journal, sale, notice).await?;
         // The signed event said otherwise. In doubt, a customer who may have paid is not dropped: the notice is
         // delivered again, and ends in the dead-letter queue, behind an alarm, if Stripe's answer stays the same.
         let detail = "a notice about a session that is not paid, or is usable after all";
@@ -80,13 +83,17 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     Ok(Handled::Done)
 }
 
-/// Alerts operators once that, according to the signed event, a customer paid and cannot be served. The alert with the
-/// details follows when Stripe has answered.
-async fn alert_paid_event(
-    journal: Journal<'_>,
-    sale: Versioned<Sale>,
-    notice: &Notice,
-) -> Result<Versioned<Sale>, StepError> {
+/// What the alert with the details needs: the audit key, and Stripe's answer.
+async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSession), Error> {
+    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
+    let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
+    Ok((audit_key, session))
+}
+
+/// Alerts operators once that, according to the signed event, a customer paid and cannot be served, where the alert with
+/// the details cannot be raised (Silent Drop, invariant 3 and verification criterion 3). From here on the deadlines
+/// function follows the sale up.
+async fn alert_paid_event(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
     let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
         Ok(_) => {
             let detail = "paid without a usable tier or question, says Stripe's event";
@@ -95,7 +102,8 @@ async fn alert_paid_event(
         }
         Err(_) => Change::nothing(()),
     };
-    Ok(journal.commit(sale, alert).await?.settle().await.0)
+    journal.commit(sale, alert).await?.settle().await;
+    Ok(())
 }
 
 /// Records the drop once, with its amount (Silent Drop, invariant 7), and the paid event (Audit Trail, invariant 2)

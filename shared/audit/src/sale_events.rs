@@ -152,7 +152,7 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         Event::MailSent { letter, progress, waited_ms } => {
             let detail = "accepted by the mailbox (202)";
             let record = context.pipeline(Source::EmailService, Status::EmailSent, Some(detail));
-            let record = attempted(record, *letter, progress, None);
+            let record = attempted(record, *letter, progress, ("DELIVERED", None));
             records.push(match waited_ms {
                 Some(waited) => record.with_detail("order_to_mail_ms", *waited),
                 None => record,
@@ -160,11 +160,17 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         }
         Event::MailNoAddress { letter, progress } => {
             let record = context.pipeline(Source::EmailService, Status::EmailFailed, Some(no_address(*letter)));
-            records.push(attempted(record, *letter, progress, None));
+            records.push(attempted(record, *letter, progress, ("NO_ADDRESS", None)));
         }
         Event::MailFailed { letter, progress, next, detail } => {
             let record = context.pipeline(Source::EmailService, Status::EmailFailed, Some(detail));
-            records.push(attempted(record, *letter, progress, Some(next)));
+            let retry = match next {
+                Next::AtOnce => ("RETRYING", None),
+                Next::At(due) => ("RETRYING", Some(*due)),
+                Next::Dead => ("DEAD", None),
+                Next::Unknown => ("UNKNOWN", None),
+            };
+            records.push(attempted(record, *letter, progress, retry));
         }
         Event::RefundAuthorised { authorisation, charge } => {
             records.push(context.refund(RefundStep::Authorised, authorisation, charge, None));
@@ -262,20 +268,19 @@ pub fn message_digest(id: &str) -> String {
     sha256(id.as_bytes())[..16].to_owned()
 }
 
-/// Adds the state of the attempts at a mail (Email Retry, INV-09: every transition is a line of its own).
-fn attempted(record: Record, letter: Letter, progress: &Progress, next: Option<&Next>) -> Record {
-    let (status, next_attempt_at) = match next {
-        None => ("DELIVERED", None),
-        Some(Next::AtOnce) => ("RETRYING", None),
-        Some(Next::At(due)) => ("RETRYING", Some(due.to_iso())),
-        Some(Next::Dead) => ("DEAD", None),
-        Some(Next::Unknown) => ("UNKNOWN", None),
-    };
+/// Adds the state of the attempts at a mail, with the time of the next one (Email Retry, INV-09: every transition is a
+/// line of its own).
+fn attempted(
+    record: Record,
+    letter: Letter,
+    progress: &Progress,
+    (status, next_attempt_at): (&str, Option<Timestamp>),
+) -> Record {
     record.with_details(json!({
         "letter": letter,
         "retry_status": status,
         "failures": progress.failures,
-        "next_attempt_at": next_attempt_at,
+        "next_attempt_at": next_attempt_at.map(Timestamp::to_iso),
         "body_hash": progress.body_hash,
     }))
 }

@@ -193,6 +193,8 @@ pub struct Failure {
     pub asked: Option<Duration>,
     /// Whether the mail may have gone already: then it does not become a dead letter.
     pub may_have_gone: bool,
+    /// Whether a human must consent to the use of the mailbox again (Email Retry, FM-03).
+    pub needs_consent: bool,
 }
 
 impl Failure {
@@ -351,6 +353,7 @@ mod tests {
             retriable,
             asked: None,
             may_have_gone,
+            needs_consent: false,
         };
         let next =
             |failure: &Failure, failures| MailSchedule::standard().next(failure, failures, Timestamp::from_seconds(0));

@@ -71,21 +71,24 @@ impl Query {
 /// Joins the chunks `q0` … in index order.
 ///
 /// `qn` is the number of chunks; without it they are read until the first gap. `None` when there is no chunk, when one
-///   that `qn` counts is missing, or when `qn` is not a number: an incomplete question must never reach the model
-///   (Product Tiers FM-3).
+/// is missing or left over, or when `qn` is not a number: an incomplete question must never reach the model (Product
+/// Tiers FM-3).
 #[must_use]
 pub fn from_metadata(metadata: &BTreeMap<String, String>) -> Option<String> {
     let chunk = |index: usize| metadata.get(&format!("q{index}"));
-    match metadata.get("qn") {
-        Some(count) => {
-            let count = count.parse::<usize>().ok().filter(|count| (1..=50).contains(count))?;
-            (0..count).map(|index| chunk(index).map(String::as_str)).collect()
-        }
-        None => {
-            let text: String = (0..50).map_while(chunk).map(String::as_str).collect();
-            (!text.is_empty()).then_some(text)
-        }
+    let count = match metadata.get("qn") {
+        Some(count) => count.parse::<usize>().ok().filter(|count| (1..=50).contains(count))?,
+        None => (0..50).map_while(chunk).count(),
+    };
+    let is_chunk = |key: &str| {
+        let index = key.strip_prefix('q').unwrap_or_default();
+        !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if metadata.keys().filter(|key| is_chunk(key)).count() != count {
+        return None;
     }
+    let text: String = (0..count).map(|index| chunk(index).map(String::as_str)).collect::<Option<_>>()?;
+    (!text.is_empty()).then_some(text)
 }
 
 /// Shows only the size: the question is customer text and must not get into a log line.
@@ -146,9 +149,24 @@ mod tests {
 
     #[test]
     fn without_a_count_the_chunks_are_read_in_order() {
-        let pairs = [("q0", "a"), ("q1", "b"), ("q10", "z"), ("q2", "c")];
-        let pairs = pairs.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        assert_eq!(from_metadata(&pairs), Some("abc".to_owned()));
+        let chunks: Vec<String> = (0..12).map(|index| format!("q{index}")).collect();
+        let pairs = chunks.iter().chain([&"question".to_owned()]).map(|key| (key.clone(), format!("{key} "))).collect();
+        assert_eq!(from_metadata(&pairs), Some("q0 q1 q2 q3 q4 q5 q6 q7 q8 q9 q10 q11 ".to_owned()));
+    }
+
+    /// Product Tiers, invariant 3 and FM-3.
+    #[test]
+    fn a_chunk_that_is_left_over_is_no_query() {
+        let joined = |pairs: &[(&str, &str)]| {
+            from_metadata(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(joined(&[("q0", "a"), ("q1", "b"), ("q3", "d")]), None, "a gap");
+        assert_eq!(joined(&[("q0", "a"), ("q1", "b"), ("q10", "z")]), None, "a gap");
+        assert_eq!(joined(&[("q1", "b")]), None, "no first one");
+        assert_eq!(joined(&[("q0", "a"), ("q1", "b"), ("qn", "1")]), None, "more than were counted");
+        assert_eq!(joined(&[("q0", "a"), ("q00", "b"), ("qn", "1")]), None, "an index in another form");
+        assert_eq!(joined(&[("q0", ""), ("qn", "1")]), None, "nothing in it");
+        assert_eq!(joined(&[("q0", "a"), ("q1", "b"), ("qn", "2"), ("quantity", "3")]), Some("ab".to_owned()));
     }
 
     proptest! {

@@ -195,6 +195,8 @@ pub struct Comparison {
     pub first: Option<Colour>,
     /// The colour of the new one.
     pub second: Colour,
+    /// Whether the customer has the first one by mail, or may get it.
+    pub is_mailed: bool,
 }
 
 impl Comparison {
@@ -204,11 +206,11 @@ impl Comparison {
         self.first.map(|first| Divergence::between(first, self.second))
     }
 
-    /// Whether the page says that the two may differ (Regen Consistency, invariant 4: the first verdict stays
+    /// Whether the page says that it may differ from the mail (Regen Consistency, invariant 4: the mailed verdict stays
     /// authoritative).
     #[must_use]
     pub fn is_announced(&self) -> bool {
-        matches!(self.divergence(), None | Some(Divergence::Significant))
+        self.is_mailed && matches!(self.divergence(), None | Some(Divergence::Significant))
     }
 }
 
@@ -275,7 +277,7 @@ impl CachedVerdict {
         }
     }
 
-    /// Marks a regenerated verdict. The first one stays authoritative (Regen Consistency, invariant 4): if this one may
+    /// Marks a regenerated verdict. A mailed one stays authoritative (Regen Consistency, invariant 4): if this one may
     /// differ from it significantly, the page says so.
     pub fn mark_regenerated(&mut self, compared: &Comparison) {
         self.regen = true;

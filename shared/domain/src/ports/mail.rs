@@ -35,9 +35,14 @@ pub enum MailError {
     /// 403: a permission is missing or was withdrawn.
     #[error("the mailbox refused access ({0})")]
     Forbidden(u16),
-    /// 429: wait at least this long.
+    /// 429, or 503 with a time: wait at least this long.
     #[error("the mailbox is throttled")]
-    Throttled(Duration),
+    Throttled {
+        /// The status.
+        status: u16,
+        /// The time.
+        wait: Duration,
+    },
     /// 401 after a refresh, 5xx: nothing was done.
     #[error("the mailbox answered {0}")]
     Unavailable(u16),
@@ -56,10 +61,11 @@ impl From<&MailError> for Failure {
             detail: error.to_string(),
             retriable: error.is_retriable(),
             asked: match error {
-                MailError::Throttled(wait) => Some(*wait),
+                MailError::Throttled { wait, .. } => Some(*wait),
                 _ => None,
             },
             may_have_gone: false,
+            needs_consent: matches!(error, MailError::ConsentRefused),
         }
     }
 }
@@ -69,7 +75,7 @@ impl MailError {
     #[must_use]
     pub const fn is_retriable(&self) -> bool {
         match self {
-            Self::Throttled(_) | Self::Unavailable(_) | Self::OutcomeUnknown(_) => true,
+            Self::Throttled { .. } | Self::Unavailable(_) | Self::OutcomeUnknown(_) => true,
             Self::Rejected | Self::ConsentRefused | Self::Forbidden(_) | Self::NoSuchDraft => false,
         }
     }
@@ -81,9 +87,8 @@ impl MailError {
             Self::Rejected => "400".to_owned(),
             Self::ConsentRefused => "401".to_owned(),
             Self::NoSuchDraft => "404".to_owned(),
-            Self::Throttled(_) => "429".to_owned(),
             Self::Unavailable(0) | Self::OutcomeUnknown(_) => "-1".to_owned(),
-            Self::Forbidden(status) | Self::Unavailable(status) => status.to_string(),
+            Self::Forbidden(status) | Self::Unavailable(status) | Self::Throttled { status, .. } => status.to_string(),
         }
     }
 }
@@ -158,15 +163,17 @@ mod tests {
             (MailError::ConsentRefused, "401", false),
             (MailError::Forbidden(403), "403", false),
             (MailError::NoSuchDraft, "404", false),
-            (MailError::Throttled(wait), "429", true),
+            (MailError::Throttled { status: 429, wait }, "429", true),
+            (MailError::Throttled { status: 503, wait }, "503", true),
             (MailError::Unavailable(503), "503", true),
             (MailError::Unavailable(0), "-1", true),
             (MailError::OutcomeUnknown("reset".into()), "-1", true),
         ] {
             let failure = Failure::from(&error);
             assert_eq!((failure.code.as_str(), failure.retriable), (code, is_retriable), "{error}");
-            assert_eq!(failure.asked, (code == "429").then_some(wait), "{error}");
+            assert_eq!(failure.asked, matches!(error, MailError::Throttled { .. }).then_some(wait), "{error}");
             assert_eq!((failure.detail, failure.may_have_gone), (error.to_string(), false));
+            assert_eq!(failure.needs_consent, matches!(error, MailError::ConsentRefused), "{error}");
         }
     }
 }

@@ -43,7 +43,7 @@ impl Sale {
         if decision == Decision::Replace && self.may_have_draft(now) {
             return Err(self.refuse_mail(Letter::Verdict, "replaced"));
         }
-        let noted = verdict.map(|new| (new.colour, self.note_verdict(new.colour, new.verdict_hash)));
+        let noted = verdict.map(|new| (new.colour, self.note_verdict(new.colour, new.verdict_hash, now)));
         self.reopen_held(now);
         if verdict.is_some() && decision == Decision::Replace {
             self.forget_rendering(now);
@@ -189,6 +189,7 @@ impl Sale {
                 Found::NotSent => Mail::Retrying { due: now, progress: Progress::default() },
             };
         }
+        self.order_divergence();
         Ok(Event::MailsSettled(operator.clone(), letters, found))
     }
 

@@ -57,6 +57,7 @@ impl Sale {
             unavailable_until: None,
             model_wait: None,
             colour: None,
+            page_colour: None,
             not_paid: None,
             given: false,
             finding: None,

@@ -79,9 +79,14 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] without an open finding.
-    pub fn replace_finding(&mut self, operator: &Operator, new: NewVerdict<'_>) -> Result<Event, Refused> {
+    pub fn replace_finding(
+        &mut self,
+        operator: &Operator,
+        new: NewVerdict<'_>,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
         self.settle_finding(Settled::Replaced)?;
-        let verdict = Some((new.colour, self.note_verdict(new.colour, new.verdict_hash)));
+        let verdict = Some((new.colour, self.note_verdict(new.colour, new.verdict_hash, now)));
         let (operator, received_at) = (operator.clone(), self.received_at);
         Ok(Event::Freed { decision: Decision::Replace, operator, received_at, verdict })
     }
@@ -146,9 +151,9 @@ mod tests {
         assert!(sale.found_again("1", 2, at(5)).is_err(), "a human has read it");
         sale.found_again("2", 1, at(6)).unwrap();
         let new = NewVerdict { colour: Colour::Red, verdict_hash: "h" };
-        sale.replace_finding(&operator(), new).unwrap();
+        sale.replace_finding(&operator(), new, at(7)).unwrap();
         assert_eq!((work(&sale), sale.keeps_page()), (None, false), "what was replaced is not shown again");
-        assert!(sale.replace_finding(&operator(), new).is_err());
+        assert!(sale.replace_finding(&operator(), new, at(7)).is_err());
     }
 
     #[test]

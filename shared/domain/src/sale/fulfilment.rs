@@ -245,7 +245,7 @@ impl Sale {
         self.chased = 0;
         // The smoke test's data is removed after it, so none of it goes to the archive.
         self.fulfilment = Fulfilment::Ready { at: now, archived: self.smoke };
-        let regenerated = self.note_verdict(colour, verdict_hash);
+        let regenerated = self.note_verdict(colour, verdict_hash, now);
         Ok(Event::VerdictReady { colour, regenerated })
     }
 
@@ -257,26 +257,38 @@ impl Sale {
         self.locale.clone_from(&purchase.locale);
     }
 
-    /// Records a verdict. A regenerated one is compared with the first, and a customer who has the first by mail gets a
-    /// note if the two differ significantly (Regen Consistency, invariant 5).
-    pub(super) fn note_verdict(&mut self, colour: Colour, verdict_hash: &str) -> Option<Comparison> {
+    /// Records a verdict. A regenerated one is compared with the first. If the first was mailed, it stays the one that
+    /// later ones are compared with (Regen Consistency, invariant 4).
+    pub(super) fn note_verdict(&mut self, colour: Colour, verdict_hash: &str, now: Timestamp) -> Option<Comparison> {
         self.verdict_hash = Some(verdict_hash.to_owned());
-        let comparison = self.comparison(colour);
-        let Some(compared) = comparison else {
+        let comparison = self.comparison(colour, now);
+        if comparison.is_some_and(|compared| compared.is_mailed) {
+            self.page_colour = Some(colour).filter(|_| self.colour != Some(colour));
+            self.order_divergence();
+        } else {
             self.colour = Some(colour);
-            return None;
-        };
-        let differs = compared.divergence() == Some(Divergence::Significant);
-        if differs && matches!(self.mail, Mail::Sent { .. }) && self.divergence == Mail::NotOrdered {
-            self.divergence = Mail::Ordered;
+            self.page_colour = None;
         }
         comparison
     }
 
     /// The comparison of a verdict of this colour with the first one; `None` when it is the first.
     #[must_use]
-    pub fn comparison(&self, second: Colour) -> Option<Comparison> {
-        self.regenerated_at.map(|_| Comparison { first: self.colour, second })
+    pub fn comparison(&self, second: Colour, now: Timestamp) -> Option<Comparison> {
+        let is_mailed = self.sent_again
+            || matches!(self.mail, Mail::Sent { .. } | Mail::Unknown { .. })
+            || self.may_have_draft(now);
+        self.regenerated_at.map(|_| Comparison { first: self.colour, second, is_mailed })
+    }
+
+    /// Orders the note, once, to a customer who has another verdict by mail than the page shows, if the two differ
+    /// significantly (Regen Consistency, invariant 5).
+    pub(super) fn order_divergence(&mut self) {
+        let (Some(first), Some(second)) = (self.colour, self.page_colour) else { return };
+        let differs = Divergence::between(first, second) == Divergence::Significant;
+        if differs && matches!(self.mail, Mail::Sent { .. }) && self.divergence == Mail::NotOrdered {
+            self.divergence = Mail::Ordered;
+        }
     }
 
     /// Ends a claim without a verdict. `purchase` is the purchase by Stripe's data, if it is known.

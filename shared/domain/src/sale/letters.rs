@@ -155,6 +155,10 @@ impl Sale {
         progress.draft = Some(draft.clone());
         progress.body_hash = Some(rendered.body_hash.clone());
         self.email_tag = Some(rendered.email_tag.clone());
+        if letter == Letter::Verdict && !self.sent_again {
+            // The first mail shows what the page shows.
+            self.colour = self.page_colour.take().or(self.colour);
+        }
         Ok(Event::MailDrafted(letter))
     }
 
@@ -166,6 +170,8 @@ impl Sale {
         let progress = self.require_delivery(letter, by, "sent")?.clone();
         *self.letter_mut(letter) = Mail::Sent { at: now };
         self.chased = 0;
+        // A verdict that was regenerated before this mail left is compared with it now.
+        self.order_divergence();
         let is_first = letter == Letter::Verdict && !self.sent_again;
         let waited_ms = is_first.then(|| now.millis_since(self.waiting_since));
         Ok(Event::MailSent { letter, progress, waited_ms })

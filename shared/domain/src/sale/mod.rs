@@ -51,7 +51,7 @@
 //! | mail_failed (final) | email-sender, email-retry | | sending → dead | |
 //! | mail_failed (may have gone) | email-sender, email-retry | | sending → unknown | |
 //! | mail_no_address | email-sender, email-retry | | sending → without an address | |
-//! | mail_sent | email-sender, email-retry | | sending → sent | |
+//! | mail_sent | email-sender, email-retry | | not ordered → ordered; sending → sent | |
 //! | release_mail | email-sender, email-retry | | | |
 //! | reopen | email-sender, email-retry | ready → ordered | | |
 //! | drop_alerted | silent-drop | | | |
@@ -90,7 +90,7 @@
 //! | replace_finding | operator | | | |
 //! | send_again | operator | | sent → retrying | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
-//! | settle_mails (sent) | operator | | unknown → sent | |
+//! | settle_mails (sent) | operator | | not ordered → ordered; unknown → sent | |
 //! | settle_replies | operator | | | |
 //!
 //! The file has more than 300 lines because the table has a line for every transition, and every field of a sale is
@@ -265,9 +265,13 @@ pub struct Sale {
     /// The wait for the model since the verdict was last ordered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model_wait: Option<ModelWait>,
-    /// The colour of the first verdict, which a regenerated one is compared with.
+    /// The colour of the first verdict, which a regenerated one is compared with: the mailed one, or, before a mail has
+    /// one, the current one.
     #[serde(default)]
     colour: Option<Colour>,
+    /// The colour of the verdict on the page, if a regeneration made it another than that of the mailed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    page_colour: Option<Colour>,
     /// Stripe's answer about the session when its order was handled, if it was not "paid". Then the sale has failed,
     /// until it is paid after all, or a human decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -380,6 +384,7 @@ impl Sale {
             unavailable_until: None,
             model_wait: None,
             colour: None,
+            page_colour: None,
             not_paid: None,
             given: false,
             finding: None,

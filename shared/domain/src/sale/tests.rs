@@ -282,12 +282,13 @@ fn a_significant_divergence_orders_its_mail_once() {
         ..sale()
     };
     let event = sale.ready("a", &bought(), Colour::Red, "h", at(3)).unwrap();
-    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red };
+    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red, is_mailed: true };
     assert!(compared.is_announced());
     assert_eq!(event, Event::VerdictReady { colour: Colour::Red, regenerated: Some(compared) });
     assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
-    let minor = Comparison { first: Some(Colour::Green), second: Colour::Amber };
+    let minor = Comparison { second: Colour::Amber, ..compared };
     assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
+    assert!(!Comparison { is_mailed: false, ..compared }.is_announced());
 }
 
 #[test]
@@ -416,8 +417,14 @@ fn a_reply_is_noted_once_and_settled_once() {
 /// Email Retry, INV-02 and VER-03: the fifth failure is the last.
 #[test]
 fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
-    let failure =
-        Failure { code: "503".into(), detail: "x".into(), retriable: true, asked: None, may_have_gone: false };
+    let failure = Failure {
+        code: "503".into(),
+        detail: "x".into(),
+        retriable: true,
+        asked: None,
+        may_have_gone: false,
+        needs_consent: false,
+    };
     let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
     let mut now = at(0);
     let mut follows = Vec::new();

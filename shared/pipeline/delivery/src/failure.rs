@@ -15,6 +15,7 @@ pub(crate) fn lost_track() -> Failure {
         retriable: true,
         asked: None,
         may_have_gone: true,
+        needs_consent: false,
     }
 }
 
@@ -26,6 +27,7 @@ pub(crate) fn changed() -> Failure {
         retriable: false,
         asked: None,
         may_have_gone: false,
+        needs_consent: false,
     }
 }
 
@@ -45,7 +47,10 @@ pub(crate) fn alert(sale: &Sale, letter: Letter, failure: &Failure, next: Next, 
         Next::Dead => {
             let attempts = attempts(sale, letter);
             let tag = sale.email_tag();
-            Some(Alert::dead_letter(sale.session_id(), tag, sale.tier(), attempts, &failure.code))
+            let alert = Alert::dead_letter(sale.session_id(), tag, sale.tier(), attempts, &failure.code);
+            // Email Retry, FM-03: this line alone says what ends the failures.
+            let cause = if failure.needs_consent { format!(": {}", failure.detail) } else { String::new() };
+            Some(Alert { line: format!("{}{cause}", alert.line), ..alert })
         }
     }
 }
@@ -103,7 +108,7 @@ mod tests {
     /// Email Retry, VER-05.
     #[test]
     fn a_throttled_mail_is_never_tried_again_at_once() {
-        let throttled = MailError::Throttled(Duration::from_secs(120));
+        let throttled = MailError::Throttled { status: 429, wait: Duration::from_secs(120) };
         assert_eq!(after(1, &throttled), Next::At(Timestamp::from_seconds(120)));
     }
 

@@ -107,7 +107,7 @@ pub async fn replace(
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
         let new = NewVerdict { colour: cached.verdict.verdict, verdict_hash: &hash };
-        let Ok(event) = sale.replace_finding(operator, new) else { return Change::nothing(false) };
+        let Ok(event) = sale.replace_finding(operator, new, now) else { return Change::nothing(false) };
         Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, true) }
     };
     let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;

@@ -5,6 +5,7 @@ use crate::{
     ports::Ports,
     stage::{Failure, LOOK_EVERY, failed, out_of_time},
 };
+use crosscheck::{Crosscheck, Reason};
 use domain::{
     CachedVerdict, Sale, Secret, SessionId, Timestamp,
     mail::{Draft, Mail},
@@ -232,14 +233,28 @@ pub(crate) async fn mail_sent(ports: Ports<'_>, session: &SessionId, limit: Dura
     }
 }
 
+/// Checks that the crosscheck approves the cached verdict, and rejects it without its colour (TMM Crosscheck,
+/// dependents).
 pub(crate) async fn crosscheck(cached: &CachedVerdict) -> Answer<()> {
-    let value = serde_json::to_value(&cached.verdict).unwrap_or_default();
+    let mut value = serde_json::to_value(&cached.verdict).unwrap_or_default();
     let check = crosscheck::crosscheck_value(&value, cached.tier);
     let detail = format!("C={:.4} approved={}", check.coherence_score, check.approved);
-    if check.approved && check.coherence_score >= crosscheck::constants::OMEGA {
-        return Ok(((), detail));
+    if !check.approved || check.coherence_score < crosscheck::constants::OMEGA {
+        return Err(Failure::with(detail, json!({ "flags": check.flags })));
     }
-    Err(Failure::with(detail, json!({ "flags": check.flags })))
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("verdict");
+    }
+    require_rejection(&crosscheck::crosscheck_value(&value, cached.tier))?;
+    Ok(((), detail))
+}
+
+fn require_rejection(check: &Crosscheck) -> Result<(), Failure> {
+    if !check.approved && check.crosscheck_reason == Reason::FieldMissing {
+        return Ok(());
+    }
+    let found = json!({ "approved": check.approved, "crosscheck_reason": check.crosscheck_reason });
+    Err(Failure::with("a reply without a verdict field is not rejected as field_missing", found))
 }
 
 /// The result of a removal.
@@ -271,7 +286,17 @@ pub(crate) async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Remo
 
 #[cfg(test)]
 mod tests {
-    use super::is_timestamp;
+    use super::{is_timestamp, require_rejection};
+    use domain::smoke;
+    use serde_json::json;
+
+    /// TMM Crosscheck, dependents.
+    #[test]
+    fn only_a_crosscheck_that_rejects_a_reply_without_a_verdict_field_passes() {
+        let rejects = |reply| require_rejection(&crosscheck::crosscheck_value(&reply, smoke::TIER)).is_ok();
+        assert!(rejects(json!({ "summary": "The pipeline is operational." })));
+        assert!(!rejects(json!({ "verdict": "GREEN", "summary": "The pipeline is operational." })));
+    }
 
     #[test]
     fn moments_are_told_from_other_texts() {

@@ -34,7 +34,7 @@ impl Queue for SqsQueue {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
         let body = serde_json::to_string(message).map_err(|error| QueueError(Box::new(error)))?;
         let client = self.client.get_or_init(|| self.connection.sqs());
-        let subject = message.session_id().map_or("-", SessionId::prefix);
+        let subject = message.session_id().map_or("-", SessionId::reference);
         let step = Step { name: "queue send", operation: "QUEUE_SEND", subject };
         // A lost reply leads to a second message, and the claim turns both into one sale.
         let seconds = i32::try_from(delay.min(MAX_QUEUE_DELAY).as_secs()).ok().filter(|seconds| *seconds > 0);

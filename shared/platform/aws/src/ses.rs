@@ -77,13 +77,13 @@ fn refusal(error: SdkError<SendEmailError, HttpResponse>) -> MailError {
         {
             MailError::Unavailable(0)
         }
-        (_, Some(429)) => MailError::Throttled(THROTTLED),
+        (_, Some(429)) => MailError::Throttled { status: 429, wait: THROTTLED },
         // SES answers 400 for these states of the account, which an operator ends.
         (_, Some(400)) if matches!(code, "AccountSuspendedException" | "SendingPausedException") => {
             MailError::Forbidden(400)
         }
         (_, Some(400)) if code == "MailFromDomainNotVerifiedException" => MailError::Forbidden(400),
-        (_, Some(400)) if code == "LimitExceededException" => MailError::Throttled(THROTTLED),
+        (_, Some(400)) if code == "LimitExceededException" => MailError::Throttled { status: 429, wait: THROTTLED },
         (_, Some(400 | 413)) => MailError::Rejected,
         (_, Some(status @ (401 | 403 | 404))) => MailError::Forbidden(status),
         (_, Some(503)) => MailError::Unavailable(503),

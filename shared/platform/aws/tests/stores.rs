@@ -7,15 +7,16 @@ mod server;
 #[allow(dead_code, reason = "shared with the tests of alerts")]
 mod support;
 
-use aws::{QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, StoredSaleData};
+use aws::{QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, SqsQueue, StoredSaleData};
 use domain::{
     CachedVerdict, Timestamp,
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
     guesses::{Guess, Limits},
+    message::Message,
     ports::{
-        AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, RelayDrafts,
+        AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue, RelayDrafts,
         SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
@@ -434,6 +435,20 @@ async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
     let server = Server::start(both_queues().into_iter().chain([unknown])).await;
     assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap(), None);
     assert_eq!(server.seen().len(), 3, "that is an answer, which is not asked for again");
+}
+
+/// Cache Alert, alert payload and invariant 4: `oracle show` finds the sale by what the alert names.
+#[tokio::test]
+async fn a_message_that_its_queue_refuses_is_alerted_with_the_reference_of_its_sale() {
+    for (session_id, reference) in [(session(), "efghijkl"), (session().followup(), "efghijkl-followup")] {
+        let server = Server::start([down(), down(), down(), down(), published()]).await;
+        let connection = connection(&server.url);
+        let _alerts = SnsAlerts::new(connection.clone(), OPS.to_owned(), CRITICAL.to_owned());
+        let notice = Message::Notice { v: 1, session_id, received_at: Timestamp::from_millis(1) };
+        assert!(SqsQueue::new(connection, LIVE.to_owned()).send(&notice).await.is_err());
+        let line = format!(" | QUEUE_SEND | {reference} | queue send: answered 500, 4 attempts");
+        assert_alert(&server.seen()[4], OPS, &["[ORACLE-STORE] ERROR | ", &line]);
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub(super) fn mail_trouble(trouble: Trouble) -> MailError {
         Trouble::Failed => MailError::OutcomeUnknown(planned()),
         Trouble::Refused(400) => MailError::Rejected,
         Trouble::Refused(403) => MailError::Forbidden(403),
-        Trouble::Refused(429) => MailError::Throttled(Duration::from_secs(60)),
+        Trouble::Refused(429) => MailError::Throttled { status: 429, wait: Duration::from_secs(60) },
         Trouble::Refused(status) => MailError::Unavailable(status),
     }
 }

@@ -71,8 +71,8 @@ fn retry_after(value: Option<&str>) -> Option<Duration> {
 
 fn throttled(status: u16, retry_after: Option<Duration>) -> Option<MailError> {
     match (status, retry_after) {
-        (429, wait) => Some(MailError::Throttled(wait.unwrap_or(MIN_THROTTLE).max(MIN_THROTTLE))),
-        (503, Some(wait)) => Some(MailError::Throttled(wait)),
+        (429, wait) => Some(MailError::Throttled { status, wait: wait.unwrap_or(MIN_THROTTLE).max(MIN_THROTTLE) }),
+        (503, Some(wait)) => Some(MailError::Throttled { status, wait }),
         _ => None,
     }
 }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn waits_are_obeyed_and_bounded() {
         let wait = |status, header: Option<&str>| match refusal(status, retry_after(header)) {
-            MailError::Throttled(wait) => Some(wait.as_secs()),
+            MailError::Throttled { status: carried, wait } if carried == status => Some(wait.as_secs()),
             _ => None,
         };
         assert_eq!(wait(429, None), Some(60));
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(judged(400, "temporarily_unavailable"), "Unavailable(400)");
         assert_eq!(judged(500, "unknown"), "Unavailable(500)");
         assert_eq!(judged(302, "unknown"), "Unavailable(302)");
-        assert_eq!(judged(429, "unknown"), "Throttled(60s)");
+        assert_eq!(judged(429, "unknown"), "Throttled { status: 429, wait: 60s }");
     }
 
     #[test]

@@ -181,7 +181,7 @@ async fn refusals_say_how_long_to_wait_and_what_is_gone() {
     };
     let (_server, client) = first(json_with(429, "Retry-After: 90\r\n", "{}")).await;
     let unread = client.arrived(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
-    assert!(matches!(unread, Err(MailError::Throttled(wait)) if wait == Duration::from_secs(90)));
+    assert!(matches!(unread, Err(MailError::Throttled { wait, .. }) if wait == Duration::from_secs(90)));
     let (_server, client) = first(json(404, "{}")).await;
     assert!(client.message("A").await.unwrap().is_none());
     let (_server, client) = first(json(404, "{}")).await;

@@ -111,13 +111,16 @@ async fn refusals_are_mapped_for_every_operation() {
     assert_eq!(words(plain(400)).await, ["Rejected"; 5]);
     assert_eq!(words(plain(403)).await, ["Forbidden(403)"; 5]);
     assert_eq!(words(plain(404)).await, ["Forbidden(404)", "NoSuchDraft", "false", "Forbidden(404)", "done"]);
-    assert_eq!(words(plain(429)).await, ["Throttled(60s)"; 5]);
+    assert_eq!(words(plain(429)).await, ["Throttled { status: 429, wait: 60s }"; 5]);
     for status in [302, 500, 502, 503, 504] {
         assert_eq!(words(plain(status)).await, [(); 5].map(|()| format!("Unavailable({status})")));
     }
-    assert_eq!(words(|| json_with(429, "Retry-After: 7\r\n", "{}")).await, ["Throttled(60s)"; 5]);
-    assert_eq!(words(|| json_with(429, "Retry-After: 90\r\n", "{}")).await, ["Throttled(90s)"; 5]);
-    assert_eq!(words(|| json_with(503, "Retry-After: 7\r\n", "{}")).await, ["Throttled(7s)"; 5]);
+    assert_eq!(words(|| json_with(429, "Retry-After: 7\r\n", "{}")).await, ["Throttled { status: 429, wait: 60s }"; 5]);
+    assert_eq!(
+        words(|| json_with(429, "Retry-After: 90\r\n", "{}")).await,
+        ["Throttled { status: 429, wait: 90s }"; 5]
+    );
+    assert_eq!(words(|| json_with(503, "Retry-After: 7\r\n", "{}")).await, ["Throttled { status: 503, wait: 7s }"; 5]);
 }
 
 #[tokio::test]

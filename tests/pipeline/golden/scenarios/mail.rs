@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) fn mail_retried() -> Transcript {
     let mut sale = good();
-    let throttled = Some(MailError::Throttled(Duration::from_secs(120)));
+    let throttled = Some(MailError::Throttled { status: 429, wait: Duration::from_secs(120) });
     mailbox_says(&sale, [throttled, None, refusal(), refusal()]);
     sale.webhook().drain();
     sale

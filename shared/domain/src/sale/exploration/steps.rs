@@ -113,7 +113,7 @@ fn operator() -> Operator {
 const FAILED: FailedAttempt<'_> = FailedAttempt { reason: "", open_until: None, not_before: None };
 
 fn failure(retriable: bool, may_have_gone: bool) -> Failure {
-    Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone }
+    Failure { code: "x".into(), detail: String::new(), retriable, asked: None, may_have_gone, needs_consent: false }
 }
 
 /// Stripe's possible reports about a payment of 100 that was refunded, or disputed, or both. An inquiry changes
@@ -286,7 +286,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("found_again", Actor::CacheHealth, &[Attention], |sale| sale.found_again("", 1, NOW).is_ok()),
         step("dismiss_finding", Human, &[Attention], |sale| sale.dismiss_finding(&operator()).is_ok()),
         step("replace_finding", Human, &[Attention], |sale| {
-            sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }).is_ok()
+            sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }, NOW).is_ok()
         }),
         step("erase", Human, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
         step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),

@@ -225,7 +225,7 @@ fn a_different_regenerated_verdict_orders_one_note_to_who_has_the_first() {
         ..ready()
     };
     let noted = |mut sale: Sale, colour| {
-        sale.note_verdict(colour, "h");
+        sale.note_verdict(colour, "h", at(3));
         sale.divergence
     };
     let sent = || Mail::Sent { at: at(1) };
@@ -233,6 +233,85 @@ fn a_different_regenerated_verdict_orders_one_note_to_who_has_the_first() {
     assert_eq!(noted(first(sent(), Mail::NotOrdered), Colour::Green), Mail::NotOrdered);
     assert_eq!(noted(first(Mail::Ordered, Mail::NotOrdered), Colour::Red), Mail::NotOrdered);
     assert_eq!(noted(first(sent(), sent()), Colour::Red), sent());
+}
+
+/// Regen Consistency, invariant 4: the mailed verdict is the original.
+#[test]
+fn a_regenerated_verdict_is_compared_with_the_one_that_is_mailed() {
+    let draft = Draft { id: "1".into(), internet_message_id: "<1@x>".into() };
+    let progress = Progress { draft: Some(draft), ..Progress::default() };
+    let sending = |lease_until| Mail::Sending { owner: "a".into(), lease_until, progress: Progress::default() };
+    for (mail, sent_again, is_mailed) in [
+        (Mail::NotOrdered, false, false),
+        (Mail::Ordered, false, false),
+        (Mail::Held, false, false),
+        (Mail::NoAddress, false, false),
+        (Mail::Retrying { due: at(9), progress: Progress::default() }, false, false),
+        (Mail::Retrying { due: at(9), progress: Progress::default() }, true, true),
+        (Mail::Retrying { due: at(9), progress: progress.clone() }, false, true),
+        (Mail::Dead { at: at(1), progress }, false, true),
+        (sending(at(3)), false, false),
+        // A worker may be sending the first one at this moment.
+        (sending(at(4)), false, true),
+        (Mail::Sent { at: at(1) }, false, true),
+        (Mail::Unknown { at: at(1) }, false, true),
+    ] {
+        let what = format!("{mail:?}");
+        let mut sale = Sale { regenerated_at: Some(at(2)), colour: Some(Colour::Green), mail, sent_again, ..ready() };
+        let compared = sale.note_verdict(Colour::Red, "h", at(3)).unwrap();
+        assert_eq!((compared.is_mailed, compared.is_announced()), (is_mailed, is_mailed), "{what}");
+        let kept = if is_mailed { (Some(Colour::Green), Some(Colour::Red)) } else { (Some(Colour::Red), None) };
+        assert_eq!((sale.colour, sale.page_colour), kept, "{what}");
+    }
+}
+
+/// Regen Consistency, invariant 5: the draft of the first verdict leaves after the regeneration.
+#[test]
+fn a_mail_that_leaves_after_a_regeneration_orders_the_note_about_it() {
+    let draft = Draft { id: "1".into(), internet_message_id: "<1@x>".into() };
+    let drafted = || {
+        let mut sale = Sale { colour: Some(Colour::Green), ..ready() };
+        assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(1), LEASE), Claim::Granted);
+        sale.mail_drafted(Letter::Verdict, "a", &draft, &rendered()).unwrap();
+        sale.regenerated_at = Some(at(2));
+        sale
+    };
+    for (second, expected) in
+        [(Colour::Red, Mail::Ordered), (Colour::Amber, Mail::NotOrdered), (Colour::Green, Mail::NotOrdered)]
+    {
+        let mut sale = drafted();
+        sale.note_verdict(second, "h", at(3));
+        assert_eq!(sale.divergence, Mail::NotOrdered, "{second:?}: nothing has left");
+        sale.mail_sent(Letter::Verdict, "a", at(4)).unwrap();
+        assert_eq!(sale.divergence, expected, "{second:?}");
+    }
+    let mut unknown = drafted();
+    unknown.note_verdict(Colour::Red, "h", at(3));
+    unknown.mail = Mail::Unknown { at: at(4) };
+    let operator = Operator::parse("o", None).unwrap();
+    let mut found = unknown.clone();
+    found.settle_mails(&operator, Found::Sent, at(5)).unwrap();
+    assert_eq!(found.divergence, Mail::Ordered);
+    // The mail that is sent instead shows the new verdict.
+    unknown.settle_mails(&operator, Found::NotSent, at(5)).unwrap();
+    assert_eq!(unknown.claim_mail(Letter::Verdict, "b", at(6), LEASE), Claim::Granted);
+    unknown.mail_drafted(Letter::Verdict, "b", &draft, &rendered()).unwrap();
+    unknown.mail_sent(Letter::Verdict, "b", at(7)).unwrap();
+    assert_eq!((unknown.divergence, unknown.colour, unknown.page_colour), (Mail::NotOrdered, Some(Colour::Red), None));
+}
+
+/// The customer has the first verdict by mail, and then the one that the page shows.
+#[test]
+fn a_mail_that_is_sent_once_more_is_not_the_original() {
+    let mut sale = Sale { colour: Some(Colour::Green), mail: Mail::Sent { at: at(1) }, ..ready() };
+    sale.send_again(&Operator::parse("o", Some("asked")).unwrap(), at(2)).unwrap();
+    sale.regenerated_at = Some(at(3));
+    sale.note_verdict(Colour::Red, "h", at(4));
+    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(5), LEASE), Claim::Granted);
+    let draft = Draft { id: "1".into(), internet_message_id: "<1@x>".into() };
+    sale.mail_drafted(Letter::Verdict, "a", &draft, &rendered()).unwrap();
+    sale.mail_sent(Letter::Verdict, "a", at(6)).unwrap();
+    assert_eq!((sale.divergence, sale.colour), (Mail::Ordered, Some(Colour::Green)));
 }
 
 #[test]

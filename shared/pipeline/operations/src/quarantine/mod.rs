@@ -196,7 +196,7 @@ impl Case {
             cached.first = Some(Box::new((*first).into()));
         }
         cached.notice = examine::grammar(&cached, sale.locale())?.map(str::to_owned);
-        if let Some(compared) = sale.comparison(cached.verdict.verdict) {
+        if let Some(compared) = sale.comparison(cached.verdict.verdict, now) {
             cached.mark_regenerated(&compared);
         }
         Ok(cached)
