@@ -8,6 +8,7 @@
 //! commands. The [`Promise`]s are checked on every reply that leaves, on every prompt that the model gets, and on the
 //! stores once the faults are over.
 
+mod alerted;
 mod asked;
 mod chaos;
 mod checker;
@@ -73,8 +74,8 @@ pub fn simulate_chat(seed: u64, traced: bool, defect: Option<ChatDefect>) -> Cha
     let world = model::world(&mut random);
     let functions = functions::Functions::new(world, defect);
     let people = people::draw(&mut random);
-    let beside = Random::new(seed, 15);
-    let mut simulator = simulator::Simulator::new(&functions, chaos, random, beside, people, traced);
+    let (beside, apart) = (Random::new(seed, 15), Random::new(seed, 17));
+    let mut simulator = simulator::Simulator::new(&functions, chaos, [random, beside, apart], people, traced);
     let broken = simulator.live().err();
     let (tally, trace) = simulator.end();
     ChatReport { broken, tally, trace }

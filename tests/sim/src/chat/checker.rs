@@ -3,6 +3,7 @@
 mod stores;
 
 use super::{
+    alerted::Alerted,
     asked::Asked,
     people::{id, word},
     promises::{Checked, Promise},
@@ -42,6 +43,7 @@ pub(super) struct Checker {
     /// Exchanges whose owners have requested erasure, whether or not the request was answered.
     pub(super) wished: BTreeSet<u64>,
     pub(super) threads: Threads,
+    pub(super) alerted: Alerted,
     left: Vec<Left>,
     tokens: BTreeSet<String>,
 }
@@ -52,6 +54,7 @@ impl Checker {
         Self {
             owners: BTreeMap::new(),
             threads: Threads::new(&subscribers),
+            alerted: Alerted::default(),
             subscribers,
             periods: Vec::new(),
             known: BTreeSet::new(),

@@ -45,10 +45,12 @@ pub enum ChatDefect {
     BillingUnlisted,
     /// Stripe's list has only the paid invoices that were created within three days.
     LatePaymentUnlisted,
+    /// Alerts are lost whose line contains this text.
+    AlertsLostAbout(&'static str),
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 20] = [
+pub const DEFECTS: [ChatDefect; 25] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
@@ -69,6 +71,11 @@ pub const DEFECTS: [ChatDefect; 20] = [
     ChatDefect::FailureAcknowledged,
     ChatDefect::BillingUnlisted,
     ChatDefect::LatePaymentUnlisted,
+    ChatDefect::AlertsLostAbout("MONEY_GONE"),
+    ChatDefect::AlertsLostAbout("TWO_SUBSCRIPTIONS"),
+    ChatDefect::AlertsLostAbout("BRIDGE_ACCEPTED"),
+    ChatDefect::AlertsLostAbout("BRIDGE_MESSAGE"),
+    ChatDefect::AlertsLostAbout("BRIDGE_LETTER"),
 ];
 
 /// Searches for a world in which the defect breaks a promise: returns the first of seeds 1 to `most`, if any.

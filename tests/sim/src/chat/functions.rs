@@ -130,11 +130,11 @@ impl Functions {
     }
 
     fn bridges(&self) -> BridgeJournal<'_> {
-        BridgeJournal { store: &self.ports, log: &self.ports, alerts: &*self.world, clock: &*self.world }
+        BridgeJournal { store: &self.ports, log: &self.ports, alerts: &self.ports, clock: &*self.world }
     }
 
     fn accounts(&self) -> ChatJournal<'_> {
-        ChatJournal { store: &self.ports, log: &self.ports, alerts: &*self.world, clock: &*self.world }
+        ChatJournal { store: &self.ports, log: &self.ports, alerts: &self.ports, clock: &*self.world }
     }
 
     /// One run of the deadlines function, which finishes erasures and mails the letters about Bridges.
@@ -190,7 +190,7 @@ impl Functions {
             subscribers: SubscriberJournal {
                 store: &self.ports,
                 log: &self.ports,
-                alerts: &*self.world,
+                alerts: &self.ports,
                 clock: &*self.world,
             },
             subscriptions: &*self.world,

@@ -4,11 +4,11 @@
 use super::{chaos::DAYS, defects::ChatDefect};
 use async_trait::async_trait;
 use domain::{
-    Timestamp,
+    Alert, Timestamp,
     chat::{Access, Account, BillingReport, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
     money::PaymentId,
     ports::{
-        AuditLog, BillingReports, Bridges, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord,
+        Alerts, AuditLog, BillingReports, Bridges, ChatAccess, ChatAccounts, MemoryAppend, MemoryLogs, MemoryRecord,
         PaymentError, Published, ReplyBeginnings, SaveError, SignIns, StorageError, Store, SubjectKey, SubjectKeys,
         Subscribers, SubscriptionLedger, Versioned,
     },
@@ -257,6 +257,16 @@ impl MemoryLogs for Ports {
 impl AuditLog for Ports {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
         if self.has(ChatDefect::RecordLost) { Ok(Published::Written) } else { self.world.publish(entry).await }
+    }
+}
+
+#[async_trait]
+impl Alerts for Ports {
+    async fn raise(&self, alert: Alert) {
+        let is_lost = matches!(self.defect, Some(ChatDefect::AlertsLostAbout(text)) if alert.line.contains(text));
+        if !is_lost {
+            self.world.raise(alert).await;
+        }
     }
 }
 

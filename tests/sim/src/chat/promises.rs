@@ -33,7 +33,8 @@ pub enum Promise {
     Recovers,
     /// The record of a subscription is Stripe's latest report of it, also after an older one is repeated.
     Latest,
-    /// No person pays for two subscriptions without an alert.
+    /// Operators are alerted about everything that waits for them: two subscriptions of a person, money that went back, an
+    /// acceptance, a message on a Bridge, a letter that cannot be mailed, an erasure that does not end.
     Alerted,
 }
 

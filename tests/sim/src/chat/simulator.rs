@@ -48,6 +48,8 @@ pub(super) struct Simulator<'h> {
     random: Random,
     /// What was added to the worlds later is drawn from a stream of its own, so that the other draws stay the same.
     beside: Random,
+    /// So is what was added after that: mails that the mailbox refuses, and second subscriptions.
+    apart: Random,
     people: Vec<Person>,
     checker: Checker,
     agenda: BinaryHeap<Reverse<(i64, u64, u64)>>,
@@ -76,8 +78,7 @@ impl<'h> Simulator<'h> {
     pub(super) fn new(
         functions: &'h Functions,
         chaos: Chaos,
-        random: Random,
-        beside: Random,
+        [random, beside, apart]: [Random; 3],
         people: Vec<Person>,
         traced: bool,
     ) -> Self {
@@ -88,6 +89,7 @@ impl<'h> Simulator<'h> {
             chaos,
             random,
             beside,
+            apart,
             people,
             checker: Checker::new(ids),
             agenda: BinaryHeap::new(),

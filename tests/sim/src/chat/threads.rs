@@ -159,7 +159,7 @@ impl Threads {
             let Some(after) = state.bridges.get(before.0.id()).filter(|(_, version)| *version != before.1) else {
                 continue;
             };
-            self.changed(person, &after.0, state)?;
+            self.changed(person, &after.0)?;
             let known = &mut self.known[person];
             for gone in drafts(&known.row.0).filter(|draft| !drafts(&after.0).any(|kept| kept == *draft)) {
                 self.drafts.insert(gone.clone(), Some(now));
@@ -200,7 +200,7 @@ impl Threads {
     }
 
     /// Checks the change of a row.
-    fn changed(&self, person: usize, after: &Bridge, state: &State) -> Checked {
+    fn changed(&self, person: usize, after: &Bridge) -> Checked {
         let Known { row: (before, _), may_be_erased, .. } = &self.known[person];
         let (from, to) = (stage(before), stage(after));
         let allowed = match to {
@@ -229,7 +229,8 @@ impl Threads {
             before.letter().is_some_and(|old| (old.notice(), old.since()) == (letter.notice(), letter.since()))
         };
         let later = after.letter().filter(is_same).map(Letter::mail);
-        let is_abandoned = state.alerts.iter().any(|alert| alert.logged().contains("BRIDGE_LETTER"));
+        let waiting = after.trail().outbox();
+        let is_abandoned = waiting.iter().any(|record| record.line.contains(r#""step":"letter_abandoned""#));
         if later.is_some() { self.advanced(before.letter().map(Letter::mail), later, is_abandoned) } else { Ok(()) }
     }
 

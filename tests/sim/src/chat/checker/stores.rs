@@ -73,6 +73,7 @@ impl Checker {
         Promise::PaidAccess
             .require(unknown.is_none(), || format!("a comparison did not find the paid invoice {unknown:?}"))?;
         self.threads.at_rest(&state)?;
+        self.alerted.at_rest(&state)?;
         self.sealed(&state)
     }
 

@@ -3,6 +3,7 @@
 use super::{Simulator, What};
 use crate::{
     chat::{
+        alerted::raised,
         chaos::{MINUTE, SECOND},
         people::{Act, Browser},
         promises::{Broken, Checked, Promise},
@@ -10,6 +11,7 @@ use crate::{
     },
     random::Random,
 };
+use domain::Alert;
 use serde_json::Value;
 
 impl Simulator<'_> {
@@ -18,6 +20,7 @@ impl Simulator<'_> {
     pub(super) fn calm(&mut self) -> Checked {
         let (chaos, mut random) = (self.chaos.clone(), Random::new(self.random.next(), 14));
         self.functions.world.surround(Box::new(move |name, _| chaos.passage(&mut random, name, true)));
+        self.functions.world.state().mailbox_says.clear();
         let now = self.now() + 2 * MINUTE;
         self.at(now, What::Reconcile);
         for hours in 0..4 {
@@ -46,7 +49,16 @@ impl Simulator<'_> {
                 self.checker.access(person, answer["plan"].as_str().unwrap_or_default(), now)?;
             }
         }
+        self.count_alerts();
         self.checker.at_rest(&self.functions.world)
+    }
+
+    /// Counts the alerts by their operations.
+    fn count_alerts(&mut self) {
+        let state = self.functions.world.state();
+        for operation in raised(&state).filter_map(Alert::matter).map(|matter| matter.operation) {
+            self.tally.count(format!("alert {operation}"));
+        }
     }
 
     fn come_back(&mut self, person: usize) -> Checked {

@@ -10,6 +10,7 @@ use crate::chat::{
 use domain::{
     Timestamp,
     chat::{BridgeState, CURRENT_AGREEMENT, Message},
+    ports::MailError,
 };
 use runtime::http::Request;
 use serde_json::json;
@@ -46,6 +47,10 @@ impl Simulator<'_> {
 
     /// Draws the next act of a member or of the operators.
     pub(super) fn bridge(&mut self, person: usize) {
+        if self.apart.chance(60) {
+            self.tally.count("mail refused");
+            self.functions.world.state().mailbox_says.push_back(Some(MailError::Rejected));
+        }
         let signed_in = self.people[person].browsers.iter().position(|browser| browser.session.is_some());
         let written = self.written(person);
         match (self.beside.below(100), signed_in, written) {

@@ -23,7 +23,8 @@ impl Simulator<'_> {
             .periods
             .iter()
             .any(|(whose, period)| *whose == person && period.until > Timestamp::from_millis(start));
-        if !is_new {
+        // Some people pay on the page of another day too.
+        if !is_new && !self.apart.chance(500) {
             return;
         }
         self.subscriptions += 1;

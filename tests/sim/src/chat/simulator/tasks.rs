@@ -81,6 +81,7 @@ impl<'h> Simulator<'h> {
             let state = self.functions.world.state();
             Checker::keys(&state)?;
             self.checker.threads.step(&state, task.began, now)?;
+            self.checker.alerted.step(&state);
         }
         let mut has_died = false;
         for crossing in crossings {
