@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     Operator,
     reattempt::{self, ReattemptError, reattempt},
-    testing::{at, decisions, journal, sale, session, stored, world_with},
+    testing::{at, decisions, journal, sale, session, stored, whatever_breaks, world_with},
 };
 use domain::{
     mail::Mail,
@@ -12,7 +12,7 @@ use domain::{
     sale::{APPROVAL_LASTS, Fulfilment, HumanLock},
 };
 use std::time::Duration;
-use testkit::{World, run, sale::WithField};
+use testkit::{Plan, World, run, sale::WithField};
 
 fn declined(lock: HumanLock) -> World {
     let declined = Declined {
@@ -120,4 +120,61 @@ fn a_rejection_makes_the_refund_due_at_once() {
     assert!(stored(&world).open_work().unwrap().due <= at(0));
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
     assert!(matches!(late, Err(DecideError::NotApproved(NotApproved::Nobody))));
+}
+
+/// The arguments of a decision by eve, who may decide about medicine.
+fn by_eve() -> Authority<'static> {
+    let operator: &'static Operator = Box::leak(Box::new(Operator::parse("eve", Some("looked at it")).unwrap()));
+    Authority { operator, role: "pharmacist", credential: "npi_registry:456", identity: None }
+}
+
+#[test]
+fn whatever_breaks_the_last_approval_counts_once_and_orders_the_verdict() {
+    let fresh = || -> &'static World {
+        let world = declined(two_people());
+        approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
+        world.plan(Plan::none());
+        Box::leak(Box::new(world))
+    };
+    let by = by_eve();
+    let go = move |world: &'static World| async move {
+        approve(Ports { journal: journal(world), orders: world }, by, &session()).await
+    };
+    whatever_breaks(fresh, go, |world, what| {
+        let sale = stored(world);
+        assert!(sale.is_approved("q", "drug_dosing", at(1)), "{what}");
+        // If its message was not sent, the deadlines function finds it here and sends it.
+        assert_eq!(sale.open_work().map(|open| open.work), Some(Work::InFlight), "{what}");
+        assert!(world.state().queue.len() <= 1, "{what}");
+        assert_eq!(decisions(world).len(), 2, "{what}");
+    });
+}
+
+#[test]
+fn whatever_breaks_a_rejection_is_on_record_once_and_makes_the_refund_due() {
+    let fresh = || -> &'static World { Box::leak(Box::new(declined(two_people()))) };
+    let by = by_eve();
+    let go = move |world: &'static World| async move { reject(journal(world), by, &session()).await };
+    whatever_breaks(fresh, go, |world, what| {
+        assert!(stored(world).open_work().unwrap().due <= at(0), "{what}");
+        assert_eq!(decisions(world).len(), 1, "{what}");
+    });
+}
+
+#[test]
+fn whatever_breaks_an_attempt_to_override_is_on_record_with_an_alert() {
+    let fresh = || -> &'static World { Box::leak(Box::new(declined(HumanLock::Never))) };
+    let by = by_eve();
+    let go = move |world: &'static World| async move {
+        approve(Ports { journal: journal(world), orders: world }, by, &session()).await
+    };
+    whatever_breaks(fresh, go, |world, what| {
+        assert!(stored(world).declined().is_some_and(Declined::is_locked), "{what}");
+        let records = decisions(world).len();
+        assert!((1..=2).contains(&records), "{what}: {records}");
+        let state = world.state();
+        let raised = state.alerts.iter().chain(&state.logged_alerts);
+        assert!(raised.filter(|alert| alert.line.contains("OVERRIDE")).count() >= records, "{what}");
+        assert!(state.queue.is_empty(), "{what}");
+    });
 }
