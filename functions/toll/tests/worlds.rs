@@ -11,14 +11,17 @@ const SEEDS: u64 = 300;
 #[test]
 fn nobody_pays_twice_and_no_answer_leaves_unpaid_in_any_world() {
     let mut reached = BTreeSet::new();
-    let (mut sold, mut shown) = (0, 0);
+    let (mut sold, mut shown, mut early, mut elsewhere) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         let lived = live(seed, None);
         reached.extend(lived.reached);
         sold += lived.sold;
         shown += lived.shown;
+        early += lived.early;
+        elsewhere += lived.elsewhere;
     }
     assert!(sold > 1_000 && shown > sold, "{sold} of {shown} got an answer");
+    assert!(early > 0 && elsewhere > 0, "{early} transfers came early, {elsewhere} payments went elsewhere");
     for name in
         ["purchases.name", "purchases.named", "purchases.save", "facilitator.settle", "node.transfer", "corpora.read"]
     {

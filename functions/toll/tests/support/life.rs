@@ -112,6 +112,12 @@ impl Attempt {
 struct Life {
     site: Site,
     draw: Draw,
+    /// What was added to the worlds later is drawn apart, so that the other draws stay the same.
+    apart: Draw,
+    /// Transfers that are not on the chain yet: their payers and amounts, by transaction.
+    unconfirmed: Vec<(String, (String, u64))>,
+    /// The number of requests with such a transfer.
+    early: usize,
     /// The proofs sent so far: some are sent again.
     shown: Vec<Shown>,
     /// The answers, by the proof of payment.
@@ -133,6 +139,9 @@ impl Life {
         Self {
             site: Site::new(world, defect),
             draw,
+            apart: Draw(!seed),
+            unconfirmed: Vec::new(),
+            early: 0,
             shown: Vec::new(),
             answers: BTreeMap::new(),
             named: BTreeMap::new(),
@@ -145,7 +154,12 @@ impl Life {
         if self.draw.below(5) == 0 {
             let transaction = format!("0x{}", format!("{number:02x}").repeat(32));
             let amount = self.draw.of(&[50_000, 50_000, 49_999]);
-            self.site.world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), amount));
+            let transfer = ("0x1".to_owned(), amount);
+            if self.apart.below(3) == 0 {
+                self.unconfirmed.push((transaction.clone(), transfer));
+            } else {
+                self.site.world.state().chain.transfers.insert(transaction.clone(), transfer);
+            }
             return Shown::Transfer { transaction, question };
         }
         let (payer, name) = (self.draw.below(2), self.draw.of(&NAMES));
@@ -206,8 +220,14 @@ impl Life {
         self.receive(&second, two);
     }
 
-    /// A third party submits a payment that it has seen. The payer of a named one has signed it for an answer that
-    /// another payment may have bought already, so only payments without a name are submitted here.
+    /// The chain confirms the transfers that were made.
+    fn confirm(&mut self) {
+        self.site.world.state().chain.transfers.extend(self.unconfirmed.drain(..));
+    }
+
+    /// A third party submits a payment that it has seen, or its payer uses the nonce for a payment to somebody else. The
+    /// payer of a named one has signed it for an answer that another payment may have bought already, so only payments
+    /// without a name are submitted here.
     fn submit(&mut self) {
         let Some(Shown::Payment { payment, payer, name: None, .. }) =
             (!self.shown.is_empty()).then(|| self.shown[self.draw.below(self.shown.len())].clone())
@@ -220,7 +240,8 @@ impl Life {
         let key = (format!("{:#x}", PAYERS[payer].0), fields["nonce"].as_str().unwrap().to_owned());
         if state.now < ends * 1000 {
             let transaction = format!("0x{:064x}", 1_000 + state.chain.used.len());
-            state.chain.used.entry(key).or_insert((transaction, true));
+            let is_ours = self.apart.below(4) > 0;
+            state.chain.used.entry(key).or_insert((transaction, is_ours));
         }
     }
 
@@ -232,7 +253,9 @@ impl Life {
     }
 
     fn receive(&mut self, attempt: &Attempt, reply: Option<Reply>) {
-        let Some(body) = reply.and_then(|reply| attempt.answer(&reply)) else { return };
+        let Some(reply) = reply else { return };
+        self.early += usize::from(reply.body().contains("payment_unconfirmed"));
+        let Some(body) = attempt.answer(&reply) else { return };
         assert!(!DECLINED.contains(&attempt.question), "an answer to what is not sold: {}", attempt.question);
         let proof = match &attempt.shown {
             Shown::Payment { payment, .. } => payment.to_string(),
@@ -267,7 +290,10 @@ impl Life {
             let is_open = matches!(found.next(), Some((List::Machines, _)));
             assert!(!is_open, "seed {seed}: never ends: {found:?}");
             let is_used = match found.paid() {
-                Paid::Signed(signed) => state.chain.used.contains_key(&(signed.payer.clone(), signed.nonce.clone())),
+                Paid::Signed(signed) => {
+                    let used = state.chain.used.get(&(signed.payer.clone(), signed.nonce.clone()));
+                    used.is_some_and(|(_, is_ours)| *is_ours)
+                }
                 Paid::Transferred { transaction, .. } => state.chain.transfers.contains_key(transaction),
             };
             let is_paid = match found.paid() {
@@ -287,7 +313,8 @@ impl Life {
         let signed = purchases.iter().filter(|found| found.signed().is_some());
         let settled =
             signed.filter(|found| matches!(found.stage(), Stage::Settled { .. } | Stage::Owed { .. })).count();
-        assert_eq!(settled, state.chain.used.len(), "seed {seed}: money that no purchase knows of");
+        let paid = state.chain.used.values().filter(|(_, is_ours)| *is_ours).count();
+        assert_eq!(settled, paid, "seed {seed}: money that no purchase knows of");
         let records = state.log.values().filter(|line| line.contains(r#""event":"toll""#));
         let sales = records.filter(|line| line.contains(r#""status":"OK""#)).count();
         assert_eq!(sales, sold.len(), "seed {seed}: each sale has one record that says so");
@@ -299,6 +326,10 @@ impl Life {
 pub struct Lived {
     pub sold: usize,
     pub shown: usize,
+    /// The number of requests with a transfer that was not on the chain yet.
+    pub early: usize,
+    /// The number of payments whose nonce was used for a payment to somebody else.
+    pub elsewhere: usize,
     pub reached: BTreeSet<&'static str>,
 }
 
@@ -306,6 +337,9 @@ pub struct Lived {
 pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
     let mut life = Life::new(seed, defect);
     for _ in 0..ACTIONS {
+        if life.apart.below(4) == 0 {
+            life.confirm();
+        }
         match life.draw.below(7) {
             0 => drop(life.site.look()),
             1 => {
@@ -317,6 +351,7 @@ pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
         }
     }
     life.site.world.plan(Plan::none());
+    life.confirm();
     for shown in life.shown.clone() {
         life.show(shown);
     }
@@ -333,6 +368,8 @@ pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
         life.site.look().unwrap();
     }
     life.judge(seed);
-    let reached = life.site.world.state().boundaries.iter().copied().collect();
-    Lived { sold: life.answers.len(), shown: life.shown.len(), reached }
+    let state = life.site.world.state();
+    let reached = state.boundaries.iter().copied().collect();
+    let elsewhere = state.chain.used.values().filter(|(_, is_ours)| !is_ours).count();
+    Lived { sold: life.answers.len(), shown: life.shown.len(), early: life.early, elsewhere, reached }
 }
