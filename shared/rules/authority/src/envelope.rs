@@ -30,7 +30,7 @@ pub struct AuthorizationEnvelope {
     override_allowed: bool,
     resources: Vec<Contact>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<&'static str>,
+    notice: Option<String>,
     provenance: Provenance,
 }
 

@@ -284,11 +284,18 @@ impl Evaluation {
         all
     }
 
-    /// The notice beside a narrative answer.
+    /// The notice beside a narrative answer: the sentences of the deciding domain, then those of every other domain whose
+    /// grammar the answer follows.
     #[must_use]
-    pub fn notice(&self) -> Option<&'static str> {
-        let domain = self.decision.domain.filter(|_| self.state() == State::NarrativeOnly)?;
-        Some(DOMAINS[usize::from(domain)].notice).filter(|notice| !notice.is_empty())
+    pub fn notice(&self) -> Option<String> {
+        if self.state() != State::NarrativeOnly {
+            return None;
+        }
+        let (first, others): (Vec<u8>, Vec<u8>) =
+            self.decision.engaged.iter().partition(|domain| Some(**domain) == self.decision.domain);
+        let notices = first.into_iter().chain(others).map(|domain| DOMAINS[usize::from(domain)].notice);
+        let notices: Vec<&str> = notices.filter(|notice| !notice.is_empty()).collect();
+        (!notices.is_empty()).then(|| notices.join(" "))
     }
 
     /// The deciding rules, sorted by descending severity of state.

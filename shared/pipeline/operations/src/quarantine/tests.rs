@@ -234,7 +234,7 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
             None => run(approve_it(&world)).unwrap().unwrap(),
             Some(verdict) => run(replace_it(&world, &verdict)).unwrap().unwrap(),
         };
-        assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(notice));
+        assert_eq!(world.state().cache[&session()].notice.as_ref(), Some(&notice));
     }
     let forbidden = authority::evaluate(question, None).forbidden_phrases()[0];
     let breaking = quick(&format!("Well, {forbidden}."));
