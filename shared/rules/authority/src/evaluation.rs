@@ -247,9 +247,13 @@ impl Evaluation {
         self.decision.missing.iter().map(|axis| AXES[usize::from(*axis)].key).collect()
     }
 
-    /// The questions that would supply the missing axes, in plain words and in the order of [`Self::missing_axes`].
+    /// The questions that would supply the missing axes, in plain words and in the order of [`Self::missing_axes`]. None
+    /// if no answer of the customer would change the state, as after a disclosure of self-harm, which is blocked.
     #[must_use]
     pub fn questions(&self) -> Vec<&'static str> {
+        if !matches!(self.state(), State::RequiresSpecification | State::AmbiguousMapping) {
+            return Vec::new();
+        }
         self.decision
             .missing
             .iter()
