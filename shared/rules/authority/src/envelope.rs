@@ -77,8 +77,8 @@ pub struct EvaluationEnvelope {
     evaluator_id: &'static str,
     locked: bool,
     /// Who has to see the text, by the specification's names. A record that has this and is locked alerts operators.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    escalation: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    escalation: Vec<&'static str>,
     rules: Vec<String>,
 }
 

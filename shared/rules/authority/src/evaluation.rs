@@ -325,10 +325,10 @@ impl Evaluation {
         self.values.get_or_init(|| values(&self.decision, &self.source))
     }
 
-    /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators
-    /// are alerted if in addition nobody may override the outcome.
+    /// Who has to see the text, by the specification's names; empty if the data names nobody. Operators are alerted if in
+    /// addition nobody may override the outcome.
     #[must_use]
-    pub fn escalation_targets(&self) -> &'static [&'static str] {
+    pub fn escalation_targets(&self) -> Vec<&'static str> {
         escalation_targets(&self.decision)
     }
 
