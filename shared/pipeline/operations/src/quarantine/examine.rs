@@ -129,8 +129,8 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<St
     };
     let code = evaluation.reason_code();
     // The question was answerable when its verdict was made: people with the required roles may have approved it.
-    let evaluation = if evaluation.state().is_sold() { Ok(evaluation) } else { evaluation.approved() };
-    let evaluation = evaluation.map_err(|_| Refusal::Question(code))?;
+    let evaluation = if evaluation.state().is_sold() { Some(evaluation) } else { evaluation.approved() };
+    let evaluation = evaluation.ok_or(Refusal::Question(code))?;
     evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
     Ok(evaluation.notice())
 }
