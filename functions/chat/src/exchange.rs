@@ -219,12 +219,13 @@ async fn make(
     let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
     let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
-    let live = Live::new(ports, account.value.id(), ask, evaluation.notice(), asked.at.plus(settings.lease), seal);
+    let notice = evaluation.notice();
+    let live = Live::new(ports, account.value.id(), ask, notice.as_deref(), asked.at.plus(settings.lease), seal);
     let made = answer::make(ports, settings, voices(access.plan), context, &live).await;
     let turn = Turn {
         asked: asked.message.as_str().to_owned(),
         replies: made.replies.clone().unwrap_or_default(),
-        notice: evaluation.notice().map(str::to_owned),
+        notice: notice.clone(),
     };
     let sealed = made.replies.is_some().then(|| opened.seal(&turn)).transpose()?;
     Ok(Made { opened, sealed, turn, facts: made.facts })

@@ -402,7 +402,7 @@ async fn decline<'a>(
 struct Made {
     verdict: Verdict,
     context: Context,
-    notice: Option<&'static str>,
+    notice: Option<String>,
     sample: Option<Alert>,
 }
 
@@ -417,7 +417,7 @@ async fn save<'a>(
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
-    original.notice = notice.map(str::to_owned);
+    original.notice = notice;
     original.first = bought.followed.as_ref().map(|followed| Box::new(followed.first.clone()));
     let context = Context { now, ..context };
     let colour = original.verdict.verdict;

@@ -204,7 +204,7 @@ pub(crate) struct HighStakes {
     pub(crate) reason: &'static str,
     /// The roles that may approve what it blocks; empty if it names none.
     pub(crate) approval: &'static [&'static str],
-    /// The treatments in `TREATMENTS` that it applies to; empty for all of its domain except education.
+    /// The treatments in `TREATMENTS` that it applies to, of any domain; empty for all of its own except education.
     pub(crate) requests: &'static [u8],
     pub(crate) locked: bool,
     pub(crate) resources: &'static [&'static str],

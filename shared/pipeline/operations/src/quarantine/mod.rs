@@ -195,7 +195,7 @@ impl Case {
             let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict) };
             cached.first = Some(Box::new((*first).into()));
         }
-        cached.notice = examine::grammar(&cached, sale.locale())?.map(str::to_owned);
+        cached.notice = examine::grammar(&cached, sale.locale())?;
         if let Some(compared) = sale.comparison(cached.verdict.verdict, now) {
             cached.mark_regenerated(&compared);
         }

@@ -62,6 +62,22 @@ impl Deciding {
         }
     }
 
+    /// The reason, if the rule locks the outcome.
+    pub(crate) fn locks_for(&self) -> Option<&'static str> {
+        let (locked, reason) = match self.rule {
+            Rule::Mapping(_) => return None,
+            Rule::Treatment(number) => {
+                let treatment = &TREATMENTS[usize::from(number)];
+                (treatment.locked, treatment.reason)
+            }
+            Rule::HighStakes(number) => {
+                let rule = &HIGH_STAKES[usize::from(number)];
+                (rule.locked, rule.reason)
+            }
+        };
+        locked.then_some(reason)
+    }
+
     /// The rationale.
     pub(crate) fn why(&self) -> &'static str {
         match self.rule {
@@ -214,6 +230,8 @@ fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
                 resources: rule.resources,
             };
             raise(&mut decision, &word);
+            // The rule may be about a request of another domain.
+            add(&mut decision.engaged, &[rule.domain]);
             // A value that the rule does not accept ("we don't know when it was calibrated") is asked for again.
             if rule.state == State::RequiresSpecification {
                 add(&mut decision.missing, &[rule.axis]);

@@ -43,7 +43,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             let counts = is_trusted
                 && is_apart(hits, mapping, &one)
                 && !is_excepted(chains, mapping, &one)
-                && !(mapping.negatable && is_negated(hits, start));
+                && !(mapping.negatable && is_negated(hits, &one));
             if counts {
                 fired.push(Fired { mapping: pattern.mapping, start, end });
                 // A second value of an axis matters; a second occurrence of the same request does not.
@@ -283,9 +283,14 @@ fn exceptions(mapping: &Mapping) -> impl Iterator<Item = &'static Pattern> {
     patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms))
 }
 
-/// Whether one of the three preceding words is a negation.
-fn is_negated(hits: &Hits, start: usize) -> bool {
-    hits.has(NEGATION) && contains(NEGATION, hits.starting(start.saturating_sub(3), start))
+/// Whether a negation is in the match or one of the three words before it, without other sentences.
+fn is_negated(hits: &Hits, one: &Match) -> bool {
+    if !hits.has(NEGATION) {
+        return false;
+    }
+    let first = hits.tokens[one.start].position;
+    let from = hits.tokens.partition_point(|token| token.position + 3 < first);
+    contains(NEGATION, hits.starting(from, one.end))
 }
 
 /// Whether one of the hits is of the set.
