@@ -73,6 +73,10 @@ pub(crate) struct Order {
 pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let mut sale = journal.load(&order.session_id, order.received_at).await?;
+    if journal.stopped_by_session(&order.session_id).await? {
+        journal.flush(sale).await;
+        return Ok(Handled::Done);
+    }
     let claimant = match order.ordered_by {
         OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
         _ => Claimant::Customer,

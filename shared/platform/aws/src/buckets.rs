@@ -10,7 +10,7 @@ use crate::{
 use async_trait::async_trait;
 use aws_sdk_s3::{Client, primitives::ByteStream};
 use domain::{
-    CachedVerdict, Metric, SessionId, Timestamp,
+    CachedVerdict, Measurement, Metric, SessionId, Timestamp,
     alert::Severity,
     ports::{AuditLog, AuditObjects, AuditRecords, ListedObject, Published, Quarantine, StorageError, VerdictArchive},
     sale::AuditEntry,
@@ -178,6 +178,10 @@ impl Bucket {
     }
 }
 
+/// The alert in place of `AuthorityEscalatedAlarm`.
+const ESCALATED: &str =
+    "the authority gate blocked a text about harm to a child: oracle authority escalations --since 1d";
+
 /// The append-only log: one immutable object per record.
 #[derive(Debug)]
 pub struct S3AuditLog(Bucket);
@@ -199,6 +203,18 @@ impl S3AuditLog {
             },
         }
     }
+
+    /// Counts a record that is in the log. Nobody knows whether the process that wrote it lived to count it, so a record
+    /// that was there already counts too: an alarm must not miss one. Only a function's output becomes metrics;
+    /// elsewhere an alert takes the place of the alarm that operators must see at once.
+    async fn count(&self, step: Step<'_>, measurements: &[Measurement]) {
+        let connection = &self.0.connection;
+        connection.measure(measurements);
+        if !connection.is_function && measurements.iter().any(|it| it.metric == Metric::AuthorityEscalated) {
+            let step = Step { operation: "AUTHORITY", ..step };
+            connection.tell(step, Severity::Critical, ESCALATED).await;
+        }
+    }
 }
 
 #[async_trait]
@@ -210,8 +226,7 @@ impl AuditLog for S3AuditLog {
         let step = Step { name: "audit write", operation: "AUDIT_WRITE", subject };
         let published = self.write(step, &entry.key, &line).await;
         match &published {
-            Ok(Published::Written) => self.0.connection.measure(&entry.measurements),
-            Ok(Published::AlreadyThere) => {}
+            Ok(Published::Written | Published::AlreadyThere) => self.count(step, &entry.measurements).await,
             Ok(Published::Forked) | Err(_) => self.0.connection.measure(&[Metric::AuditWriteFailed.once()]),
         }
         published
@@ -335,3 +350,6 @@ impl Quarantine for S3Quarantine {
         self.0.texts(step, &format!("held/{}/", session.as_str())).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ mod support;
 
 use aws::{QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, SqsQueue, StoredSaleData};
 use domain::{
-    CachedVerdict, Timestamp,
+    CachedVerdict, Metric, Timestamp,
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
@@ -156,6 +156,27 @@ async fn an_object_whose_key_is_being_written_is_written_or_compared_by_the_next
         let log = S3AuditLog::new(connection(&server.url), "audit".to_owned());
         assert_eq!(log.publish(&entry()).await.unwrap(), published);
         assert_eq!(server.seen().len(), requests);
+    }
+}
+
+/// An operator's process has no output that becomes metrics, and so no alarm.
+#[tokio::test]
+async fn a_record_that_operators_must_see_at_once_is_an_alert_where_it_cannot_be_an_alarm() {
+    let is_there = || [exists(), (200, "{}\n".to_owned())];
+    for (metric, alerts) in [(Metric::AuthorityEscalated, 2), (Metric::MailSent, 0)] {
+        let server = Server::start(is_there().into_iter().chain([published(), published()])).await;
+        let connection = connection(&server.url);
+        let _alerts = SnsAlerts::new(connection.clone(), OPS.to_owned(), CRITICAL.to_owned());
+        let log = S3AuditLog::new(connection, "audit".to_owned());
+        let key = "2026-09-11/session/cs_live_abcdefghijkl/000001.json".to_owned();
+        let entry = AuditEntry { key, measurements: vec![metric.once()], ..entry() };
+        assert_eq!(log.publish(&entry).await.unwrap(), Published::AlreadyThere);
+        let seen = server.seen();
+        assert_eq!(seen.len(), 2 + alerts, "{seen:?}");
+        for (request, topic) in seen.iter().skip(2).zip([CRITICAL, OPS]) {
+            let parts = ["[ORACLE-STORE] CRITICAL | ", " | AUTHORITY | efghijkl | the authority gate blocked a text"];
+            assert_alert(request, topic, &parts);
+        }
     }
 }
 

@@ -22,11 +22,15 @@ impl AuditLog for World {
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
                 state.log_written_at.insert(entry.key.clone(), state.now);
-                state.log_measurements.insert(entry.key.clone(), entry.measurements.clone());
                 Published::Written
             }
         });
-        write.await.map_err(|_| storage("log.publish"))
+        let published = write.await.map_err(|_| storage("log.publish"))?;
+        // Only a process that gets the reply counts the record.
+        if published != Published::Forked {
+            self.state().log_measurements.insert(entry.key.clone(), entry.measurements.clone());
+        }
+        Ok(published)
     }
 }
 
