@@ -25,9 +25,6 @@ pub(crate) struct Hit {
 pub(crate) struct Bits<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Bits<WORDS> {
-    /// The number of words.
-    pub(crate) const LENGTH: usize = WORDS;
-
     const fn none() -> Self {
         Self([0; WORDS])
     }
@@ -54,22 +51,6 @@ impl<const WORDS: usize> Bits<WORDS> {
                 Some((index * 64) as u16 + bit as u16)
             })
         })
-    }
-
-    /// Per word of the bits, how many numbers are in the words before it.
-    pub(crate) fn ranks(&self) -> [u16; WORDS] {
-        let mut smaller = 0;
-        self.0.map(|bits| {
-            let before = smaller;
-            smaller += bits.count_ones() as u16;
-            before
-        })
-    }
-
-    /// How many smaller numbers there are, by [`Self::ranks`].
-    pub(crate) fn rank(&self, ranks: &[u16; WORDS], number: u16) -> usize {
-        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
-        usize::from(ranks[index]) + (self.0[index] & (bit - 1)).count_ones() as usize
     }
 }
 
