@@ -22,10 +22,11 @@ impl Generator {
         Ok(())
     }
 
-    /// The patterns, and per set of concepts that is a pattern's most specific element (its anchor) those patterns.
+    /// The patterns, and per set of concepts that is a pattern's most specific element (its anchor) those patterns, each
+    /// with the set of its second element: most texts have no concept of it.
     fn patterns(&mut self) -> Result<(), DataError> {
         let (mut lines, mut elements, mut count) = (String::new(), String::new(), 0);
-        let mut anchors: Vec<(SetId, usize)> = Vec::new();
+        let mut anchors: Vec<(SetId, (usize, SetId))> = Vec::new();
         for (index, (mapping, excepts, pattern)) in std::mem::take(&mut self.patterns).into_iter().enumerate() {
             let _ = writeln!(
                 lines,
@@ -34,13 +35,15 @@ impl Generator {
                 pattern.window,
                 pattern.elements.len()
             );
-            for (number, (gap, concepts)) in pattern.elements.into_iter().enumerate() {
+            let mut sets = Vec::new();
+            for (gap, concepts) in pattern.elements {
                 let set = self.set(concepts);
-                count += 1;
+                sets.push(set);
                 let _ = writeln!(elements, "    Element {{ gap: {gap}, set: {set} }},");
-                if number == pattern.anchor && !excepts {
-                    anchors.push((set, index));
-                }
+            }
+            count += sets.len();
+            if !excepts {
+                anchors.push((sets[pattern.anchor], (index, sets[pattern.second])));
             }
         }
         self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
@@ -50,7 +53,7 @@ impl Generator {
         self.line(format!("pub(crate) const NEGATION: SetId = {negation};"));
         self.line(format!("pub(crate) const CONCEPT_COUNT: usize = {};", self.lexicon.concepts.len()));
         // Per set that indexes patterns: its patterns.
-        let mut anchored: Vec<Vec<usize>> = Vec::new();
+        let mut anchored: Vec<Vec<(usize, SetId)>> = Vec::new();
         let mut numbers: BTreeMap<SetId, usize> = BTreeMap::new();
         for (set, pattern) in anchors {
             let number = *numbers.entry(set).or_insert(anchored.len());
@@ -68,7 +71,7 @@ impl Generator {
                 anchors_of[usize::from(*concept)].extend(numbers.get(set));
             }
         }
-        self.rows("ANCHORED", "u16", anchored)?;
+        self.rows("ANCHORED", "(u16, SetId)", anchored)?;
         self.rows("SETS", "ConceptId", concepts)?;
         self.rows("ANCHORS_OF", "u16", anchors_of)
     }

@@ -26,7 +26,8 @@ pub(crate) struct Fired {
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut chains: Option<Chains<'_>> = None;
     let mut fired: Vec<Fired> = Vec::new();
-    for index in hits.anchors().flat_map(|anchor| ANCHORED.of(usize::from(anchor))) {
+    let anchored = hits.anchors().flat_map(|anchor| ANCHORED.of(usize::from(anchor)));
+    for (index, _) in anchored.filter(|(_, second)| hits.has(*second)) {
         let pattern = &PATTERNS[usize::from(*index)];
         if !hits.has_all(pattern) {
             continue;
