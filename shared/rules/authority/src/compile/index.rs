@@ -71,6 +71,12 @@ impl Generator {
                 anchors_of[usize::from(*concept)].extend(numbers.get(set));
             }
         }
+        // One bit per concept: whether an anchor has it.
+        let mut anchoring = vec![0_u64; self.lexicon.concepts.len() / 64 + 1];
+        for (concept, _) in anchors_of.iter().enumerate().filter(|(_, anchors)| !anchors.is_empty()) {
+            anchoring[concept / 64] |= 1 << (concept % 64);
+        }
+        self.line(format!("pub(crate) static ANCHORING: [u64; {}] = {anchoring:?};", anchoring.len()));
         self.rows("ANCHORED", "(u16, SetId)", anchored)?;
         self.rows("SETS", "ConceptId", concepts)?;
         self.rows("ANCHORS_OF", "u16", anchors_of)

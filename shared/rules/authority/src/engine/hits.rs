@@ -1,8 +1,8 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
 use super::data::{
-    ANCHOR_COUNT, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, NODES, ROOTS,
-    SETS, STEMS, SUFFIXES,
+    ANCHOR_COUNT, ANCHORING, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS,
+    NODES, ROOTS, SETS, STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
@@ -29,22 +29,18 @@ impl<const WORDS: usize> Bits<WORDS> {
         Self([0; WORDS])
     }
 
-    /// Whether the number is new.
-    fn insert(&mut self, number: u16) -> bool {
-        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
-        let before = self.0[index];
-        self.0[index] = before | bit;
-        before & bit == 0
+    fn insert(&mut self, number: u16) {
+        self.0[usize::from(number / 64)] |= 1 << (number % 64);
     }
 
     pub(crate) fn has(&self, number: u16) -> bool {
         self.0.get(usize::from(number / 64)).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
     }
 
-    /// The numbers, in ascending order.
-    fn numbers(&self) -> impl Iterator<Item = u16> {
-        self.0.iter().enumerate().flat_map(|(index, bits)| {
-            let mut bits = *bits;
+    /// The numbers that are also among others, in ascending order.
+    fn among(&self, others: &[u64; WORDS]) -> impl Iterator<Item = u16> {
+        self.0.iter().zip(others).enumerate().flat_map(|(index, (bits, others))| {
+            let mut bits = bits & others;
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
@@ -63,7 +59,9 @@ impl ConceptBits {
     }
 }
 
-type AnchorBits = Bits<{ ANCHOR_COUNT / 64 + 1 }>;
+const ANCHOR_WORDS: usize = ANCHOR_COUNT / 64 + 1;
+
+type AnchorBits = Bits<ANCHOR_WORDS>;
 
 /// The concepts of a text.
 pub(crate) struct Hits {
@@ -106,12 +104,10 @@ impl Hits {
         first.push(hits.len() as u32);
         let (mut concepts, mut anchors) = (ConceptBits::none(), AnchorBits::none());
         for hit in &hits {
-            if concepts.insert(hit.concept) {
-                for anchor in ANCHORS_OF.of(usize::from(hit.concept)) {
-                    anchors.insert(*anchor);
-                }
-            }
+            concepts.insert(hit.concept);
         }
+        let found = concepts.among(&ANCHORING).flat_map(|concept| ANCHORS_OF.of(usize::from(concept)));
+        found.for_each(|anchor| anchors.insert(*anchor));
         let trusted = (untrusted_from < reading.len()).then(|| {
             let mut trusted = ConceptBits::none();
             let counts = |hit: &&Hit| {
@@ -128,7 +124,7 @@ impl Hits {
 
     /// The anchors of patterns of which the text contains a concept, each once.
     pub(crate) fn anchors(&self) -> impl Iterator<Item = u16> {
-        self.anchors.numbers()
+        self.anchors.among(&[u64::MAX; ANCHOR_WORDS])
     }
 
     /// Whether the text contains a concept of the set. Few sets are ever asked for, so no text collects all of its sets.
