@@ -228,10 +228,7 @@ fn split_letters(letters: &str) -> Option<Vec<String>> {
 /// Reads "suiiicide" as "suicide": reduces three or more equal letters in a row to one or two.
 fn unrepeat(reading: &str, token: &Token) -> Option<String> {
     let bytes = reading.as_bytes().get(token.start..token.end).unwrap_or_default();
-    if bytes.len() < 5
-        || !bytes.is_ascii()
-        || !bytes.windows(3).any(|three| three[0] == three[1] && three[1] == three[2])
-    {
+    if bytes.len() < 5 || !bytes.is_ascii() || !has_repeats(bytes) {
         return None;
     }
     let runs = || bytes.chunk_by(|one, next| one == next);
