@@ -127,6 +127,21 @@ pub(crate) const FITTED_COLUMNS: [&str; 11] = [
 /// The number of columns that detect.
 pub(crate) const FITTED_DETECTS: usize = 2;
 
+/// The features are divided into this many groups, by the upper bits of their hashes.
+pub(crate) const FITTED_GROUPS: usize = 1 << 13;
+
+/// The group of a feature, by its hash.
+pub(crate) fn fitted_group(feature: u32) -> usize {
+    (feature >> (u32::BITS - FITTED_GROUPS.ilog2())) as usize
+}
+
+/// The row of a feature among all rows, by its hash and the shift of its group. The build script finds shifts that give every
+/// feature a row of its own.
+pub(crate) fn fitted_row(feature: u32, shift: u16, rows: usize) -> usize {
+    let mixed = (feature ^ u32::from(shift).wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b);
+    ((u64::from(mixed) * rows as u64) >> u32::BITS) as usize
+}
+
 /// Sets a request if the fitted weights of some sentences reach a total. Of all that detect the same, only the one of the
 /// most probable kind does.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::generate::{Generator, MappingRows};
 use super::ontology::Files;
 use super::{DataError, Source};
-use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, NO_SET};
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, FITTED_GROUPS, NO_SET, fitted_group, fitted_row};
 use crate::text::feature::hash_of;
 
 /// A feature's hash, and its weight in each column.
@@ -64,28 +64,24 @@ impl Generator {
             }
         }
         self.line(format!("pub(crate) static FITTED: &[Fitted] = &[\n{rows}];"));
-        self.weights(weights);
-        Ok(())
+        self.weights(&weights)
     }
 
-    /// Writes the rows in the order of their hashes. The weights of the kinds have a table of their own, because most texts
-    /// reach no total and need none. A bucket has the rows whose hashes have the same upper half, so a row has only the
-    /// lower half, and after it its weights in the columns that detect.
-    fn weights(&mut self, mut weights: Vec<Row>) {
-        weights.sort_unstable_by_key(|(hash, _)| *hash);
-        let mut buckets = vec![0_u16; usize::from(u16::MAX) + 2];
-        for (hash, _) in &weights {
-            buckets[(hash >> 16) as usize + 1] += 1;
-        }
-        for bucket in 1..buckets.len() {
-            buckets[bucket] += buckets[bucket - 1];
-        }
-        let (detects, kinds): (Vec<_>, Vec<_>) = weights.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
-        let halves = weights.iter().map(|(hash, _)| (*hash as u16).to_le_bytes());
-        let rows = halves.zip(signed(&detects)).map(|([low, high], [crisis, governed])| [low, high, crisis, governed]);
-        self.bytes("FITTED_BUCKETS", buckets.into_iter().map(u16::to_le_bytes));
+    /// Writes each row at the place that its hash and the shift of its group give. A row has the hash, which tells whether
+    /// a feature is there, and the weights in the columns that detect. The weights of the kinds have a table of their own,
+    /// because most texts reach no total and need none.
+    fn weights(&mut self, weights: &[Row]) -> Result<(), DataError> {
+        let (shifts, places) = distinct_rows(weights)?;
+        // A place without a row repeats one that no lookup finds there.
+        let rows: Vec<&Row> = places.iter().filter_map(|row| row.or(weights.first())).collect();
+        let (detects, kinds): (Vec<_>, Vec<_>) = rows.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
+        let hashes = rows.iter().map(|(hash, _)| hash.to_le_bytes());
+        let rows =
+            hashes.zip(signed(&detects)).map(|([a, b, c, d], [crisis, governed])| [a, b, c, d, crisis, governed]);
+        self.line(format!("pub(crate) static FITTED_SHIFTS: &[u16; {FITTED_GROUPS}] = &{shifts:?};"));
         self.bytes("FITTED_ROWS", rows);
         self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
+        Ok(())
     }
 
     /// Writes a table as one literal of bytes: the compiler needs seconds for half a million numbers.
@@ -98,6 +94,38 @@ impl Generator {
 
 fn signed<const SIZE: usize>(rows: &[&[i8]]) -> impl Iterator<Item = [u8; SIZE]> {
     rows.iter().map(|row| std::array::from_fn(|column| row[column].cast_unsigned()))
+}
+
+/// The shift of each group, and the row at each place; one place in thirty-two stays empty, so that a shift is found soon.
+fn distinct_rows(rows: &[Row]) -> Result<(Vec<u16>, Vec<Option<&Row>>), DataError> {
+    let mut groups: Vec<Vec<&Row>> = vec![Vec::new(); FITTED_GROUPS];
+    for row in rows {
+        groups[fitted_group(row.0)].push(row);
+    }
+    let mut places: Vec<Option<&Row>> = vec![None; rows.len() + rows.len() / 31];
+    let mut shifts = vec![0_u16; FITTED_GROUPS];
+    let mut order: Vec<usize> = (0..FITTED_GROUPS).collect();
+    // The largest groups are placed while there are many empty places.
+    order.sort_by_key(|group| std::cmp::Reverse(groups[*group].len()));
+    for group in order {
+        let distinct = |shift: &u16| {
+            let mut taken = BTreeSet::new();
+            let row = |row: &&Row| fitted_row(row.0, *shift, places.len());
+            groups[group].iter().map(row).all(|place| places[place].is_none() && taken.insert(place))
+        };
+        let shift = (0..=u16::MAX).find(distinct).ok_or_else(|| DataError {
+            file: "fitted_weights.tsv".to_owned(),
+            line: 1,
+            rule: "rows".to_owned(),
+            problem: "no shift gives every row of a group a place of its own".to_owned(),
+        })?;
+        shifts[group] = shift;
+        for row in &groups[group] {
+            let place = fitted_row(row.0, shift, places.len());
+            places[place] = Some(row);
+        }
+    }
+    Ok((shifts, places))
 }
 
 /// The rows of the table: a feature and its weights, separated by tabs, in the order of the features.
@@ -130,7 +158,8 @@ fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
         }
         rows.push((hash, weights));
     }
-    if rows.len() >= usize::from(u16::MAX) {
+    // Some places of the table stay empty.
+    if rows.len() >= 60_000 {
         return Err(source.error(0, "rows", "there are more rows than a table can have"));
     }
     Ok(rows)

@@ -4,9 +4,9 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_BUCKETS, FITTED_KINDS, FITTED_ROWS};
+use super::data::{FITTED, FITTED_KINDS, FITTED_ROWS, FITTED_SHIFTS};
 use super::matching::Fired;
-use crate::tables::{FITTED_DETECTS, Fitted};
+use crate::tables::{FITTED_DETECTS, Fitted, fitted_group, fitted_row};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
 use crate::text::windows::windows;
@@ -131,7 +131,7 @@ impl Features {
 
 /// The weights of a row in the columns that detect.
 fn weights(row: u16) -> [i32; FITTED_DETECTS] {
-    let [_, _, crisis, governed] = FITTED_ROWS[usize::from(row)];
+    let [.., crisis, governed] = FITTED_ROWS[usize::from(row)];
     [crisis, governed].map(|weight| i32::from(weight.cast_signed()))
 }
 
@@ -143,14 +143,14 @@ fn add(sums: &mut [i32; FITTED_DETECTS], weights: [i32; FITTED_DETECTS]) {
 
 /// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
 fn row_of(feature: u32) -> Option<u16> {
-    let bucket = (feature >> 16) as usize;
-    let [from, to] = [bucket, bucket + 1].map(|bucket| u16::from_le_bytes(FITTED_BUCKETS[bucket]));
-    let half = (feature as u16).to_le_bytes();
-    (from..to).find(|row| FITTED_ROWS[usize::from(*row)][..2] == half)
+    let row = fitted_row(feature, FITTED_SHIFTS[fitted_group(feature)], FITTED_ROWS.len());
+    (FITTED_ROWS[row][..4] == feature.to_le_bytes()).then_some(row as u16)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::engine::data::{MAPPINGS, NAMES};
     use crate::text::feature::hash_of;
@@ -216,17 +216,16 @@ mod tests {
     #[test]
     fn every_row_is_found_by_the_hash_of_its_feature() {
         let table = include_str!("../../data/fitted_weights.tsv");
-        let mut rows = 0;
+        let mut rows = BTreeSet::new();
         for line in table.lines().skip(1) {
             let mut cells = line.split('\t');
             let row = row_of(hash_of(cells.next().unwrap())).unwrap();
             let weights: Vec<u8> = cells.map(|cell| cell.parse::<i8>().unwrap().cast_unsigned()).collect();
             let (detects, kinds) = weights.split_at(FITTED_DETECTS);
-            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][2..], &FITTED_KINDS[usize::from(row)][..]);
+            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][4..], &FITTED_KINDS[usize::from(row)][..]);
             assert_eq!((found, of_kinds), (detects, kinds));
-            rows += 1;
+            assert!(rows.insert(row));
         }
-        assert_eq!(rows, FITTED_ROWS.len());
         // 0 is the hash of no feature.
         assert_eq!(row_of(0), None);
     }
