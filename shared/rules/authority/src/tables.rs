@@ -340,7 +340,8 @@ impl<T> Rows<T> {
     }
 }
 
-/// A word of a phrase in the tree of phrases. Its lists end where those of the next node begin.
+/// A word of a phrase in the trees of phrases. Its lists end where those of the next node begin. A phrase's first word has
+/// the word's number.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// The first concept of the phrase that ends here, in `NODE_CONCEPTS`.

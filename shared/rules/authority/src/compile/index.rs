@@ -13,10 +13,10 @@ impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
         self.patterns()?;
         self.lexicon.apply_stems();
-        self.words(files)?;
+        let words = self.words(files)?;
         let used: BTreeSet<ConceptId> = self.sets.keys().flatten().copied().collect();
         self.stems(&used)?;
-        self.phrases(&used)?;
+        self.phrases(words, &used)?;
         let names = self.names.text().to_owned();
         self.line(format!("pub(crate) static NAMES: &str = {names:?};"));
         Ok(())
@@ -83,7 +83,8 @@ impl Generator {
     }
 
     /// The words of the lexicon and after them the misspelt words, which are not in it, with the words they stand for.
-    fn words(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+    /// Returns how many words the lexicon has.
+    fn words(&mut self, files: &[(Source, Ontology)]) -> Result<usize, DataError> {
         let spellings = self.spellings(files)?;
         let words = std::mem::take(&mut self.lexicon.words);
         let all: Vec<&String> = words.iter().chain(spellings.keys()).collect();
@@ -107,12 +108,7 @@ impl Generator {
         let meant: Vec<u16> = spellings.values().copied().collect();
         self.line(format!("pub(crate) static SPELLINGS: &[u16] = &{meant:?};"));
         self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
-        let mut roots = vec![0_u16; words.len()];
-        for (word, node) in &self.lexicon.nodes[0].children {
-            roots[usize::from(*word)] = *node;
-        }
-        self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
-        Ok(())
+        Ok(words.len())
     }
 
     /// The misspelt words, with the numbers of the words they stand for.
@@ -155,21 +151,27 @@ impl Generator {
         self.rows("STEMS", "(Name, ConceptId)", rows)
     }
 
-    /// The tree of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
-    /// After the last node follows one with the ends of both tables.
-    fn phrases(&mut self, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
-        let (mut nodes, mut concepts, mut children) = (String::new(), Vec::new(), Vec::new());
-        let all = std::mem::take(&mut self.lexicon.nodes);
-        for (index, node) in all.into_iter().map(Some).chain([None]).enumerate() {
+    /// The trees of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
+    /// First come the nodes of all words as first words, by their numbers. After the last node follows one with the ends of
+    /// both tables.
+    fn phrases(&mut self, words: usize, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
+        let mut all = std::mem::take(&mut self.lexicon.nodes);
+        let roots = std::mem::take(&mut all[0].children);
+        let firsts: BTreeSet<u16> = roots.values().copied().collect();
+        let others = (1..all.len() as u16).filter(|node| !firsts.contains(node)).map(Some);
+        let order: Vec<Option<u16>> = (0..words as u16).map(|word| roots.get(&word).copied()).chain(others).collect();
+        let mut places = vec![0; all.len()];
+        for (place, node) in order.iter().enumerate().filter_map(|(place, node)| Some((place, (*node)?))) {
+            places[usize::from(node)] = counted("NODES", place)?;
+        }
+        let (mut nodes, mut concepts, mut children) = (String::new(), Vec::<ConceptId>::new(), Vec::new());
+        for node in order.into_iter().chain([None]) {
             let first_concept = counted("NODE_CONCEPTS", concepts.len())?;
             let first_child = counted("NODE_CHILDREN", children.len())?;
             let _ = write!(nodes, "Node {{ concepts: {first_concept}, children: {first_child} }}, ");
-            let Some(node) = node else { continue };
-            concepts.extend(node.concepts.into_iter().filter(|concept| used.contains(concept)));
-            // The words of the root are in ROOTS.
-            if index > 0 {
-                children.extend(node.children);
-            }
+            let Some(node) = node.map(|node| &all[usize::from(node)]) else { continue };
+            concepts.extend(node.concepts.iter().filter(|concept| used.contains(concept)));
+            children.extend(node.children.iter().map(|(word, child)| (word, places[usize::from(*child)])));
         }
         self.line(format!("pub(crate) static NODES: &[Node] = &[{nodes}];"));
         self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{concepts:?};"));

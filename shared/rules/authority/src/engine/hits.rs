@@ -2,7 +2,7 @@
 
 use super::data::{
     ANCHOR_COUNT, ANCHORING, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS,
-    NODES, ROOTS, SETS, STEMS, SUFFIXES,
+    NODES, SETS, STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
@@ -156,9 +156,9 @@ impl Hits {
 
 /// Finds every phrase that begins at a token.
 fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hit>) {
-    let mut node = usize::from(ROOTS[usize::from(number)]);
+    let mut node = usize::from(number);
     let mut end = index + 1;
-    while node != 0 {
+    loop {
         // A node and the next one are beside each other: one access of memory for both lists.
         let Some([one, next]) = NODES.get(node..node + 2) else { return };
         let concepts = &NODE_CONCEPTS[usize::from(one.concepts)..usize::from(next.concepts)];
