@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::generate::{Generator, MappingRows};
 use super::ontology::Files;
 use super::{DataError, Source};
-use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, FITTED_GROUPS, NO_SET, fitted_group, fitted_row};
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, NO_SET};
 use crate::text::feature::hash_of;
 
 /// A feature's hash, and its weight in each column.
@@ -67,18 +67,17 @@ impl Generator {
         self.weights(&weights)
     }
 
-    /// Writes each row at the place that its hash and the shift of its group give. A row has the hash, which tells whether
-    /// a feature is there, and the weights in the columns that detect. The weights of the kinds have a table of their own,
-    /// because most texts reach no total and need none.
+    /// Writes each row at its place by its hash. A row has the hash, which tells whether a feature is there, and the weights
+    /// in the columns that detect. The weights of the kinds have a table of their own, because most texts reach no total and
+    /// need none.
     fn weights(&mut self, weights: &[Row]) -> Result<(), DataError> {
-        let (shifts, places) = distinct_rows(weights)?;
-        // A place without a row repeats one that no lookup finds there.
-        let rows: Vec<&Row> = places.iter().filter_map(|row| row.or(weights.first())).collect();
-        let (detects, kinds): (Vec<_>, Vec<_>) = rows.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
-        let hashes = rows.iter().map(|(hash, _)| hash.to_le_bytes());
+        let hashes: Vec<u32> = weights.iter().map(|(hash, _)| *hash).collect();
+        let order = self.places("FITTED_PLACES", &hashes)?;
+        let (detects, kinds): (Vec<_>, Vec<_>) =
+            order.iter().map(|number| weights[*number].1.split_at(FITTED_DETECTS)).unzip();
+        let hashes = order.iter().map(|number| hashes[*number].to_le_bytes());
         let rows =
             hashes.zip(signed(&detects)).map(|([a, b, c, d], [crisis, governed])| [a, b, c, d, crisis, governed]);
-        self.line(format!("pub(crate) static FITTED_SHIFTS: &[u16; {FITTED_GROUPS}] = &{shifts:?};"));
         self.bytes("FITTED_ROWS", rows);
         self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
         Ok(())
@@ -94,38 +93,6 @@ impl Generator {
 
 fn signed<const SIZE: usize>(rows: &[&[i8]]) -> impl Iterator<Item = [u8; SIZE]> {
     rows.iter().map(|row| std::array::from_fn(|column| row[column].cast_unsigned()))
-}
-
-/// The shift of each group, and the row at each place; one place in thirty-two stays empty, so that a shift is found soon.
-fn distinct_rows(rows: &[Row]) -> Result<(Vec<u16>, Vec<Option<&Row>>), DataError> {
-    let mut groups: Vec<Vec<&Row>> = vec![Vec::new(); FITTED_GROUPS];
-    for row in rows {
-        groups[fitted_group(row.0)].push(row);
-    }
-    let mut places: Vec<Option<&Row>> = vec![None; rows.len() + rows.len() / 31];
-    let mut shifts = vec![0_u16; FITTED_GROUPS];
-    let mut order: Vec<usize> = (0..FITTED_GROUPS).collect();
-    // The largest groups are placed while there are many empty places.
-    order.sort_by_key(|group| std::cmp::Reverse(groups[*group].len()));
-    for group in order {
-        let distinct = |shift: &u16| {
-            let mut taken = BTreeSet::new();
-            let row = |row: &&Row| fitted_row(row.0, *shift, places.len());
-            groups[group].iter().map(row).all(|place| places[place].is_none() && taken.insert(place))
-        };
-        let shift = (0..=u16::MAX).find(distinct).ok_or_else(|| DataError {
-            file: "fitted_weights.tsv".to_owned(),
-            line: 1,
-            rule: "rows".to_owned(),
-            problem: "no shift gives every row of a group a place of its own".to_owned(),
-        })?;
-        shifts[group] = shift;
-        for row in &groups[group] {
-            let place = fitted_row(row.0, shift, places.len());
-            places[place] = Some(row);
-        }
-    }
-    Ok((shifts, places))
 }
 
 /// The rows of the table: a feature and its weights, separated by tabs, in the order of the features.

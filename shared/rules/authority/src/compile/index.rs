@@ -7,7 +7,7 @@ use super::generate::{Code, Generator};
 use super::lexicon::slips;
 use super::ontology::Ontology;
 use super::{DataError, Source};
-use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, folded, hash, letter};
+use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, continuation_hash, hash, letter};
 
 impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
@@ -88,15 +88,8 @@ impl Generator {
         let spellings = self.spellings(files)?;
         let words = std::mem::take(&mut self.lexicon.words);
         let all: Vec<&String> = words.iter().chain(spellings.keys()).collect();
-        let size = (all.len() * 2).next_power_of_two();
-        let mut slots = vec![0_u16; size];
         let (mut text, mut starts) = (String::new(), Vec::new());
-        for (number, word) in all.iter().enumerate() {
-            let mut slot = folded(hash(word)) as usize & (size - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            slots[slot] = number as u16 + 1;
+        for word in &all {
             starts.push(text.len());
             text.push_str(word);
             text.push('\n');
@@ -107,7 +100,9 @@ impl Generator {
         self.line(format!("pub(crate) const WORD_COUNT: usize = {};", words.len()));
         let meant: Vec<u16> = spellings.values().copied().collect();
         self.line(format!("pub(crate) static SPELLINGS: &[u16] = &{meant:?};"));
-        self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
+        let hashes: Vec<u32> = all.iter().map(|word| hash(word)).collect();
+        let numbers = self.places("WORD_PLACES", &hashes)?;
+        self.line(format!("pub(crate) static WORD_NUMBERS: &[u16] = &{numbers:?};"));
         Ok(words.len())
     }
 
@@ -151,31 +146,34 @@ impl Generator {
         self.rows("STEMS", "(Name, ConceptId)", rows)
     }
 
-    /// The trees of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
-    /// First come the nodes of all words as first words, by their numbers. After the last node follows one with the ends of
-    /// both tables.
+    /// The trees of phrases: per node, the concepts of the phrase that ends there, and the nodes with the words that continue
+    /// it. First come the nodes of all words as first words, by their numbers.
     fn phrases(&mut self, words: usize, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
-        let mut all = std::mem::take(&mut self.lexicon.nodes);
-        let roots = std::mem::take(&mut all[0].children);
+        let mut nodes = std::mem::take(&mut self.lexicon.nodes);
+        let roots = std::mem::take(&mut nodes[0].children);
         let firsts: BTreeSet<u16> = roots.values().copied().collect();
-        let others = (1..all.len() as u16).filter(|node| !firsts.contains(node)).map(Some);
+        let others = (1..nodes.len() as u16).filter(|node| !firsts.contains(node)).map(Some);
         let order: Vec<Option<u16>> = (0..words as u16).map(|word| roots.get(&word).copied()).chain(others).collect();
-        let mut places = vec![0; all.len()];
+        let mut places = vec![0; nodes.len()];
         for (place, node) in order.iter().enumerate().filter_map(|(place, node)| Some((place, (*node)?))) {
-            places[usize::from(node)] = counted("NODES", place)?;
+            places[usize::from(node)] = counted("PHRASES", place)?;
         }
-        let (mut nodes, mut concepts, mut children) = (String::new(), Vec::<ConceptId>::new(), Vec::new());
-        for node in order.into_iter().chain([None]) {
-            let first_concept = counted("NODE_CONCEPTS", concepts.len())?;
-            let first_child = counted("NODE_CHILDREN", children.len())?;
-            let _ = write!(nodes, "Node {{ concepts: {first_concept}, children: {first_child} }}, ");
-            let Some(node) = node.map(|node| &all[usize::from(node)]) else { continue };
-            concepts.extend(node.concepts.iter().filter(|concept| used.contains(concept)));
-            children.extend(node.children.iter().map(|(word, child)| (word, places[usize::from(*child)])));
+        let (mut concepts, mut continuations) = (Vec::new(), Vec::new());
+        for node in order {
+            let node = node.map(|node| (places[usize::from(node)], &nodes[usize::from(node)]));
+            let ended = node.iter().flat_map(|(_, node)| &node.concepts).copied();
+            concepts.push(ended.filter(|concept| used.contains(concept)).collect());
+            for (place, (word, child)) in
+                node.iter().flat_map(|(place, node)| node.children.iter().map(|it| (*place, it)))
+            {
+                continuations.push((place, *word, places[usize::from(*child)]));
+            }
         }
-        self.line(format!("pub(crate) static NODES: &[Node] = &[{nodes}];"));
-        self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{concepts:?};"));
-        self.line(format!("pub(crate) static NODE_CHILDREN: &[(u16, u16)] = &{children:?};"));
+        self.rows("PHRASES", "ConceptId", concepts)?;
+        let hashes: Vec<u32> = continuations.iter().map(|(node, word, _)| continuation_hash(*node, *word)).collect();
+        let order = self.places("CONTINUATION_PLACES", &hashes)?;
+        let rows: Vec<(u16, u16, u16)> = order.into_iter().map(|number| continuations[number]).collect();
+        self.line(format!("pub(crate) static CONTINUATIONS: &[(u16, u16, u16)] = &{rows:?};"));
         Ok(())
     }
 

@@ -4,9 +4,9 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_KINDS, FITTED_ROWS, FITTED_SHIFTS};
+use super::data::{FITTED, FITTED_KINDS, FITTED_PLACES, FITTED_ROWS};
 use super::matching::Fired;
-use crate::tables::{FITTED_DETECTS, Fitted, fitted_group, fitted_row};
+use crate::tables::{FITTED_DETECTS, Fitted};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
 use crate::text::windows::windows;
@@ -143,7 +143,7 @@ fn add(sums: &mut [i32; FITTED_DETECTS], weights: [i32; FITTED_DETECTS]) {
 
 /// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
 fn row_of(feature: u32) -> Option<u16> {
-    let row = fitted_row(feature, FITTED_SHIFTS[fitted_group(feature)], FITTED_ROWS.len());
+    let row = FITTED_PLACES.of(feature);
     (FITTED_ROWS[row][..4] == feature.to_le_bytes()).then_some(row as u16)
 }
 

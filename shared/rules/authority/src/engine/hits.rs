@@ -1,13 +1,13 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
 use super::data::{
-    ANCHOR_COUNT, ANCHORING, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS,
-    NODES, SETS, STEMS, SUFFIXES,
+    ANCHOR_COUNT, ANCHORING, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, CONTINUATION_PLACES, CONTINUATIONS, ELEMENTS,
+    NAMES, PHRASES, SETS, STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, LETTERS, Mapping, NO_SET, Pattern, SetId, builtin, letter};
+use crate::tables::{ConceptId, LETTERS, Mapping, NO_SET, Pattern, SetId, builtin, continuation_hash, letter};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a position.
@@ -156,22 +156,21 @@ impl Hits {
 
 /// Finds every phrase that begins at a token.
 fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hit>) {
-    let mut node = usize::from(number);
     let mut end = index + 1;
-    loop {
-        // A node and the next one are beside each other: one access of memory for both lists.
-        let Some([one, next]) = NODES.get(node..node + 2) else { return };
-        let concepts = &NODE_CONCEPTS[usize::from(one.concepts)..usize::from(next.concepts)];
-        hits.extend(concepts.iter().map(|concept| Hit { concept: *concept, start: index as u32, end: end as u32 }));
-        let children = &NODE_CHILDREN[usize::from(one.children)..usize::from(next.children)];
-        if children.is_empty() {
-            return;
-        }
-        let Some(Some(next)) = numbers.get(end) else { return };
-        let Ok(child) = children.binary_search_by_key(next, |(word, _)| *word) else { return };
-        node = usize::from(children[child].1);
+    // The node of a word is the word's number.
+    let mut node = Some(number);
+    while let Some(phrase) = node {
+        let concepts = PHRASES.of(usize::from(phrase)).iter();
+        hits.extend(concepts.map(|concept| Hit { concept: *concept, start: index as u32, end: end as u32 }));
+        node = numbers.get(end).copied().flatten().and_then(|word| continued(phrase, word));
         end += 1;
     }
+}
+
+/// The node of the phrase that continues another one with a word.
+fn continued(node: u16, word: u16) -> Option<u16> {
+    let (phrase, next, to) = CONTINUATIONS[CONTINUATION_PLACES.of(continuation_hash(node, word))];
+    ((phrase, next) == (node, word)).then_some(to)
 }
 
 /// The concepts of an unknown word by its ending: "-statin" indicates a medicine.
