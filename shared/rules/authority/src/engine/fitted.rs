@@ -49,95 +49,72 @@ struct Feature {
     row: u16,
     /// If the text has it before, one more than its number there; otherwise 0.
     after: u32,
-}
-
-/// A feature that the text has before.
-struct Repeated {
-    after: u32,
+    /// Its weights in the columns that detect.
     weights: [i32; FITTED_DETECTS],
-}
-
-/// What is before a word.
-struct Before {
-    /// How many features.
-    features: u32,
-    /// How many of them the text has before.
-    repeated: u32,
-    /// The sum of the weights of all of them.
-    sums: [i32; FITTED_DETECTS],
 }
 
 /// The features of a text that have weights.
 struct Features {
     all: Vec<Feature>,
-    repeated: Vec<Repeated>,
-    /// For each word, and after the last one.
-    before: Vec<Before>,
+    /// For each word, the number of its first feature; after the last word, the number of features.
+    first: Vec<u32>,
 }
 
 impl Features {
     fn of(tokens: &[Token]) -> Self {
-        let mut all: Vec<Feature> = Vec::with_capacity(tokens.len() * 3);
-        let mut repeated = Vec::with_capacity(tokens.len());
-        let mut before = Vec::with_capacity(tokens.len() + 1);
-        let mut sums = [0; FITTED_DETECTS];
+        // All rows are looked up before one is used, and without a branch: no lookup waits for another.
+        let (mut rows, mut count) = (vec![0; tokens.len() * 3], 0);
+        let mut first = Vec::with_capacity(tokens.len() + 1);
+        each_feature(tokens, |hashes| {
+            first.push(count as u32);
+            for row in hashes.map(row_of) {
+                rows[count] = row.unwrap_or_default();
+                count += usize::from(row.is_some());
+            }
+        });
+        first.push(count as u32);
+        let mut all: Vec<Feature> = Vec::with_capacity(count);
         // For each row that was seen, one more than its latest feature. At least a quarter of the slots stays empty.
         let mut last = vec![0_u32; (tokens.len() * 4).next_power_of_two()];
         let mask = last.len() - 1;
-        each_feature(tokens, |hashes| {
-            before.push(Before { features: all.len() as u32, repeated: repeated.len() as u32, sums });
-            for row in hashes.into_iter().filter_map(row_of) {
-                let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
-                while last[slot] != 0 && all[last[slot] as usize - 1].row != row {
-                    slot = (slot + 1) & mask;
-                }
-                let after = std::mem::replace(&mut last[slot], all.len() as u32 + 1);
-                let weights = weights(row);
-                if after > 0 {
-                    repeated.push(Repeated { after, weights });
-                }
-                add(&mut sums, weights);
-                all.push(Feature { row, after });
+        for row in rows.into_iter().take(count) {
+            let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
+            while last[slot] != 0 && all[last[slot] as usize - 1].row != row {
+                slot = (slot + 1) & mask;
             }
-        });
-        before.push(Before { features: all.len() as u32, repeated: repeated.len() as u32, sums });
-        Self { all, repeated, before }
+            let after = std::mem::replace(&mut last[slot], all.len() as u32 + 1);
+            let [.., crisis, governed] = FITTED_ROWS[usize::from(row)];
+            let weights = [crisis, governed].map(|weight| i32::from(weight.cast_signed()));
+            all.push(Feature { row, after, weights });
+        }
+        Self { all, first }
     }
 
     /// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect. A
     /// repetition of a feature of the window adds nothing.
     fn each_sum(&self, start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
-        let Before { features, mut repeated, sums: mut before } = self.before[start];
+        let (begin, mut from) = (self.first[start], self.first[start]);
+        let mut sums = [0; FITTED_DETECTS];
         for end in ends {
-            let until = &self.before[*end];
-            for again in &self.repeated[repeated as usize..until.repeated as usize] {
+            let until = self.first[*end];
+            for feature in &self.all[from as usize..until as usize] {
                 // Without a branch.
-                let is_in_window = i32::from(again.after > features);
-                add(&mut before, again.weights.map(|weight| weight * is_in_window));
+                let is_new = i32::from(feature.after <= begin);
+                for (sum, weight) in sums.iter_mut().zip(feature.weights) {
+                    *sum += weight * is_new;
+                }
             }
-            repeated = until.repeated;
-            each(*end, std::array::from_fn(|column| until.sums[column] - before[column]));
+            from = until;
+            each(*end, sums);
         }
     }
 
     /// The sum of the weights of a kind, by its column, in a window.
     fn sum_of_kind(&self, (start, end): (usize, usize), column: usize) -> i32 {
-        let [from, to] = [start, end].map(|word| self.before[word].features);
+        let [from, to] = [start, end].map(|word| self.first[word]);
         let new = self.all[from as usize..to as usize].iter().filter(|feature| feature.after <= from);
         let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS].cast_signed();
         new.map(|feature| i32::from(weight(feature))).sum()
-    }
-}
-
-/// The weights of a row in the columns that detect.
-fn weights(row: u16) -> [i32; FITTED_DETECTS] {
-    let [.., crisis, governed] = FITTED_ROWS[usize::from(row)];
-    [crisis, governed].map(|weight| i32::from(weight.cast_signed()))
-}
-
-fn add(sums: &mut [i32; FITTED_DETECTS], weights: [i32; FITTED_DETECTS]) {
-    for (sum, weight) in sums.iter_mut().zip(weights) {
-        *sum += weight;
     }
 }
 
