@@ -88,21 +88,20 @@ impl Generator {
         let spellings = self.spellings(files)?;
         let words = std::mem::take(&mut self.lexicon.words);
         let all: Vec<&String> = words.iter().chain(spellings.keys()).collect();
-        let (mut text, mut starts) = (String::new(), Vec::new());
-        for word in &all {
-            starts.push(text.len());
+        let (mut text, mut rows) = (String::new(), Vec::new());
+        for (number, word) in all.iter().enumerate() {
+            rows.push((text.len(), word.len(), number));
             text.push_str(word);
             text.push('\n');
         }
-        starts.push(text.len());
         self.line(format!("pub(crate) static WORDS: &str = {text:?};"));
-        self.line(format!("pub(crate) static WORD_STARTS: &[u32] = &{starts:?};"));
         self.line(format!("pub(crate) const WORD_COUNT: usize = {};", words.len()));
         let meant: Vec<u16> = spellings.values().copied().collect();
         self.line(format!("pub(crate) static SPELLINGS: &[u16] = &{meant:?};"));
         let hashes: Vec<u32> = all.iter().map(|word| hash(word)).collect();
-        let numbers = self.places("WORD_PLACES", &hashes)?;
-        self.line(format!("pub(crate) static WORD_NUMBERS: &[u16] = &{numbers:?};"));
+        let order = self.places("WORD_PLACES", &hashes)?;
+        let rows: Vec<(usize, usize, usize)> = order.into_iter().map(|number| rows[number]).collect();
+        self.line(format!("pub(crate) static WORD_ROWS: &[(u32, u16, u16)] = &{rows:?};"));
         Ok(words.len())
     }
 

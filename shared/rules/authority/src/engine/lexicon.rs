@@ -1,6 +1,6 @@
 //! Looks up the numbers of words in the lexicon.
 
-use super::data::{SPELLINGS, WORD_COUNT, WORD_NUMBERS, WORD_PLACES, WORD_STARTS, WORDS};
+use super::data::{SPELLINGS, WORD_COUNT, WORD_PLACES, WORD_ROWS, WORDS};
 use crate::tables::hash;
 
 /// The number of a word of the lexicon.
@@ -24,10 +24,9 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
 
 /// The number of a word or of a misspelt word.
 fn entry(word: &str, hash: u32) -> Option<u16> {
-    let number = WORD_NUMBERS[WORD_PLACES.of(hash)];
-    let (start, next) = (WORD_STARTS[usize::from(number)] as usize, WORD_STARTS[usize::from(number) + 1] as usize);
-    // A line break follows every word.
-    (WORDS.as_bytes()[start..next - 1] == *word.as_bytes()).then_some(number)
+    let (start, length, number) = WORD_ROWS[WORD_PLACES.of(hash)];
+    let start = start as usize;
+    (WORDS.as_bytes()[start..start + usize::from(length)] == *word.as_bytes()).then_some(number)
 }
 
 #[cfg(test)]
