@@ -73,8 +73,8 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
             let after = bytes[token.start..].iter().position(|byte| !inside(byte));
             run = Run::of(bytes, start, after.map_or(bytes.len(), |after| token.start + after));
         }
-        let is_known = word_number(token.word(reading)).is_some() && token.word(reading).len() >= 4;
-        match run.word.as_ref().filter(|_| !is_known) {
+        let is_known = || word_number(token.word(reading)).is_some() && token.word(reading).len() >= 4;
+        match run.word.as_ref().filter(|_| !is_known()) {
             Some(word) => {
                 while joined.last().is_some_and(|earlier| earlier.start >= run.start) {
                     joined.pop();
