@@ -361,8 +361,14 @@ const AFTER_CHILD: [&str; 42] = [
 
 /// Calls `found` with every quantity that begins at the token at `index`, and the token after its end.
 pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
+    if let Some(value) = value(reading, &tokens[index]) {
+        quantities_of(value, reading, tokens, index, found);
+    }
+}
+
+/// The quantities that begin with a number at the token.
+fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
     let token = &tokens[index];
-    let Some(value) = value(reading, token) else { return };
     // The word at this offset, unless a sentence ends in between.
     let near = |offset: isize| -> &str {
         let Some(other) = index.checked_add_signed(offset).and_then(|at| tokens.get(at)) else { return "" };
