@@ -127,6 +127,19 @@ pub(crate) async fn ask(
     }
 }
 
+/// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
+/// sources of help do not wait for a store. No account can have its record.
+pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: NotDone) -> Result<Reply, NotDone> {
+    let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
+    match Refusal::of(&evaluate(asked.message.as_str(), asked.locale.as_deref())) {
+        Some(refusal) => {
+            report_unrecorded(ports, Err(error));
+            Ok(Reply::json(422, &json!(refusal)))
+        }
+        None => Err(error),
+    }
+}
+
 /// Records that the authority gate declined a message.
 async fn declined(
     ports: Ports<'_>,
