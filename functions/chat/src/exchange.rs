@@ -293,7 +293,9 @@ async fn keep(
         facts["free_left"] = json!(free_left(access, account));
         Change::recorded(vec![Record::chat(now, asked.at, status, facts)], true)
     };
-    let (account, is_kept) = ports.journal.commit(account, ended).await?.unsettled();
+    // After a reply the commit that marks it as remembered ends the step. Nothing follows an apology.
+    let committed = ports.journal.commit(account, ended).await?;
+    let (account, is_kept) = committed.settle_unless(|_, _| sealed.is_some()).await;
     let left = free_left(access, &account.value);
     if !is_kept {
         // Another invocation took over the claim, or the memory was erased meanwhile: return the stored state instead.

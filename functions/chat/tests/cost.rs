@@ -74,6 +74,19 @@ fn the_same_id_again_asks_no_model_and_writes_nothing() {
     assert_eq!(again, expected);
 }
 
+/// The record of an apology is published, and the account leaves the list of those with unpublished records.
+#[test]
+fn an_apology_makes_these_calls_and_leaves_no_work() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    world.state().model = Some(Box::new(|_, _| Ok(said(""))));
+    let apologised = calls(&world, asking(1, QUESTION, &cookie));
+    // The claim, the apology with its record, and that the record is published.
+    assert_eq!((apologised["accounts.save"], apologised["log.publish"]), (3, 1));
+    let unpublished = run(domain::ports::ChatAccounts::unpublished(&world)).unwrap().unwrap();
+    assert!(unpublished.is_empty(), "{unpublished:?}");
+}
+
 /// The fourth message asks Stripe for the payment page, once, and asks and writes nothing else.
 #[test]
 fn an_offer_makes_these_calls() {
