@@ -11,7 +11,7 @@ use crate::{
     recollection::{self, Opened, Turn},
     reply, subscription,
 };
-use audit::{Change, ChatStatus, CommitError, Record};
+use audit::{Change, ChatStatus, CommitError, Record, escalated};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
@@ -156,8 +156,10 @@ async fn declined(
     evaluation: &Evaluation,
 ) -> Result<(), NotDone> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
-    let decline = |_: &mut Account, now| {
-        Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ())
+    let is_escalated = escalated(&facts).is_some();
+    let decline = |account: &mut Account, now| match account.counts_declined(is_escalated, now) {
+        true => Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ()),
+        false => Change::nothing(()),
     };
     let who = account.value.id().clone();
     for _ in 0..RECORD_ATTEMPTS {

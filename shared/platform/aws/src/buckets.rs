@@ -28,6 +28,13 @@ pub(crate) struct Bucket {
 /// The version of an object in a bucket that never had versioning.
 const UNVERSIONED: &str = "null";
 
+/// The marker after which a list begins with this key: no record's key is between the two.
+fn before(key: &str) -> String {
+    let mut before = key.to_owned();
+    before.pop();
+    before
+}
+
 /// The result of writing an object that must not exist.
 pub(crate) enum Put {
     Written,
@@ -146,6 +153,41 @@ impl Bucket {
         }
     }
 
+    /// The versions of these objects, newest first, without delete markers. The keys are in order. Each list begins at the
+    /// next of these keys, so that the work depends on them and not on the number of objects between them.
+    async fn versions_of(
+        &self,
+        step: Step<'_>,
+        keys: &[String],
+    ) -> Result<BTreeMap<String, Vec<String>>, StorageError> {
+        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Ok(versions) };
+        let start = before(first);
+        let prefix: String = start.chars().zip(last.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+        let mut from = (start, None);
+        let mut wanted = keys;
+        loop {
+            let list = || async {
+                let list = self.client().list_object_versions().bucket(&self.name).prefix(&prefix);
+                let (key, version) = from.clone();
+                Ok(list.key_marker(key).set_version_id_marker(version).send().await?)
+            };
+            let page = self.connection.call(step, list).await?;
+            for version in page.versions.unwrap_or_default() {
+                let id = version.version_id.unwrap_or_else(|| UNVERSIONED.to_owned());
+                if let Some(key) = version.key.filter(|key| wanted.binary_search(key).is_ok()) {
+                    versions.entry(key).or_default().push(id);
+                }
+            }
+            let end = page.next_key_marker.filter(|_| page.is_truncated == Some(true));
+            let Some(end) = end else { return Ok(versions) };
+            wanted = &wanted[wanted.partition_point(|key| *key < end)..];
+            let Some(next) = wanted.first() else { return Ok(versions) };
+            // The page may have ended between two versions of an object.
+            from = if *next == end { (end, page.next_version_id_marker) } else { (before(next).max(end), None) };
+        }
+    }
+
     /// The bytes of one version of an object.
     async fn get_version(&self, step: Step<'_>, key: &str, version: &str) -> Result<Vec<u8>, StorageError> {
         let get = || async {
@@ -254,15 +296,10 @@ impl AuditObjects for S3AuditLog {
         self.0.get(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, key).await
     }
 
-    async fn originals(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+    async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
         let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
-        let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        // Versions are listed with the newest first.
-        for (key, version) in self.0.versions(step, prefix).await? {
-            versions.entry(key).or_default().push(version);
-        }
         let mut originals = BTreeMap::new();
-        for (key, versions) in versions {
+        for (key, versions) in self.0.versions_of(step, keys).await? {
             let [_, .., first] = versions.as_slice() else { continue };
             originals.insert(key.clone(), Bucket::get_version(&self.0, step, &key, first).await?);
         }

@@ -16,8 +16,8 @@ use domain::{
     guesses::{Guess, Limits},
     message::Message,
     ports::{
-        AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue, RelayDrafts,
-        SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
+        AuditLog, AuditObjects, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue,
+        RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
@@ -127,6 +127,39 @@ async fn an_archived_verdict_gets_a_delete_marker_before_its_version_is_removed(
     // A bucket without versions has no use for a marker: a deletion there removes the object.
     drop(data.remove(Store::Quarantine, &session()).await);
     assert!(server.seen()[4].contains("versionId=null"), "{:?}", server.seen());
+}
+
+/// Strangers can make a stream long: lists skip what is between the objects, and no page is asked for after the last one.
+#[tokio::test]
+async fn originals_cost_as_much_as_the_objects_and_not_as_their_stream() {
+    let key = |number: u32| format!("2026-04-16/function/checkout-1/{number:06}.json");
+    let version =
+        |number: u32, id: &str| format!("<Version><Key>{}</Key><VersionId>{id}</VersionId></Version>", key(number));
+    let cut = |number: u32, id: &str| {
+        let markers =
+            format!("<NextKeyMarker>{}</NextKeyMarker><NextVersionIdMarker>{id}</NextVersionIdMarker>", key(number));
+        format!("<IsTruncated>true</IsTruncated>{markers}")
+    };
+    let page = |parts: &[String]| (200, format!("<ListVersionsResult>{}</ListVersionsResult>", parts.concat()));
+    let server = Server::start([
+        // This page ends between the versions of an object.
+        page(&[version(2, "second"), cut(2, "second")]),
+        page(&[version(2, "first"), version(3, "edited"), version(3, "other"), cut(900, "other")]),
+        page(&[version(500_000, "only"), version(500_001, "edited"), version(500_001, "other"), cut(500_900, "other")]),
+        (200, "original".to_owned()),
+    ])
+    .await;
+    let log = S3AuditLog::new(connection(&server.url), "audit".to_owned());
+    let originals = log.originals(&[key(2), key(500_000)]).await.unwrap();
+    assert_eq!(originals, std::collections::BTreeMap::from([(key(2), b"original".to_vec())]));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    let begins_at =
+        |request: &str, key: &str| request.contains(&format!("{key}.jso")) && !request.contains(&format!("{key}.json"));
+    assert!(begins_at(&seen[0], "000002"), "{}", seen[0]);
+    assert!(seen[1].contains("000002.json") && seen[1].contains("version-id-marker=second"), "{}", seen[1]);
+    assert!(begins_at(&seen[2], "500000") && !seen[2].contains("version-id-marker"), "{}", seen[2]);
+    assert!(seen[3].contains("000002.json") && seen[3].contains("versionId=first"), "{}", seen[3]);
 }
 
 fn entry() -> AuditEntry {
