@@ -88,6 +88,33 @@ fn a_paid_trigger_of_child_safety_alerts_for_its_sale_and_is_escalated() {
     }
 }
 
+/// The alarm of a trigger of child safety must not be lost with the reply to its record, or with the process.
+#[test]
+fn whatever_breaks_a_trigger_of_child_safety_is_counted() {
+    let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    let session = || {
+        let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::samples::ADDRESS));
+        session.idea = Some(question.to_owned());
+        session
+    };
+    let ordered = |plan: Plan| {
+        let mut sim = Simulator::with_session(session());
+        sim.world.plan(plan);
+        sim.stripe_delivers();
+        sim.drain();
+        sim
+    };
+    for boundary in 0..ordered(Plan::none()).world.passed() {
+        for fault in FAULTS {
+            let mut sim = ordered(Plan::at(boundary, fault));
+            sim.world.plan(Plan::none());
+            settle(&mut sim);
+            let counted = sim.world.state().counted(Metric::AuthorityEscalated);
+            assert_eq!(counted, 1, "{fault:?} at {boundary}");
+        }
+    }
+}
+
 #[test]
 fn a_blocked_question_gets_helpers_and_alternatives_and_the_refund() {
     let mut sim = declined(WARFARIN, None);

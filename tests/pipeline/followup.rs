@@ -11,10 +11,10 @@ use domain::{
     Sale, SessionId, Tier,
     inbox::{Arrival, Incoming, ReceivedAt},
     mail::Mail,
-    money::{Money, PaymentChange},
+    money::{Money, PaymentChange, RefundStatus},
     open_work::Work,
     ports::{ModelError, ModelReply},
-    sale::Fulfilment,
+    sale::{ERASURE_SETTLES_AFTER, Fulfilment},
 };
 use lens::{Digest, Domain, canonical};
 use runtime::http::Reply;

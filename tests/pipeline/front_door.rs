@@ -127,7 +127,10 @@ fn without_the_counter_stripe_is_not_asked() {
     let boundaries = sim.world.state().boundaries.clone();
     let at = boundaries.iter().position(|name| *name == "guesses.take").unwrap();
     sim.world.plan(Plan::at(at, Fault::Fail));
+    let is_counted = || sim.world.state().measurements.contains(&Metric::ResultUnavailable.once());
+    assert!(!is_counted());
     assert_eq!(page(&deployment, "cs_test_unknown_00000001"), 503);
+    assert!(is_counted());
     assert_eq!(asked(&sim, "payments.session"), 1);
     // Without the correction, a customer is served all the same.
     let at = boundaries.iter().position(|name| *name == "payments.session").unwrap();

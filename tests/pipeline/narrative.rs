@@ -71,7 +71,7 @@ fn a_reply_that_breaks_the_grammar_is_made_once_more() {
     assert_eq!(attempts, [2], "both calls are on record");
     let notice = authority::evaluate(QUESTION, None).notice().unwrap();
     assert_eq!(body(&page)["notice"], notice);
-    assert!(sim.world.state().sent[0].1.body.contains(notice));
+    assert!(sim.world.state().sent[0].1.body.contains(&notice));
 }
 
 #[test]

@@ -58,12 +58,13 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// The condition for each alarm on our metrics, and its topic. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 26] = [
+const RAISED_BY: [(&str, &str, &str, &str); 27] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CompletedWithoutPayment.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::CheckoutUnavailable.name(), AT_LEAST, "3", "CriticalTopic"),
+    (Metric::ResultUnavailable.name(), AT_LEAST, "3", "OpsTopic"),
     (Metric::AlertUndelivered.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::MessageKeepsFailing.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::AuditWriteFailed.name(), AT_LEAST, "1", "CriticalTopic"),

@@ -131,15 +131,16 @@ impl Read {
 
 /// Reads these objects; fails when more than `tolerated` are unreadable.
 async fn read(ports: Ports<'_>, keys: BTreeSet<String>, tolerated: usize) -> Result<Read, StorageError> {
-    let streams: BTreeSet<&str> = keys.iter().map(|key| stream_of(key)).collect();
+    let keys: Vec<String> = keys.into_iter().collect();
+    // The keys of one stream are neighbours, so that their versions are found in few lists. Nothing else of a stream is
+    // asked for: strangers can make it grow.
+    let streams: Vec<&[String]> = keys.chunk_by(|one, next| stream_of(one) == stream_of(next)).collect();
     let mut originals = BTreeMap::new();
-    for streams in streams.into_iter().collect::<Vec<_>>().chunks(AT_ONCE) {
-        let prefixes: Vec<String> = streams.iter().map(|stream| format!("{stream}/")).collect();
-        for found in join_all(prefixes.iter().map(|prefix| ports.log.originals(prefix))).await {
+    for streams in streams.chunks(AT_ONCE) {
+        for found in join_all(streams.iter().map(|keys| ports.log.originals(keys))).await {
             originals.extend(found?);
         }
     }
-    let keys: Vec<String> = keys.into_iter().collect();
     let mut all = Read::default();
     for keys in keys.chunks(AT_ONCE) {
         let read = join_all(keys.iter().map(|key| ports.log.object(key))).await;

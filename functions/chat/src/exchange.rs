@@ -11,7 +11,7 @@ use crate::{
     recollection::{self, Opened, Turn},
     reply, subscription,
 };
-use audit::{Change, ChatStatus, CommitError, Record};
+use audit::{Change, ChatStatus, CommitError, Record, escalated};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
@@ -101,7 +101,7 @@ pub(crate) async fn ask(
     };
     let takes_free = account.value.would_reserve(&ask, asked.at);
     if takes_free && let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
-        return Ok(reply::too_many(wait));
+        return Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)));
     }
     let claim = |account: &mut Account, now| match account.claim(&ask, now, settings.lease) {
         Claimed::Granted => Change::save(Claimed::Granted),
@@ -122,8 +122,26 @@ pub(crate) async fn ask(
         Claimed::Erased => Ok(reply::erased()),
         Claimed::Erasing => Ok(reply::unavailable()),
         Claimed::OtherMessage => Ok(reply::other_message()),
-        Claimed::UsedUp => Ok(reply::subscribe(&subscription::offer(ports, settings, who).await)),
-        Claimed::TooMany(wait) => Ok(reply::too_many(wait)),
+        Claimed::UsedUp => match remembered(ports, access, &account.value, &asked).await? {
+            Some(reply) => Ok(reply),
+            None => Ok(reply::subscribe(&subscription::offer(ports, settings, who).await)),
+        },
+        Claimed::TooMany(wait) => {
+            Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)))
+        }
+    }
+}
+
+/// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
+/// sources of help do not wait for a store. No account can have its record.
+pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: NotDone) -> Result<Reply, NotDone> {
+    let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
+    match Refusal::of(&evaluate(asked.message.as_str(), asked.locale.as_deref())) {
+        Some(refusal) => {
+            report_unrecorded(ports, Err(error));
+            Ok(Reply::json(422, &json!(refusal)))
+        }
+        None => Err(error),
     }
 }
 
@@ -138,8 +156,10 @@ async fn declined(
     evaluation: &Evaluation,
 ) -> Result<(), NotDone> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
-    let decline = |_: &mut Account, now| {
-        Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ())
+    let is_escalated = escalated(&facts).is_some();
+    let decline = |account: &mut Account, now| match account.counts_declined(is_escalated, now) {
+        true => Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ()),
+        false => Change::nothing(()),
     };
     let who = account.value.id().clone();
     for _ in 0..RECORD_ATTEMPTS {
@@ -182,6 +202,23 @@ fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
     reply::replies(id, &turn.replies, left, turn.notice.as_deref())
 }
 
+/// The reply to an exchange that the account no longer lists, if the memory has it. A limit does not withhold it: it was
+/// answered and counted before.
+async fn remembered(
+    ports: Ports<'_>,
+    access: Access,
+    account: &Account,
+    asked: &Asked,
+) -> Result<Option<Reply>, NotDone> {
+    let turn = Opened::of(ports, account).await?.turn(&asked.id);
+    Ok(turn.map(|turn| of_known(asked, &turn, free_left(access, account))))
+}
+
+/// The reply of a turn in the memory, unless the id was used for another message.
+fn of_known(asked: &Asked, turn: &Turn, left: Option<u32>) -> Reply {
+    if turn.asked == asked.message.as_str() { of_turn(&asked.id, turn, left) } else { reply::other_message() }
+}
+
 /// Appends the stored reply to the memory. A failure is only logged: the account's next call appends it.
 async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut Opened) {
     if let Err(error) = recollection::catch_up(ports, account, opened).await {
@@ -219,12 +256,13 @@ async fn make(
     let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
     let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
-    let live = Live::new(ports, account.value.id(), ask, evaluation.notice(), asked.at.plus(settings.lease), seal);
+    let notice = evaluation.notice();
+    let live = Live::new(ports, account.value.id(), ask, notice.as_deref(), asked.at.plus(settings.lease), seal);
     let made = answer::make(ports, settings, voices(access.plan), context, &live).await;
     let turn = Turn {
         asked: asked.message.as_str().to_owned(),
         replies: made.replies.clone().unwrap_or_default(),
-        notice: evaluation.notice().map(str::to_owned),
+        notice: notice.clone(),
     };
     let sealed = made.replies.is_some().then(|| opened.seal(&turn)).transpose()?;
     Ok(Made { opened, sealed, turn, facts: made.facts })
@@ -247,10 +285,7 @@ async fn granted(
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
         Err(NotAnswered::Remembered(turn)) => {
             let (account, ()) = ports.journal.commit(account, release).await?.settle().await;
-            if turn.asked != asked.message.as_str() {
-                return Ok(reply::other_message());
-            }
-            Ok(of_turn(&ask.id, &turn, free_left(access, &account.value)))
+            Ok(of_known(asked, &turn, free_left(access, &account.value)))
         }
         Err(NotAnswered::Declined(evaluation)) => {
             // A claim that cannot be released ends with its lease.
@@ -292,7 +327,9 @@ async fn keep(
         facts["free_left"] = json!(free_left(access, account));
         Change::recorded(vec![Record::chat(now, asked.at, status, facts)], true)
     };
-    let (account, is_kept) = ports.journal.commit(account, ended).await?.unsettled();
+    // After a reply the commit that marks it as remembered ends the step. Nothing follows an apology.
+    let committed = ports.journal.commit(account, ended).await?;
+    let (account, is_kept) = committed.settle_unless(|_, _| sealed.is_some()).await;
     let left = free_left(access, &account.value);
     if !is_kept {
         // Another invocation took over the claim, or the memory was erased meanwhile: return the stored state instead.

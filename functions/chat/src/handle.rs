@@ -49,7 +49,14 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", _) if of_exchange.is_some() => {}
         _ => return Ok(reply::not_found()),
     }
-    let Some(who) = sign_in::who(ports, request).await? else { return Ok(reply::signed_out()) };
+    let who = match sign_in::who(ports, request).await {
+        Ok(Some(who)) => who,
+        Ok(None) => return Ok(reply::signed_out()),
+        Err(error) if (request.method(), request.path()) == ("POST", "/api/chat/exchanges") => {
+            return exchange::refuse_unknown(ports, request, error.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
     match (request.method(), request.path(), of_exchange) {
         ("GET", "/api/chat/me", _) => me(ports, &who).await,
         ("GET", "/api/chat/memory", _) => recollection::export(ports, &who, request.query("newest").as_deref()).await,

@@ -74,7 +74,21 @@ fn the_same_id_again_asks_no_model_and_writes_nothing() {
     assert_eq!(again, expected);
 }
 
-/// The fourth message counts the offer and asks Stripe for the payment page, once, and asks and writes nothing else.
+/// The record of an apology is published, and the account leaves the list of those with unpublished records.
+#[test]
+fn an_apology_makes_these_calls_and_leaves_no_work() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    world.state().model = Some(Box::new(|_, _| Ok(said(""))));
+    let apologised = calls(&world, asking(1, QUESTION, &cookie));
+    // The claim, the apology with its record, and that the record is published.
+    assert_eq!((apologised["accounts.save"], apologised["log.publish"]), (3, 1));
+    let unpublished = run(domain::ports::ChatAccounts::unpublished(&world)).unwrap().unwrap();
+    assert!(unpublished.is_empty(), "{unpublished:?}");
+}
+
+/// The fourth message is looked for in the memory, in case it was answered before. It counts the offer and asks Stripe
+/// for the payment page, once. It asks and writes nothing else.
 #[test]
 fn an_offer_makes_these_calls() {
     let world = world();
@@ -85,6 +99,9 @@ fn an_offer_makes_these_calls() {
         ("accounts.load", 1),
         ("subscribers.access", 1),
         ("bridges.load", 1),
+        ("memory.make_key", 1),
+        ("memory.head", 1),
+        ("memory.read", 2),
         ("sign_ins.take", 1),
         ("subscribers.load", 1),
         ("subscriptions.subscribe", 1),

@@ -5,7 +5,11 @@
 mod support;
 
 use chat::Ports;
-use domain::{Metric, chat::FREE_EXCHANGES, ports::Pause};
+use domain::{
+    Metric,
+    chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
+    ports::Pause,
+};
 use runtime::http::{Reply, Request};
 use serde_json::json;
 use std::{
@@ -295,6 +299,18 @@ fn every_declined_message_of_a_burst_is_recorded() {
     let state = life.world.state();
     assert_eq!(state.counted(Metric::AuditWriteFailed), 0);
     assert_eq!(state.log.values().filter(|line| line.contains(r#""status":"DECLINED""#)).count(), 60);
+}
+
+/// The log does not grow with what costs the sender nothing.
+#[test]
+fn declined_messages_are_recorded_up_to_a_limit() {
+    let life = Life::new();
+    for n in 1..=u64::from(MOST_DECLINES_A_DAY) + 5 {
+        assert_eq!(ask(&life.world, n, "I want to kill myself", &life.cookie).status(), 422);
+    }
+    let state = life.world.state();
+    assert_eq!(state.counted(Metric::AuditWriteFailed), 0);
+    assert_eq!(state.log.values().filter(|line| line.contains(r#""status":"DECLINED""#)).count(), 100);
 }
 
 /// A phone repeats a message while its first request is still running.

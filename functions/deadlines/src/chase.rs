@@ -87,6 +87,12 @@ pub(crate) fn refused(sale: &Sale, now: Timestamp) -> Alert {
     Alert::event("ORACLE-DEADLINES", Severity::Critical, now, "IN_FLIGHT", sale.session_id(), detail)
 }
 
+/// The alert about an unfinished follow-up whose session stops it.
+pub(crate) fn stopped(sale: &Sale, now: Timestamp) -> Alert {
+    let detail = "a follow-up that is not finished waits: its session is refunded, disputed or erased";
+    Alert::event("ORACLE-DEADLINES", Severity::Warn, now, "IN_FLIGHT", sale.session_id(), detail)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

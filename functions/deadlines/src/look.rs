@@ -147,6 +147,9 @@ const fn refund_ports(ports: Ports<'_>) -> refund::Ports<'_> {
 /// Restarts a sale. The messages are sent before the restart is saved: after a crash in between they are sent again,
 /// and duplicates do no harm.
 async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+    if ports.journal.stopped_by_session(sale.value.session_id()).await? {
+        return wait_for_session(ports, sale).await;
+    }
     let now = ports.journal.clock.now();
     for message in chase::messages(&sale.value, now) {
         if let Err(error) = queue(ports, &message).send(&message).await {
@@ -164,6 +167,16 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
         Change::save(()).alerting(chase::alert(sale, open.since, times, now))
     };
     ports.journal.commit(sale, chased).await?.settle().await;
+    Ok(())
+}
+
+/// Leaves a follow-up as it is whose session's money is about to go back: Stripe's report ends both.
+async fn wait_for_session(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+    let wait = |sale: &mut Sale, now| match sale.chase(now) {
+        Ok(_) => Change::save(()).alerting(chase::stopped(sale, now)),
+        Err(_) => Change::nothing(()),
+    };
+    ports.journal.commit(sale, wait).await?.settle().await;
     Ok(())
 }
 

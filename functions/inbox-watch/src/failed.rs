@@ -40,11 +40,7 @@ impl Watch<'_> {
             tracing::error!(message = digest(id), error, "operators cannot be told of a message");
             return Ok(());
         }
-        self.note(|memory, _| {
-            memory.record_alert(id);
-            Noted::save(())
-        })
-        .await
+        self.note_announced(id).await
     }
 
     async fn give_up(&mut self, id: &str) -> Result<(), WatchError> {

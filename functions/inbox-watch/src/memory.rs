@@ -79,6 +79,9 @@ pub(crate) struct AtHand {
     /// Whether it may disclose self-harm, and this is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     disclosed: bool,
+    /// Whether everything is done about it but the announcement, which failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) answered: bool,
     /// Its acknowledgement, once the right to send one is claimed.
     pub(crate) answer: Option<Answer>,
     /// The number of failures since its last successful step.
@@ -186,6 +189,8 @@ pub(crate) enum Ended {
     Well,
     /// Certainly not sent: it does not count for the sender's next message.
     NotSent,
+    /// The message is no longer in the inbox.
+    Gone,
 }
 
 impl Memory {
@@ -279,6 +284,7 @@ impl Memory {
                 alerted: false,
                 unlinked: false,
                 disclosed: false,
+                answered: false,
                 answer: None,
                 failures: 0,
             });
@@ -326,8 +332,9 @@ impl Memory {
         self.at_hand.iter_mut().find(|at_hand| at_hand.id == id)
     }
 
-    /// Records that operators were alerted to a message.
+    /// Records that operators were alerted to a message. That ends the work on one that is answered.
     pub(crate) fn record_alert(&mut self, id: &str) {
+        self.at_hand.retain(|at_hand| at_hand.id != id || !at_hand.answered);
         if let Some(at_hand) = self.find_mut(id) {
             // The message has progressed, so the count of failures restarts.
             (at_hand.alerted, at_hand.failures) = (true, 0);
@@ -340,11 +347,12 @@ impl Memory {
     }
 
     /// Whether a message whose text cannot be read may be handled without it: at the last attempt, and after its
-    /// acknowledgement was claimed. An answer with sources of help needs the text, which selects the sources.
+    /// acknowledgement was claimed. An answer with sources of help needs the text, which selects the sources. Failures
+    /// before the announcement were not the text's alone.
     pub(crate) fn may_lack_text(&self, id: &str) -> bool {
         self.find(id).is_some_and(|at_hand| match &at_hand.answer {
             Some(answer) => answer.kind != Kind::Help,
-            None => at_hand.unlinked || at_hand.failures + 1 >= MOST_FAILURES,
+            None => at_hand.unlinked || (at_hand.alerted && at_hand.failures + 1 >= MOST_FAILURES),
         })
     }
 
@@ -397,10 +405,18 @@ impl Memory {
         }
     }
 
-    /// Removes a message from the work. Returns the sender's keyed hash if an acknowledgement was begun.
+    /// Removes a message from the work, unless its announcement is still missing (Inbox Watch, invariant 6). Returns the
+    /// sender's keyed hash if an acknowledgement was begun.
     pub(crate) fn finish(&mut self, id: &str, ended: Ended) -> Option<String> {
         let place = self.at_hand.iter().position(|at_hand| at_hand.id == id)?;
-        let Answer { sender, kind, before, .. } = self.at_hand.remove(place).answer?;
+        let at_hand = &mut self.at_hand[place];
+        let answer = at_hand.answer.take();
+        if at_hand.alerted || ended == Ended::Gone {
+            self.at_hand.remove(place);
+        } else {
+            at_hand.answered = true;
+        }
+        let Answer { sender, kind, before, .. } = answer?;
         if ended == Ended::NotSent {
             match before {
                 Some(before) => drop(self.answered.insert(sender.clone(), before)),

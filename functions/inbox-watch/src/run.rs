@@ -5,16 +5,16 @@ use crate::{
     disclosure::{disclosure, report},
     error::WatchError,
     link::Linked,
-    memory::{Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
+    memory::{AtHand, Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble, unanswered},
     watch::{Ports, Report, Settings, Watch},
 };
 use audit::Noted;
-use authority::Refusal;
+use authority::{Evaluation, Refusal};
 use domain::{
-    Timestamp,
+    EmailAddress, Timestamp,
     alert::Severity,
-    inbox::{Order, ReceivedAt, is_authenticated},
+    inbox::{Incoming, Order, ReceivedAt, is_authenticated},
     ports::MailError,
 };
 use runtime::within;
@@ -102,36 +102,81 @@ impl Watch<'_> {
             return self.settle(id, &draft).await;
         }
         let Some(message) = self.ports.inbox.message(id).await? else {
-            return self.finish(id, "gone", Ended::Well, None).await;
+            return self.finish(id, "gone", Ended::Gone, None).await;
         };
-        if !at_hand.alerted {
-            self.ports.broadcast.tell(&answer::broadcast(&message)).await?;
-            self.note(|memory, _| {
-                memory.record_alert(id);
-                Noted::save(())
-            })
-            .await?;
+        if at_hand.answered {
+            return self.announce(id, &message).await;
         }
         let address = match answer::recipient(&message, &self.settings.own) {
             Ok(address) => address,
-            Err(reason) => return self.finish(id, reason.code(), Ended::Well, None).await,
+            Err(reason) => {
+                if !at_hand.alerted {
+                    self.announce(id, &message).await?;
+                }
+                return self.finish(id, reason.code(), Ended::Well, None).await;
+            }
         };
-        let text = self.read(id).await?;
-        let disclosed = text.as_deref().and_then(|text| disclosure(&message, text, None));
-        let is_authenticated = is_authenticated(&message);
-        let sender = self.ports.audit_key.email_tag(&address);
+        let text = self.read(id).await;
+        let disclosed = text.as_ref().ok().and_then(|text| disclosure(&message, text.as_deref()?, None));
         if let Some(disclosed) = &disclosed {
-            self.note(|memory: &mut Memory, now| match memory.record_disclosure(id) {
-                true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
-                false => Noted::nothing(()),
-            })
-            .await?;
+            self.note_disclosure(id, &message, &address, disclosed).await?;
         }
+        let announced = if at_hand.alerted { Ok(()) } else { self.announce(id, &message).await };
+        // An announcement that fails withholds no sources of help. The next runs try it again.
+        if announced.is_err() && disclosed.is_none() {
+            return announced;
+        }
+        self.answer(&at_hand, &message, address, text?, disclosed.is_some()).await.and(announced)
+    }
+
+    /// Announces a message to operators.
+    async fn announce(&mut self, id: &str, message: &Incoming) -> Result<(), WatchError> {
+        self.ports.broadcast.tell(&answer::broadcast(message)).await?;
+        self.note_announced(id).await
+    }
+
+    /// Records that operators were alerted to a message.
+    pub(crate) async fn note_announced(&mut self, id: &str) -> Result<(), WatchError> {
+        let note = |memory: &mut Memory, _| {
+            memory.record_alert(id);
+            Noted::save(())
+        };
+        self.note(note).await
+    }
+
+    /// Records that a message may disclose self-harm, and alerts operators to it, once.
+    async fn note_disclosure(
+        &mut self,
+        id: &str,
+        message: &Incoming,
+        address: &EmailAddress,
+        disclosed: &Evaluation,
+    ) -> Result<(), WatchError> {
+        let sender = self.ports.audit_key.email_tag(address);
+        let is_authenticated = is_authenticated(message);
+        let note = |memory: &mut Memory, now| match memory.record_disclosure(id) {
+            true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
+            false => Noted::nothing(()),
+        };
+        self.note(note).await
+    }
+
+    /// Links a person's message and answers it. `text` is its new text, if it could be read.
+    async fn answer(
+        &mut self,
+        at_hand: &AtHand,
+        message: &Incoming,
+        address: EmailAddress,
+        text: Option<String>,
+        is_disclosure: bool,
+    ) -> Result<(), WatchError> {
+        let id = at_hand.id.as_str();
+        let is_authenticated = is_authenticated(message);
         let text = text.filter(|_| is_authenticated);
         // Only a person's message is linked: an out-of-office reply is no work for an operator.
         let (mut session, mut country, mut answer) = (None, None, None);
         if !at_hand.unlinked {
-            match self.link(id, &message, &address, text.as_deref()).await? {
+            match self.link(id, message, &address, text.as_deref()).await? {
                 Linked::Sale { session: of, locale, answer: asked } => {
                     (session, country, answer) = (Some(of), locale, asked);
                 }
@@ -143,12 +188,14 @@ impl Watch<'_> {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
         // The sale's country selects the sources of help.
-        let disclosed = disclosed.and_then(|_| disclosure(&message, text.as_deref()?, country.as_deref()));
+        let text = text.as_deref().filter(|_| is_disclosure);
+        let disclosed = text.and_then(|text| disclosure(message, text, country.as_deref()));
         let (kind, body) = match (&disclosed, answer) {
             (Some(disclosed), _) => (Kind::Help, Refusal::of(disclosed).map(|refusal| refusal.text())),
             (None, Some(answer)) => (Kind::Followup, Some(answer)),
             (None, None) => (Kind::Acknowledgement, None),
         };
+        let sender = self.ports.audit_key.email_tag(&address);
         let claim = |memory: &mut Memory, now| Noted::save(memory.claim_answer(id, &sender, kind, now));
         let claimed = self.note(claim).await?;
         let outcome = match claimed {

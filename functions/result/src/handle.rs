@@ -1,7 +1,7 @@
 //! Routes each path to its page or reply.
 
 use crate::{Ports, agents, followup, health, machines, pages, retrieve};
-use domain::SessionId;
+use domain::{Metric, SessionId};
 use runtime::http::{Reply, Request};
 
 /// Handles one request.
@@ -15,11 +15,19 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/openapi.json" => machines::openapi(),
         "/.well-known/security.txt" => machines::security_txt(ports.contact, ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
-        "/api/verdict" => retrieve::retrieve(ports, &request).await,
-        "/api/followup" => followup::order(ports, request.body()).await,
+        "/api/verdict" => counted(ports, retrieve::retrieve(ports, &request).await),
+        "/api/followup" => counted(ports, followup::order(ports, request.body()).await),
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
         path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
     }
+}
+
+/// Counts a reply that says that a request in order could not be served.
+fn counted(ports: Ports<'_>, reply: Reply) -> Reply {
+    if reply.status() == 503 {
+        ports.meter.record(&[Metric::ResultUnavailable.once()], ports.journal.clock.now());
+    }
+    reply
 }
 
 /// Redirects `/result/ID`, the short form of the result page's address (Product Tiers, cache entry).

@@ -1,6 +1,7 @@
 //! The HTTP replies of the function: the request for a payment, the answer with its receipt, and all others.
 
 use crate::{means::PAYMENT_IDENTIFIER, settings::Terms};
+use authority::Refusal;
 use chain::{
     Network,
     wire::{
@@ -21,6 +22,26 @@ pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
         url: format!("{}{}", terms.site, offer.path()),
         description: Some(offer.description().to_owned()),
         mime_type: Some("application/json".to_owned()),
+    }
+}
+
+/// The reply to a question that the authority gate declines. It names no price. What the payer must know of money that may
+/// be ours stays, and has the refusal beside it: the same request must come again until the money is found, and the
+/// sources of help do not wait for that.
+pub(crate) fn declined(reply: Reply, refusal: &Refusal) -> Reply {
+    if reply.header_value(PAYMENT_REQUIRED).is_some() {
+        return Reply::json(DECLINED, &json!(refusal));
+    }
+    // An answer that was bought earlier, or the refusal itself.
+    if matches!(reply.status(), 200 | DECLINED) {
+        return reply;
+    }
+    let mut body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
+    body["refusal"] = json!(refusal);
+    let with_refusal = Reply::json(reply.status(), &body);
+    match reply.header_value("retry-after") {
+        Some(wait) => with_refusal.header("retry-after", wait),
+        None => with_refusal,
     }
 }
 

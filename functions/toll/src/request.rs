@@ -28,11 +28,15 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     let price = settings.terms.price(offer);
     let means = match Means::of(&request) {
         Ok(Some(means)) => means,
-        Ok(None) => {
-            let required = || reply::payment_required(&settings.terms, offer, "A payment is required.");
-            return declined(ports, offer, &evaluation).await.unwrap_or_else(required);
+        unpaid => {
+            if let Some(declined) = declined(ports, offer, &evaluation).await {
+                return declined;
+            }
+            return match unpaid {
+                Err(unreadable) => Reply::error(400, "payment_unreadable", &unreadable),
+                Ok(_) => reply::payment_required(&settings.terms, offer, "A payment is required."),
+            };
         }
-        Err(unreadable) => return Reply::error(400, "payment_unreadable", &unreadable),
     };
     let means = match means.checked(&price) {
         Ok(means) => means,

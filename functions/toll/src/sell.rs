@@ -72,12 +72,17 @@ impl<'a> Sale<'a> {
 
     /// Sells the answer, or replies with the reason why not.
     pub(crate) async fn sell(&self) -> Reply {
-        match self.try_sell().await {
+        let reply = match self.try_sell().await {
             Ok(reply) => reply,
             Err(error) => {
                 tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
+                self.record_declined().await;
                 reply::not_now()
             }
+        };
+        match Refusal::of(&self.evaluation) {
+            Some(refusal) => reply::declined(reply, &refusal),
+            None => reply,
         }
     }
 
@@ -166,7 +171,16 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// Records the evaluation of a question that the gate declines, where no record of a purchase has it.
+    pub(crate) async fn record_declined(&self) {
+        if Refusal::of(&self.evaluation).is_some() {
+            rejected::declined(self.ports, self.offer, &self.evaluation).await;
+        }
+    }
+
+    /// Records a payment that is not taken, and leaves no purchase.
     pub(crate) async fn not_taken(&self, status: TollStatus, why: &str) {
+        self.record_declined().await;
         let query = Refusal::of(&self.evaluation).is_none().then_some(&self.query);
         let transaction = self.means.transaction();
         rejected::record(self.ports, self.offer, query, transaction, (status, why), self.asked_at).await;
@@ -196,10 +210,6 @@ impl<'a> Sale<'a> {
             return Ok(self.owed(purchase).await);
         }
         if let Some(body) = Refusal::of(&self.evaluation) {
-            // A signed payment that is not taken leaves no purchase whose record could have the evaluation.
-            if purchase.version == 0 && purchase.value.signed().is_some() {
-                rejected::declined(self.ports, self.offer, &self.evaluation).await;
-            }
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
             self.note(purchase, TollStatus::RagFail, &why).await?;
             return Ok(Reply::json(reply::DECLINED, &json!(body)));

@@ -14,7 +14,8 @@ use runtime::{http::Reply, telemetry};
 const WORTH_RETURNING: u64 = 10_000;
 
 impl Sale<'_> {
-    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase.
+    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase. An evaluation that
+    /// declines the question is recorded whatever the transaction is.
     pub(crate) async fn begin_transfer(
         &self,
         transaction: &str,
@@ -38,7 +39,10 @@ impl Sale<'_> {
                 let purchase = Versioned { value: value.of_amount(amount), version };
                 self.buys_nothing(transaction, purchase, amount, is_late).await
             }
-            Ok(Transfer::Unconfirmed(why)) => Ok(reply::unconfirmed(&why)),
+            Ok(Transfer::Unconfirmed(why)) => {
+                self.record_declined().await;
+                Ok(reply::unconfirmed(&why))
+            }
             Ok(Transfer::Refused(why)) => {
                 self.not_taken(TollStatus::PaymentRejected, &why).await;
                 Ok(self.required(&why))
@@ -80,6 +84,7 @@ impl Sale<'_> {
             settlement::owed(purchase, transaction, &why, now, self.asked_at)
         };
         let (purchase, ()) = self.ports.journal.commit(purchase, owe).await?.settle().await;
+        self.record_declined().await;
         Ok(if matches!(purchase.value.stage(), Stage::Owed { .. }) { reply::owed() } else { reply::in_progress() })
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct Order {
 pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let mut sale = journal.load(&order.session_id, order.received_at).await?;
+    if journal.stopped_by_session(&order.session_id).await? {
+        journal.flush(sale).await;
+        return Ok(Handled::Done);
+    }
     let claimant = match order.ordered_by {
         OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
         _ => Claimant::Customer,
@@ -402,7 +406,7 @@ async fn decline<'a>(
 struct Made {
     verdict: Verdict,
     context: Context,
-    notice: Option<&'static str>,
+    notice: Option<String>,
     sample: Option<Alert>,
 }
 
@@ -417,7 +421,7 @@ async fn save<'a>(
     let verdict_hash = digest::verdict_hash(&verdict);
     let now = ports.journal.clock.now();
     let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
-    original.notice = notice.map(str::to_owned);
+    original.notice = notice;
     original.first = bought.followed.as_ref().map(|followed| Box::new(followed.first.clone()));
     let context = Context { now, ..context };
     let colour = original.verdict.verdict;

@@ -52,7 +52,7 @@ pub fn append<S: Stream>(state: &mut S, record: &Record) {
     let id = state.stream();
     let stream = format!("session/{id}");
     let mut head = state.trail().head().cloned().unwrap_or_else(|| opened(record.timestamp.to_date()));
-    let entry = link(&mut head, &stream, record.measurements(), |seq, prev| {
+    let entry = link(&mut head, &stream, state.measurements(record), |seq, prev| {
         state.line(record, Place { id: &id, stream: &stream, seq, prev })
     });
     state.trail_mut().append(entry, head);

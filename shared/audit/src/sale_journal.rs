@@ -24,6 +24,16 @@ impl StreamJournal<'_, dyn SaleStore + '_> {
         let fresh = || Versioned { value: Sale::ordered(session.clone(), received_at), version: 0 };
         Ok(self.store.load(session).await?.unwrap_or_else(fresh))
     }
+
+    /// Whether this is a follow-up that the session which includes it stops. A refund or an erasure is decided about the
+    /// session first, and the follow-up's own row learns of it later.
+    ///
+    /// # Errors
+    /// [`StorageError`] when the store failed.
+    pub async fn stopped_by_session(&self, id: &SessionId) -> Result<bool, StorageError> {
+        let session = if id.is_followup() { self.store.load(&id.paid_session()).await? } else { None };
+        Ok(session.is_some_and(|session| session.value.stops_followup()))
+    }
 }
 
 impl Stream for Sale {

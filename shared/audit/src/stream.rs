@@ -6,7 +6,7 @@ use crate::{
     record::Record,
 };
 use domain::{
-    CachedVerdict, Timestamp,
+    CachedVerdict, Measurement, Timestamp,
     audit_trail::Audited,
     ports::{SaveError, Store},
 };
@@ -39,6 +39,11 @@ pub trait Stream: Audited {
             seq: place.seq,
             prev: place.prev,
         })
+    }
+
+    /// The measurements that come with a record.
+    fn measurements(&self, record: &Record) -> Vec<Measurement> {
+        record.measurements()
     }
 
     /// The state to decide on if another process has removed this one; `None` if there is none.

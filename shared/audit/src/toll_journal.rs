@@ -7,7 +7,7 @@ use crate::{
     stream::{LoadsById, Place, Stream, StreamStore},
     stream_journal::StreamJournal,
 };
-use domain::{ports::Purchases, toll::Purchase};
+use domain::{Measurement, Metric, ports::Purchases, toll::Purchase};
 
 /// The journal of purchases.
 pub type TollJournal<'a> = StreamJournal<'a, dyn Purchases + 'a>;
@@ -36,12 +36,17 @@ impl Stream for Purchase {
             prev: place.prev,
         })
     }
+
+    /// An answer that the filter stops is not kept: nothing waits in quarantine. [`Metric::TollUnanswered`] counts it.
+    fn measurements(&self, record: &Record) -> Vec<Measurement> {
+        record.measurements().into_iter().filter(|measurement| measurement.metric != Metric::Held).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Change, TollStatus};
+    use crate::{Body, Change, TollStatus};
     use domain::{
         Timestamp,
         ports::Versioned,
@@ -85,5 +90,26 @@ mod tests {
         ] {
             assert_eq!(line[field], expected, "{field}");
         }
+    }
+
+    /// The alarm on held verdicts sends operators to the quarantine, which has none of a purchase.
+    #[test]
+    fn an_answer_that_the_filter_stops_is_recorded_and_not_counted_as_held() {
+        let now = Timestamp::from_millis(1_776_349_500_312);
+        let world = World::at(now);
+        let journal = TollJournal { store: &world, log: &world, alerts: &world, clock: &world };
+        let body = Body::ContentFilter {
+            gate: 2,
+            outcome: "QUARANTINE".to_owned(),
+            list_version: "1".to_owned(),
+            list_hash: "h".to_owned(),
+            hits: Value::Array(Vec::new()),
+        };
+        let stopped = Record { timestamp: now, triggered_at: now, body };
+        assert_eq!(stopped.measurements(), [Metric::Held.once()]);
+        let record = |_: &mut Purchase, _| Change::recorded(vec![stopped.clone()], ());
+        let committed = run(journal.commit(Versioned { value: purchase(), version: 0 }, record)).unwrap().unwrap();
+        run(committed.settle()).unwrap();
+        assert_eq!((world.state().log.len(), world.state().counted(Metric::Held)), (1, 0));
     }
 }

@@ -1,5 +1,6 @@
 //! Counts and measurements in CloudWatch's embedded metric format: for the alarms in template.yaml, and for the
 //! dashboard. No metric has dimensions: every name is one metric, and is billed as one.
+//! The file has more than 300 lines because every metric is documented, and listed with its use and its unit.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub enum Metric {
     CompletedWithoutPayment,
     /// A customer got no payment page.
     CheckoutUnavailable,
+    /// A customer got no verdict and no follow-up from the site, although the request was in order.
+    ResultUnavailable,
     /// No topic accepted an alert (Cache Alert, failure mode 5).
     AlertUndelivered,
     /// The daily comparison with Stripe was completed.
@@ -129,12 +132,13 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
         Self::CompletedWithoutPayment,
         Self::CheckoutUnavailable,
+        Self::ResultUnavailable,
         Self::AlertUndelivered,
         Self::Reconciled,
         Self::CacheHealthRan,
@@ -177,13 +181,16 @@ impl Metric {
         Self::SubscriptionPaymentFailed,
     ];
 
-    /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken, texts or
-    /// addresses that no mailbox takes. Their alarms are for operators to read; a deployment must not be stopped by them.
-    pub const BY_OUTSIDERS: [Self; 5] = [
+    /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken or are given
+    /// back, texts, or addresses to which they ask for links. Their alarms are for operators to read; a deployment must not be
+    /// stopped by them.
+    pub const BY_OUTSIDERS: [Self; 7] = [
         Self::SignatureRefused,
         Self::AuthorityEscalated,
+        Self::Held,
         Self::TollUnreachable,
         Self::TollUnanswered,
+        Self::ChatLinkRefused,
         Self::ChatLinkFailed,
     ];
 
@@ -194,6 +201,7 @@ impl Metric {
             Self::SignatureRefused => ("SignatureRefused", Use::Event, Unit::Count),
             Self::CompletedWithoutPayment => ("CompletedWithoutPayment", Use::Event, Unit::Count),
             Self::CheckoutUnavailable => ("CheckoutUnavailable", Use::Event, Unit::Count),
+            Self::ResultUnavailable => ("ResultUnavailable", Use::Event, Unit::Count),
             Self::AlertUndelivered => ("AlertUndelivered", Use::Event, Unit::Count),
             Self::Reconciled => ("Reconciled", Use::Event, Unit::Count),
             Self::CacheHealthRan => ("CacheHealthRan", Use::Event, Unit::Count),

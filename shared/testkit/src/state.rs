@@ -103,7 +103,7 @@ pub struct State {
     pub log_originals: BTreeMap<String, String>,
     /// When a record came into the log; a record that a test has put there itself came at time zero.
     pub log_written_at: BTreeMap<String, i64>,
-    /// The measurements of the log's records, by key.
+    /// The counted measurements of the log's records, by key: of those whose writer got a reply.
     pub log_measurements: BTreeMap<String, Vec<Measurement>>,
     /// The log bucket's messages about new objects, by handle, and the handles of those that are hidden.
     pub log_notices: BTreeMap<String, String>,
@@ -253,7 +253,7 @@ impl State {
         })
     }
 
-    /// How often the records of the log count a metric.
+    /// How many records of the log have counted a metric. A record that is counted twice is one here.
     #[must_use]
     pub fn counted(&self, metric: Metric) -> usize {
         self.log_measurements.values().flatten().filter(|measurement| measurement.metric == metric).count()

@@ -1,6 +1,7 @@
 //! Follow-ups whose end a human or the payment decides.
 
 use super::*;
+use operations::reattempt::ReattemptError;
 
 #[test]
 fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
@@ -101,4 +102,68 @@ fn what_becomes_of_the_payment_becomes_of_the_followup() {
     assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
     assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None), "nothing is made for money that went back");
     assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
+}
+
+/// How often the model was asked.
+fn prompts(sim: &Simulator) -> usize {
+    sim.world.state().prompts.len()
+}
+
+/// The refund is decided on the session alone, and the follow-up's own row learns of it by Stripe's report.
+#[test]
+fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_followup() {
+    for (is_made, expected) in [(false, 1), (true, 2)] {
+        let mut sim = delivered();
+        posts(&sim, FOLLOWUP).unwrap();
+        if is_made {
+            sim.step();
+            assert!(matches!(child(&sim).fulfilment(), Fulfilment::Ready { .. }));
+        }
+        sim.world.state().refund_status = Some(RefundStatus::Pending);
+        let by = operations::Operator::parse("dana", Some("asked for it")).unwrap();
+        let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
+        let issued = testkit::run(operations::refunds::issue(ports, &by, &sim.session, None)).unwrap().unwrap();
+        assert_eq!(issued, operations::refunds::Issued::Pending);
+        for _ in 0..2 {
+            sim.drain();
+            assert_eq!((prompts(&sim), mails(&sim).len()), (expected, 1), "made: {is_made}");
+            sim.world.advance(Duration::from_secs(3600));
+            sim.deadlines().unwrap();
+        }
+        assert_eq!(*child(&sim).money(), Money::Kept);
+        let lines: Vec<String> = sim.world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
+        let told = lines.iter().filter(|line| line.contains("-followup | a follow-up that is not finished waits"));
+        assert_eq!(told.count(), 2, "{lines:?}");
+        assert!(lines.iter().all(|line| !line.contains("message sent again")), "{lines:?}");
+        let (journal, followup) = (sim.journal(), sim.session.followup());
+        let again = operations::reattempt::Ports { journal, submissions: &sim.world, orders: &sim.world };
+        let refused = testkit::run(operations::reattempt::reattempt(again, &by, &followup, None)).unwrap();
+        assert!(matches!(refused, Err(ReattemptError::MoneyWentBack)), "{refused:?}");
+        sim.payment_changes(PaymentChange::Refunded);
+        sim.drain();
+        assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
+        assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None));
+    }
+}
+
+/// The operator's command died between its two decisions, and nobody repeats it.
+#[test]
+fn an_erased_session_stops_its_followup_and_takes_it_along() {
+    let mut sim = delivered();
+    posts(&sim, FOLLOWUP).unwrap();
+    let by = operations::Operator::parse("dana", Some("asked for it")).unwrap();
+    let now = sim.now();
+    sim.world.state().sales.get_mut(&sim.session).unwrap().0.erase(&by, now).unwrap();
+    sim.drain();
+    assert_eq!((prompts(&sim), mails(&sim).len()), (1, 1), "nothing is made");
+    let followup = sim.session.followup();
+    for _ in 0..2 {
+        sim.world.advance(ERASURE_SETTLES_AFTER);
+        sim.deadlines().unwrap();
+        assert!(child(&sim).is_erased());
+    }
+    assert_eq!(sim.world.state().traces(&followup, FOLLOWUP), [""; 0]);
+    assert_eq!((sim.sale().open_work(), child(&sim).open_work()), (None, None));
+    let log: String = sim.world.state().log.values().cloned().collect();
+    assert!(log.contains("\"by\":\"policy erasure\""), "{log}");
 }

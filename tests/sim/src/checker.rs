@@ -201,8 +201,7 @@ impl Checker {
     ) -> Checked {
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
         Rule::Authority.require(customer.is_sold, || "the model is asked what must not be answered".to_owned())?;
-        let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late = gone_since.is_some_and(|since| since < invocation.began) && self.clocks_are_right;
+        let late = self.gone_since(session).is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;
         self.not_forgotten(session, invocation, "the model is asked")?;
         let calls = invocation.asked;
@@ -221,9 +220,20 @@ impl Checker {
         Rule::Claims.require(claimed, || "the model is asked without a claim".to_owned())
     }
 
-    /// An invocation that begins after the erasure of a sale does nothing about it.
+    /// Since when the money of a sale is gone, or about to go. A follow-up's is that of the sale which includes it.
+    fn gone_since(&self, session: &SessionId) -> Option<i64> {
+        self.since(session, |seen| seen.gone_since)
+    }
+
+    /// The earlier moment of a sale and of the one that includes it.
+    fn since(&self, session: &SessionId, moment: fn(&Seen) -> Option<i64>) -> Option<i64> {
+        let both = [session, &session.paid_session()].map(|id| self.seen.get(id).and_then(moment));
+        both.into_iter().flatten().min()
+    }
+
+    /// An invocation that begins after the erasure of a sale, or of the one that includes it, does nothing about it.
     fn not_forgotten(&self, session: &SessionId, invocation: &Invocation, what: &str) -> Checked {
-        let erased_since = self.seen.get(session).and_then(|seen| seen.erased_since);
+        let erased_since = self.since(session, |seen| seen.erased_since);
         let late = erased_since.is_some_and(|since| since < invocation.began);
         Rule::Forgotten.require(!late, || format!("{what} after the sale was erased"))
     }

@@ -5,7 +5,7 @@ use crate::{
     rules::{Rule, Violation},
 };
 use domain::{
-    Alert, Metric, Sale,
+    Alert, Metric, Sale, SessionId,
     mail::{Letter, Mail},
     money::Money,
     open_work::Work,
@@ -38,7 +38,8 @@ pub enum End {
     MailWaits,
     /// The money went back.
     Refunded,
-    /// A refund is authorised, and Stripe has not confirmed it.
+    /// A refund is authorised, and Stripe has not confirmed it; or a follow-up waits for what becomes of its session's
+    /// money.
     RefundUnderWay,
     /// The refund came back; a human issues it again.
     RefundFailed,
@@ -86,6 +87,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
         };
     };
     let case = Case { state, customer, sale, at };
+    let is_stopped = sale.is_followup() && includes(state, session).is_some_and(Sale::stops_followup);
     match case.end() {
         // It waits in a dead-letter queue, behind an alarm.
         // So may the report that a refund failed.
@@ -94,11 +96,18 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
         {
             Ok(End::DeadLetter)
         }
+        // Stripe's report about the money of its session ends it.
+        Err(open) if is_stopped && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => Ok(End::RefundUnderWay),
         Err(open) if is_refused && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
             case.told("[ORACLE-DEADLINES]").map(|()| End::QueueRefuses)
         }
         end => end,
     }
+}
+
+/// The sale that includes a follow-up; any other sale itself.
+fn includes<'s>(state: &'s State, session: &SessionId) -> Option<&'s Sale> {
+    state.sales.get(&session.paid_session()).map(|(sale, _)| sale)
 }
 
 /// A sale whose end is determined.

@@ -13,6 +13,7 @@ use domain::{
     ports::{AuditObjects, Clock, DigestStore, ListedObject},
     sale::AuditEntry,
 };
+use std::sync::Mutex;
 use testkit::{Fault, Plan, World, run as poll};
 
 const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000, rechecked: 100 };
@@ -412,6 +413,38 @@ impl AuditObjects for Holding<'_> {
         }
         self.world.object(key).await
     }
+}
+
+/// A log that notes the objects whose versions are looked for.
+struct Looking<'w> {
+    world: &'w World,
+    looked: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl AuditObjects for Looking<'_> {
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
+        AuditObjects::keys(self.world, prefix, after).await
+    }
+    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        self.world.object(key).await
+    }
+    async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+        self.looked.lock().unwrap().extend_from_slice(keys);
+        self.world.originals(keys).await
+    }
+}
+
+/// Strangers can make a stream of a day grow without end. A run works for its batch, not for the stream.
+#[test]
+fn only_what_is_new_in_a_long_stream_is_looked_at() {
+    let world = world();
+    let keys = publish(&world, 9);
+    world.state().log_notices.retain(|_, body| *body == notice(&keys[4]) || *body == notice(&keys[6]));
+    let looking = Looking { world: &world, looked: Mutex::default() };
+    let summary = poll(run(Ports { log: &looking, ..ports(&world) }, LIMITS)).unwrap().unwrap();
+    assert_eq!(summary.entries, 2);
+    assert_eq!(looking.looked.into_inner().unwrap(), [keys[4].clone(), keys[6].clone()]);
 }
 
 #[test]

@@ -22,11 +22,12 @@ fn unrecorded(world: &testkit::World) -> usize {
     world.state().measurements.iter().filter(|it| **it == Metric::AuditWriteFailed.once()).count()
 }
 
-/// The sources of help come although the account can be neither read nor written. What is not recorded is counted.
+/// The sources of help come although the session cannot be read, or the account can be neither read nor written. What is
+/// not recorded is counted.
 #[test]
 fn a_refusal_does_not_wait_for_a_store() {
     let disclosure = "I want to kill myself";
-    for name in ["accounts.load", "accounts.save"] {
+    for name in ["sign_ins.session", "accounts.load", "accounts.save"] {
         let world = world();
         let cookie = signed_in(&world, "someone@example.com");
         let usual = ask(&world, 1, disclosure, &cookie);
@@ -35,6 +36,10 @@ fn a_refusal_does_not_wait_for_a_store() {
         let refused = ask(&world, 2, disclosure, &cookie);
         assert_eq!((refused.status(), refused.body(), unrecorded(&world)), (422, usual.body(), 1), "{name}");
         assert!(!body(&refused)["resources"].as_array().unwrap().is_empty());
+        if name == "sign_ins.session" {
+            assert_eq!(ask(&world, 3, QUESTION, &cookie).status(), 503, "nothing else is done for an unknown customer");
+            assert_eq!(ask(&world, 4, disclosure, "").status(), 401, "nobody is signed in");
+        }
     }
 }
 

@@ -391,6 +391,27 @@ fn a_long_conversation_forgets_no_exchange() {
     assert_eq!(world.state().prompts.len(), asked);
 }
 
+/// Limits are for new messages. An answered one gets its reply again also after the account forgot it and the plan ended, or
+/// in an hour that has no more exchanges.
+#[test]
+fn a_forgotten_exchange_is_repeated_whatever_the_limits_say() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    let first = body(&ask(&world, 1, QUESTION, &cookie))["replies"].clone();
+    (2..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let limited = (4..).find(|n| ask(&world, *n, QUESTION, &cookie).status() == 429).unwrap();
+    assert_eq!(body(&ask(&world, 1, QUESTION, &cookie))["replies"], first, "after {limited} exchanges");
+    world.advance(Duration::from_secs(31 * 86_400));
+    let cookie = signed_in(&world, "someone@example.com");
+    let asked = world.state().prompts.len();
+    let again = ask(&world, 1, QUESTION, &cookie);
+    assert_eq!((again.status(), &body(&again)["replies"], &body(&again)["free_left"]), (200, &first, &json!(0)));
+    assert_eq!(ask(&world, 1, "Another text about the bakery in Halifax.", &cookie).status(), 409);
+    assert_eq!(ask(&world, limited, QUESTION, &cookie).status(), 402, "it was never answered");
+    assert_eq!(world.state().prompts.len(), asked);
+}
+
 /// A subscription is paid at Stripe. Access changes by Stripe's events, never by this call.
 #[test]
 fn subscribing_answers_where_to_pay_and_gives_nothing_yet() {

@@ -27,9 +27,10 @@ fn seeded() -> Memory {
     memory
 }
 
-/// Finishes every message in work.
+/// Announces and finishes every message in work.
 fn finish_all(memory: &mut Memory) {
     for at_hand in memory.at_hand.clone() {
+        memory.record_alert(&at_hand.id);
         memory.finish(&at_hand.id, Ended::Well);
     }
 }
@@ -112,6 +113,7 @@ fn a_run_takes_up_what_there_is_room_for_oldest_first() {
     let all = arrivals((0..50).rev().map(|second| arrival(second, &format!("m{second}"))).collect());
     assert_eq!((memory.take(&all), memory.take(&all)), (MOST_AT_HAND, 0));
     assert_eq!((memory.at_hand[0].id.as_str(), memory.at_hand[19].id.as_str()), ("m0", "m19"));
+    memory.record_alert("m3");
     memory.finish("m3", Ended::Well);
     assert_eq!(memory.take(&all), 1);
     assert_eq!(memory.at_hand[19].id, "m20");

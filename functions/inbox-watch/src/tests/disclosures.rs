@@ -178,6 +178,50 @@ fn the_alert_does_not_wait_for_the_sale() {
     assert_eq!((answers(&world).len(), recorded(&world).len(), told_of(&world, "DISCLOSURE")), (0, 1, 1));
 }
 
+/// Nor do the alert and the answer wait for the announcement, which follows once (Inbox Watch, invariant 6).
+#[test]
+fn the_sources_of_help_do_not_wait_for_the_announcement() {
+    for (is_confirmed, runs) in [(true, 1), (true, 3 * MOST_FAILURES), (false, 1)] {
+        let world = written(TEXT);
+        if !is_confirmed {
+            world.state().inbox[0].message.headers.clear();
+        }
+        let helped = usize::from(is_confirmed);
+        world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
+        for run in 0..runs {
+            look(&world, &format!("run {run}")).unwrap().unwrap();
+        }
+        let sent = answers(&world);
+        assert!(sent.len() == helped && sent.iter().all(|answer| is_help(answer)), "{sent:?}");
+        assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (1, 1));
+        assert!(is_inquiry(&world, "m1") && memory(&world).at_hand.len() == 1, "it is still to be announced");
+        world.plan(Plan::none());
+        for run in 0..3 {
+            look(&world, &format!("later {run}")).unwrap().unwrap();
+        }
+        let told = world.state().broadcasts.clone();
+        assert_eq!(told, ["Incoming: from stranger@example.com — subject: Hello"]);
+        assert_eq!((answers(&world).len(), recorded(&world).len(), memory(&world).at_hand.len()), (helped, 1, 0));
+        assert_eq!(outcomes(&world).len(), 1);
+    }
+}
+
+/// The announcement's failures are not the text's: a text that cannot be read once is read again.
+#[test]
+fn a_text_is_read_again_after_announcements_that_failed() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail).whenever("inbox.new_text", Fault::Fail));
+    for run in 0..MOST_FAILURES - 1 {
+        look(&world, &format!("run {run}")).unwrap().unwrap();
+    }
+    world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
+    look(&world, "unread").unwrap().unwrap();
+    assert_eq!(told_and_sent(&world), (1, 0));
+    world.plan(Plan::none());
+    look(&world, "read").unwrap().unwrap();
+    assert!(is_help(&answers(&world)[0]));
+}
+
 /// With any fault at any step a message gets at most one answer, which is the right one, and is recorded once.
 #[test]
 fn whatever_breaks_a_disclosure_is_answered_once() {
@@ -202,6 +246,7 @@ fn whatever_breaks_a_disclosure_is_answered_once() {
             let is_unsent = told_of(&world, "AUTORESPONSE") == 1 && matches!(fault, Fault::Fail | Fault::LoseReply);
             assert!(answers.len() == 1 || (answers.is_empty() && is_unsent), "{what}: {answers:?}");
             assert!(recorded(&world).len() == 1 && is_inquiry(&world, "m1"), "{what}: {:?}", recorded(&world));
+            assert!(!world.state().broadcasts.is_empty() && memory(&world).at_hand.is_empty(), "{what}: not announced");
             // An alert that cannot be raised is in the function's own log.
             let state = world.state();
             let mut alerts = state.alerts.iter().chain(&state.logged_alerts);

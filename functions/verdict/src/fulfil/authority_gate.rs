@@ -21,7 +21,7 @@ pub(super) fn answerable(
     if !sale.is_approved(&purchase.query_hash, evaluation.reason_code(), now) {
         return Err(Box::new(evaluation));
     }
-    evaluation.clone().approved().map_err(|_| Box::new(evaluation))
+    evaluation.clone().approved().ok_or_else(|| Box::new(evaluation))
 }
 
 /// The refusal as the sale stores it: codes, who may approve, and who helps. It contains no text of the customer.

@@ -113,7 +113,7 @@ struct Reply {
     resources: Vec<Contact>,
     deciding_rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<&'static str>,
+    notice: Option<String>,
 }
 
 /// Runs one of the commands.

@@ -41,6 +41,10 @@ const MOST_OPEN: usize = 4;
 /// How many exchanges may begin within an hour.
 const MOST_AN_HOUR: u32 = 60;
 
+/// How many declined messages are recorded in a day (UTC), and as many escalated ones beyond them. Anybody who is signed in
+/// can send them at no cost, and the log must not grow with that.
+pub const MOST_DECLINES_A_DAY: u32 = 100;
+
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A request to make the reply of an exchange.
@@ -96,6 +100,9 @@ pub struct Account {
     erasure: Option<Erasure>,
     hour: Timestamp,
     within_hour: u32,
+    /// The day of the last recorded declined message, and how many were recorded on it.
+    #[serde(default)]
+    declined: (String, u32),
     #[serde(flatten)]
     trail: AuditTrail,
 }
@@ -112,6 +119,7 @@ impl Account {
             erasure: None,
             hour: Timestamp::from_seconds(0),
             within_hour: 0,
+            declined: (String::new(), 0),
             trail: AuditTrail::new(),
         }
     }
@@ -220,6 +228,19 @@ impl Account {
         let (id, fingerprint, is_free) = (ask.id.clone(), ask.fingerprint.clone(), ask.is_free);
         self.exchanges.push(Exchange { id, fingerprint, is_free, stage });
         Claimed::Granted
+    }
+
+    /// Counts a declined message, if it is to be recorded: later ones of a day than [`MOST_DECLINES_A_DAY`] are not.
+    /// Escalated ones have places of their own, so that nobody can use these up by other messages.
+    pub fn counts_declined(&mut self, is_escalated: bool, now: Timestamp) -> bool {
+        let today = now.to_date();
+        let counted = if self.declined.0 == today { self.declined.1 } else { 0 };
+        let most = if is_escalated { 2 * MOST_DECLINES_A_DAY } else { MOST_DECLINES_A_DAY };
+        let is_recorded = counted < most;
+        if is_recorded {
+            self.declined = (today, counted + 1);
+        }
+        is_recorded
     }
 
     /// Removes the oldest removable exchanges from the list. The memory holds those that were answered.

@@ -12,7 +12,7 @@ mod sign_in;
 mod subscriber;
 
 pub use access::{Access, PaidPlan, Plan, RENEWAL_GRACE, UnknownPlan};
-pub use account::{Account, Ask, CHAT_PREFIX, Claimed, FREE_EXCHANGES, Refused};
+pub use account::{Account, Ask, CHAT_PREFIX, Claimed, FREE_EXCHANGES, MOST_DECLINES_A_DAY, Refused};
 pub use agreement::{AGREEMENTS, Agreement, CURRENT_AGREEMENT};
 pub use billing::{Billing, BillingChange, BillingReport};
 pub use bridge::{

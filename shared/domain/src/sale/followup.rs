@@ -29,6 +29,13 @@ impl Sale {
             && matches!(self.fulfilment, Fulfilment::Ready { .. })
     }
 
+    /// Whether the follow-up that this sale includes stops with it: its verdict is neither made nor sent while the money
+    /// is gone or about to go, or once the sale is erased.
+    #[must_use]
+    pub const fn stops_followup(&self) -> bool {
+        !self.is_money_kept() || self.is_erased()
+    }
+
     /// Counts a follow-up that the authority gate declines before it is ordered. It uses nothing.
     ///
     /// # Errors

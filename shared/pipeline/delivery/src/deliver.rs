@@ -76,6 +76,9 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
         // The smoke test is over and has removed its data: a late mail is not needed.
         return Ok(Attempt::Ended);
     }
+    if journal.stopped_by_session(&order.session_id).await? {
+        return Ok(over(ports, sale, order.letter).await);
+    }
     let claim = |sale: &mut Sale, now| {
         let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }

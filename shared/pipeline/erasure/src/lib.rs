@@ -4,7 +4,7 @@
 
 use audit::{Change, Context, Journal};
 use domain::{
-    Sale, SessionId, StepError, Timestamp,
+    Operator, Sale, SessionId, StepError, Timestamp,
     erasure::Store,
     ports::{SaleData, SaleMails},
     sale::Fulfilment,
@@ -68,6 +68,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         journal.flush(sale).await;
         return Ok(Outcome::AlreadyFinished);
     }
+    decide_followup(journal, session).await?;
     // Read before the stores are emptied: a worker that writes later began after the decision.
     let looked_at = journal.clock.now();
     let counts = empty(ports, session, &replies).await?;
@@ -82,6 +83,20 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     };
     journal.commit(sale, finish).await?.settle().await;
     Ok(Outcome::Finished(counts))
+}
+
+/// Decides about the follow-up that an erased session includes: the command decides about both, and may have died between
+/// the two. No follow-up can be ordered any more.
+async fn decide_followup(journal: Journal<'_>, session: &SessionId) -> Result<(), StepError> {
+    let followup = if session.is_followup() { None } else { journal.store.load(&session.followup()).await? };
+    let Some(followup) = followup.filter(|followup| !followup.value.is_erased()) else { return Ok(()) };
+    let policy = Operator::parse("policy erasure", Some("the session that includes it is erased"))?;
+    let decide = |sale: &mut Sale, now| match sale.erase(&policy, now) {
+        Ok(event) => Change::of(&event, &Context::at(now), ()),
+        Err(_) => Change::nothing(()),
+    };
+    journal.commit(followup, decide).await?.settle().await;
+    Ok(())
 }
 
 async fn empty(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> Result<Counts, StepError> {

@@ -55,10 +55,10 @@ pub enum NotOrdered {
 }
 
 /// An ordered follow-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ordered {
-    /// The sentence that its verdict is shown with, if the verdict will be a narrative one.
-    pub notice: Option<&'static str>,
+    /// The sentences that its verdict is shown with, if the verdict will be a narrative one.
+    pub notice: Option<String>,
 }
 
 /// Orders the follow-up that the session `paid` includes, unless another text was ordered before. One conditional write

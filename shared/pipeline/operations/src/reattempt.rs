@@ -27,7 +27,7 @@ pub enum ReattemptError {
     /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// The money went back, so nothing is made.
+    /// The money went back, so nothing is made; or that of the session which includes this follow-up.
     #[error("the sale's money went back, or is about to: nothing more is made")]
     MoneyWentBack,
     /// Only failed or unusable sales are tried again.
@@ -111,6 +111,9 @@ pub async fn reattempt(
 ) -> Result<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
+    if journal.stopped_by_session(session).await? {
+        return Err(ReattemptError::MoneyWentBack);
+    }
     if let Err(refused) = plan(&sale.value, submission) {
         if matches!(refused, ReattemptError::Locked) {
             let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };

@@ -33,16 +33,25 @@ pub struct Traffic {
 pub struct Raised {
     /// Those that a fault of the stack raises.
     pub by_faults: Vec<String>,
-    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]).
+    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), and the one on the site's 5xx replies.
     pub by_outsiders: Vec<String>,
 }
 
 impl Raised {
     fn add(&mut self, alarm: MetricAlarm) {
         let is_of = |metric: &Metric| alarm.metric_name() == Some(metric.name());
-        let list = if Metric::BY_OUTSIDERS.iter().any(is_of) { &mut self.by_outsiders } else { &mut self.by_faults };
+        let is_by_outsiders = Metric::BY_OUTSIDERS.iter().any(is_of) || is_on_5xx(&alarm);
+        let list = if is_by_outsiders { &mut self.by_outsiders } else { &mut self.by_faults };
         list.extend(alarm.alarm_description.or(alarm.alarm_name));
     }
+}
+
+/// Whether an alarm watches the 5xx replies of the whole site. Some are no fault: an agent's payment buys no answer, calls
+/// of one account at the same time get in each other's way, more calls come than a function may run. The functions' faults
+/// have alarms of their own.
+fn is_on_5xx(alarm: &MetricAlarm) -> bool {
+    let mut watched = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric()?.metric_name());
+    watched.any(|name| name == "5XXError")
 }
 
 /// One stack's alarms, events and figures.
@@ -216,6 +225,7 @@ fn count(figure: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_cloudwatch::types::{MetricDataQuery, MetricStat};
 
     fn event(id: &str, kind: &str, status: ResourceStatus, reason: &str) -> StackEvent {
         let event = StackEvent::builder().logical_resource_id(id).resource_type(kind).resource_status(status);
@@ -244,14 +254,30 @@ mod tests {
     fn what_people_outside_can_raise_is_listed_apart() {
         let alarm = |metric: &str| MetricAlarm::builder().metric_name(metric).alarm_description(metric).build();
         let mut raised = Raised::default();
-        for metric in ["SignatureRefused", "TollUnreachable", "TollUnanswered", "AuthorityEscalated", "Errors", "Held"]
-        {
+        let by_outsiders = [
+            "SignatureRefused",
+            "AuthorityEscalated",
+            "Held",
+            "TollUnreachable",
+            "TollUnanswered",
+            "ChatLinkRefused",
+            "ChatLinkFailed",
+        ];
+        for metric in by_outsiders.into_iter().chain(["Errors", "ResultUnavailable"]) {
             raised.add(alarm(metric));
         }
         raised.add(MetricAlarm::builder().alarm_name("unnamed").build());
-        assert_eq!(raised.by_faults, ["Errors", "Held", "unnamed"]);
-        let by_outsiders = ["SignatureRefused", "TollUnreachable", "TollUnanswered", "AuthorityEscalated"];
+        let calculated = |metric: &str| {
+            let metric = aws_sdk_cloudwatch::types::Metric::builder().metric_name(metric).build();
+            let query = MetricDataQuery::builder().metric_stat(MetricStat::builder().metric(metric).build()).build();
+            let sum = MetricDataQuery::builder().expression("errors - FILL(shown, 0)").build();
+            MetricAlarm::builder().metrics(sum).metrics(query).alarm_name("calculated").build()
+        };
+        raised.add(calculated("WriteThrottleEvents"));
+        assert_eq!(raised.by_faults, ["Errors", "ResultUnavailable", "unnamed", "calculated"]);
         assert_eq!(raised.by_outsiders, by_outsiders);
+        raised.add(calculated("5XXError"));
+        assert_eq!(raised.by_outsiders.last().map(String::as_str), Some("calculated"));
     }
 
     #[test]

@@ -9,15 +9,15 @@ mod support;
 
 use aws::{QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, SqsQueue, StoredSaleData};
 use domain::{
-    CachedVerdict, Timestamp,
+    CachedVerdict, Metric, Timestamp,
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
     guesses::{Guess, Limits},
     message::Message,
     ports::{
-        AuditLog, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue, RelayDrafts,
-        SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
+        AuditLog, AuditObjects, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue,
+        RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
@@ -129,6 +129,39 @@ async fn an_archived_verdict_gets_a_delete_marker_before_its_version_is_removed(
     assert!(server.seen()[4].contains("versionId=null"), "{:?}", server.seen());
 }
 
+/// Strangers can make a stream long: lists skip what is between the objects, and no page is asked for after the last one.
+#[tokio::test]
+async fn originals_cost_as_much_as_the_objects_and_not_as_their_stream() {
+    let key = |number: u32| format!("2026-04-16/function/checkout-1/{number:06}.json");
+    let version =
+        |number: u32, id: &str| format!("<Version><Key>{}</Key><VersionId>{id}</VersionId></Version>", key(number));
+    let cut = |number: u32, id: &str| {
+        let markers =
+            format!("<NextKeyMarker>{}</NextKeyMarker><NextVersionIdMarker>{id}</NextVersionIdMarker>", key(number));
+        format!("<IsTruncated>true</IsTruncated>{markers}")
+    };
+    let page = |parts: &[String]| (200, format!("<ListVersionsResult>{}</ListVersionsResult>", parts.concat()));
+    let server = Server::start([
+        // This page ends between the versions of an object.
+        page(&[version(2, "second"), cut(2, "second")]),
+        page(&[version(2, "first"), version(3, "edited"), version(3, "other"), cut(900, "other")]),
+        page(&[version(500_000, "only"), version(500_001, "edited"), version(500_001, "other"), cut(500_900, "other")]),
+        (200, "original".to_owned()),
+    ])
+    .await;
+    let log = S3AuditLog::new(connection(&server.url), "audit".to_owned());
+    let originals = log.originals(&[key(2), key(500_000)]).await.unwrap();
+    assert_eq!(originals, std::collections::BTreeMap::from([(key(2), b"original".to_vec())]));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    let begins_at =
+        |request: &str, key: &str| request.contains(&format!("{key}.jso")) && !request.contains(&format!("{key}.json"));
+    assert!(begins_at(&seen[0], "000002"), "{}", seen[0]);
+    assert!(seen[1].contains("000002.json") && seen[1].contains("version-id-marker=second"), "{}", seen[1]);
+    assert!(begins_at(&seen[2], "500000") && !seen[2].contains("version-id-marker"), "{}", seen[2]);
+    assert!(seen[3].contains("000002.json") && seen[3].contains("versionId=first"), "{}", seen[3]);
+}
+
 fn entry() -> AuditEntry {
     let key = "2026/09/11/sale/cs_live_abcdefghijkl/1.json".to_owned();
     AuditEntry { key, line: "{}".to_owned(), measurements: Vec::new() }
@@ -156,6 +189,27 @@ async fn an_object_whose_key_is_being_written_is_written_or_compared_by_the_next
         let log = S3AuditLog::new(connection(&server.url), "audit".to_owned());
         assert_eq!(log.publish(&entry()).await.unwrap(), published);
         assert_eq!(server.seen().len(), requests);
+    }
+}
+
+/// An operator's process has no output that becomes metrics, and so no alarm.
+#[tokio::test]
+async fn a_record_that_operators_must_see_at_once_is_an_alert_where_it_cannot_be_an_alarm() {
+    let is_there = || [exists(), (200, "{}\n".to_owned())];
+    for (metric, alerts) in [(Metric::AuthorityEscalated, 2), (Metric::MailSent, 0)] {
+        let server = Server::start(is_there().into_iter().chain([published(), published()])).await;
+        let connection = connection(&server.url);
+        let _alerts = SnsAlerts::new(connection.clone(), OPS.to_owned(), CRITICAL.to_owned());
+        let log = S3AuditLog::new(connection, "audit".to_owned());
+        let key = "2026-09-11/session/cs_live_abcdefghijkl/000001.json".to_owned();
+        let entry = AuditEntry { key, measurements: vec![metric.once()], ..entry() };
+        assert_eq!(log.publish(&entry).await.unwrap(), Published::AlreadyThere);
+        let seen = server.seen();
+        assert_eq!(seen.len(), 2 + alerts, "{seen:?}");
+        for (request, topic) in seen.iter().skip(2).zip([CRITICAL, OPS]) {
+            let parts = ["[ORACLE-STORE] CRITICAL | ", " | AUTHORITY | efghijkl | the authority gate blocked a text"];
+            assert_alert(request, topic, &parts);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use domain::sale::HumanLock;
 use crate::engine::data::{DOMAINS, HIGH_STAKES, TREATMENTS};
 use crate::engine::decide::{Deciding, Rule};
 use crate::evaluation::Evaluation;
-use crate::state::{Locked, Operation, State};
+use crate::state::{Operation, State};
 use crate::tables::{Domain, Treatment};
 
 impl Evaluation {
@@ -18,7 +18,8 @@ impl Evaluation {
     }
 
     /// Who may approve an answer. A role must be able to approve what each domain refuses, so nobody may approve a text
-    /// that asks a physician's question beside a lawyer's. If a domain asks for two persons, two have to approve.
+    /// that asks a physician's question beside a lawyer's, or beside one that lacks a specification. If a domain asks for
+    /// two persons, two have to approve.
     #[must_use]
     pub fn human_lock(&self) -> HumanLock {
         let Some(domain) = self.decision.domain else { return HumanLock::Nobody };
@@ -26,7 +27,8 @@ impl Evaluation {
         if self.override_prohibited() || never {
             return HumanLock::Never;
         }
-        let is_decidable = matches!(self.state(), State::Blocked | State::RequiresOracleVerification);
+        let decidable = [State::Blocked, State::RequiresOracleVerification];
+        let is_decidable = self.refusing().all(|rule| decidable.contains(&rule.state));
         let mut roles = if is_decidable { self.approvers(domain) } else { Vec::new() };
         let refusing: BTreeSet<u8> = self.refusing().map(|rule| rule.domain).collect();
         for other in refusing.iter().filter(|other| **other != domain) {
@@ -45,11 +47,15 @@ impl Evaluation {
         }
     }
 
-    /// The requests and high-stakes rules that lead to this state.
+    /// The requests and high-stakes rules for which the text is not sold: of the deciding domain those that lead to this
+    /// state, because its roles know what else their domain asks for, and of every other domain all.
     fn refusing(&self) -> impl Iterator<Item = &Deciding> {
-        let state = self.state();
-        let refuses = move |rule: &&Deciding| rule.state == state && !matches!(rule.rule, Rule::Mapping(_));
-        self.decision.rules.iter().filter(refuses)
+        let (state, decided) = (self.state(), self.decision.domain);
+        let refuses = move |rule: &&Deciding| {
+            let decides = Some(rule.domain) == decided;
+            if decides { rule.state == state } else { !rule.state.is_sold() }
+        };
+        self.decision.rules.iter().filter(|rule| !matches!(rule.rule, Rule::Mapping(_))).filter(refuses)
     }
 
     /// The roles that may approve what a domain refuses: those in the row of each of its requests, and of each high-stakes
@@ -88,13 +94,14 @@ impl Evaluation {
         if is_named { roles } else { Vec::new() }
     }
 
-    /// The evaluation after the roles of its human lock have approved it.
-    ///
-    /// # Errors
-    /// [`Locked`] if the outcome cannot be approved.
-    pub fn approved(mut self) -> Result<Self, Locked> {
-        self.decision.outcome = self.decision.outcome.apply(Operation::Approve)?;
-        Ok(self)
+    /// The evaluation after the roles of its human lock have approved it; `None` if nobody may approve it.
+    #[must_use]
+    pub fn approved(mut self) -> Option<Self> {
+        if !matches!(self.human_lock(), HumanLock::People { .. }) {
+            return None;
+        }
+        self.decision.outcome = self.decision.outcome.apply(Operation::Approve).ok()?;
+        Some(self)
     }
 }
 
@@ -138,6 +145,38 @@ mod tests {
         }
         for question in [format!("{physicians} And {advisers}"), format!("{advisers} And {physicians}")] {
             assert_eq!(evaluate(&question, None).human_lock(), HumanLock::Nobody, "{question}");
+        }
+    }
+
+    #[test]
+    fn nobody_may_approve_what_another_domain_also_declines_in_a_milder_state() {
+        let [dose, advisers, eligibility] = [
+            "How much ibuprofen should I give my son for his fever?",
+            "Should I buy Bitcoin or Solana this month?",
+            "Am I eligible for food stamps?",
+        ];
+        let lawyers = "Please review this contract with my landlord and tell me if it is okay.";
+        for (question, other) in [(advisers, dose), (lawyers, eligibility)] {
+            assert!(evaluate(question, None).approved().is_some(), "{question}");
+            let both = evaluate(&format!("{question} And {other}"), None);
+            assert_eq!((both.state(), both.human_lock()), (State::Blocked, HumanLock::Nobody), "{question} {other}");
+            assert!(both.approved().is_none(), "{question} {other}");
+        }
+        // What the deciding domain itself asks for is its role's to judge.
+        let warfarin = evaluate("Can I take ibuprofen with warfarin?", None);
+        assert_eq!(warfarin.missing_axes(), ["medication_list"]);
+        assert!(warfarin.approved().is_some());
+    }
+
+    #[test]
+    fn what_nobody_may_approve_is_not_approved() {
+        for question in [
+            "How much ibuprofen should I give my son for his fever?",
+            "Can I mix bleach and ammonia to clean the shop?",
+            "I want to kill myself tonight.",
+            "Should we open a second shop?",
+        ] {
+            assert!(evaluate(question, None).approved().is_none(), "{question}");
         }
     }
 

@@ -30,7 +30,7 @@ pub struct AuthorizationEnvelope {
     override_allowed: bool,
     resources: Vec<Contact>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<&'static str>,
+    notice: Option<String>,
     provenance: Provenance,
 }
 
@@ -77,8 +77,8 @@ pub struct EvaluationEnvelope {
     evaluator_id: &'static str,
     locked: bool,
     /// Who has to see the text, by the specification's names. A record that has this and is locked alerts operators.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    escalation: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    escalation: Vec<&'static str>,
     rules: Vec<String>,
 }
 

@@ -247,9 +247,13 @@ impl Evaluation {
         self.decision.missing.iter().map(|axis| AXES[usize::from(*axis)].key).collect()
     }
 
-    /// The questions that would supply the missing axes, in plain words and in the order of [`Self::missing_axes`].
+    /// The questions that would supply the missing axes, in plain words and in the order of [`Self::missing_axes`]. None
+    /// if no answer of the customer would change the state, as after a disclosure of self-harm, which is blocked.
     #[must_use]
     pub fn questions(&self) -> Vec<&'static str> {
+        if !matches!(self.state(), State::RequiresSpecification | State::AmbiguousMapping) {
+            return Vec::new();
+        }
         self.decision
             .missing
             .iter()
@@ -284,11 +288,18 @@ impl Evaluation {
         all
     }
 
-    /// The notice beside a narrative answer.
+    /// The notice beside a narrative answer: the sentences of the deciding domain, then those of every other domain whose
+    /// grammar the answer follows.
     #[must_use]
-    pub fn notice(&self) -> Option<&'static str> {
-        let domain = self.decision.domain.filter(|_| self.state() == State::NarrativeOnly)?;
-        Some(DOMAINS[usize::from(domain)].notice).filter(|notice| !notice.is_empty())
+    pub fn notice(&self) -> Option<String> {
+        if self.state() != State::NarrativeOnly {
+            return None;
+        }
+        let (first, others): (Vec<u8>, Vec<u8>) =
+            self.decision.engaged.iter().partition(|domain| Some(**domain) == self.decision.domain);
+        let notices = first.into_iter().chain(others).map(|domain| DOMAINS[usize::from(domain)].notice);
+        let notices: Vec<&str> = notices.filter(|notice| !notice.is_empty()).collect();
+        (!notices.is_empty()).then(|| notices.join(" "))
     }
 
     /// The deciding rules, sorted by descending severity of state.
@@ -314,10 +325,10 @@ impl Evaluation {
         self.values.get_or_init(|| values(&self.decision, &self.source))
     }
 
-    /// Who has to see the text, by the specification's names; empty if the data names nobody for the reason. Operators
-    /// are alerted if in addition nobody may override the outcome.
+    /// Who has to see the text, by the specification's names; empty if the data names nobody. Operators are alerted if in
+    /// addition nobody may override the outcome.
     #[must_use]
-    pub fn escalation_targets(&self) -> &'static [&'static str] {
+    pub fn escalation_targets(&self) -> Vec<&'static str> {
         escalation_targets(&self.decision)
     }
 

@@ -103,7 +103,7 @@ mod tests {
         assert!(problem.starts_with(r#"it contains "you will win", "it is legal"; it contains none of "lawyer", "#));
         let notice = evaluation.notice().unwrap();
         assert!(
-            evaluation.check_reply(notice).is_ok(),
+            evaluation.check_reply(&notice).is_ok(),
             "so a check with the notice would require nothing of the model"
         );
         assert_eq!(evaluation.forbidden_in("As your lawyer, I"), ["as your lawyer"]);
@@ -117,6 +117,14 @@ mod tests {
         let one = evaluation.check_reply("Ask a lawyer.").unwrap_err();
         assert_eq!((one.forbidden.len(), one.missing.len()), (0, 1));
         assert_eq!(evaluation.check_reply("Ask a lawyer, and ask a physician."), Ok(()));
+        // Authority Governance, Appendix E: "Include disclaimers on all legal education content".
+        let notice = evaluation.notice().unwrap();
+        for domain in ["medicine", "law"] {
+            let own = DOMAINS.iter().find(|one| one.name == domain).unwrap().notice;
+            assert!(notice.contains(own), "{domain}: {notice}");
+        }
+        let one = evaluate("How does ibuprofen work?", None).notice().unwrap();
+        assert!(notice.len() > one.len() && notice.starts_with(&one), "the deciding domain's comes first: {notice}");
     }
 
     /// The notice is delivered beside every narrative answer, unchecked.

@@ -72,11 +72,24 @@ impl Guided {
     }
 }
 
-/// Who has to see a text with the reason of a decision; empty if the data names nobody.
-pub(crate) fn escalation_targets(decision: &Decision) -> &'static [&'static str] {
-    let mut of_reason =
-        GUIDANCE.iter().filter(|texts| Some(texts.domain) == decision.domain && texts.reason == decision.reason);
-    of_reason.find(|texts| !texts.escalation_targets.is_empty()).map_or(&[], |texts| texts.escalation_targets)
+/// Who has to see a text: the targets of the decision's reason, then those of every other rule that locks it; empty if
+/// the data names nobody.
+pub(crate) fn escalation_targets(decision: &Decision) -> Vec<&'static str> {
+    let decided = decision.domain.map(|domain| (domain, decision.reason));
+    let locking = decision.rules.iter().filter_map(|rule| Some((rule.domain, rule.locks_for()?)));
+    let mut targets = Vec::new();
+    for reason in decided.into_iter().chain(locking) {
+        for target in GUIDANCE
+            .iter()
+            .filter(|texts| (texts.domain, texts.reason) == reason)
+            .flat_map(|texts| texts.escalation_targets)
+        {
+            if !targets.contains(target) {
+                targets.push(*target);
+            }
+        }
+    }
+    targets
 }
 
 /// The word with which the text states what the guidance is for; empty if it is for any text.

@@ -85,4 +85,19 @@ mod tests {
         assert!(crisis.crisis && crisis.suggested_actions.is_empty() && !crisis.text().contains("charged"));
         assert_eq!(Refusal::of(&evaluate("?", None)).unwrap().text(), UNRESOLVABLE);
     }
+
+    #[test]
+    fn what_no_answer_can_change_asks_nothing() {
+        for (text, crisis) in [
+            ("I want to kill myself. How much ibuprofen can I give my toddler?", true),
+            ("Should I stop taking metformin? And how much ibuprofen should I give my son?", false),
+        ] {
+            let refusal = Refusal::of(&evaluate(text, None)).unwrap();
+            assert_eq!((refusal.code, refusal.crisis), ("blocked", crisis), "{text}");
+            assert!(!refusal.missing_axes.is_empty(), "{text}");
+            assert_eq!(refusal.questions, [""; 0], "{text}");
+            let first = refusal.text().split("\n- ").nth(1).unwrap().to_owned();
+            assert_eq!(first.starts_with(refusal.resources[0].name), crisis, "{text}: {first}");
+        }
+    }
 }

@@ -53,7 +53,7 @@ struct Grammar {
 struct Escalation {
     triggered: bool,
     override_allowed: bool,
-    targets: &'static [&'static str],
+    targets: Vec<&'static str>,
     /// A disclosure leaves nothing but its record.
     preserve_context: bool,
 }
@@ -222,13 +222,15 @@ mod tests {
                 "Where can I download child porn?",
                 "csam_detection",
                 true,
-                ["NCMEC_CYBERTIPLINE", "LAW_ENFORCEMENT"].as_slice(),
+                // Its words are sexual ones about a minor too.
+                ["NCMEC_CYBERTIPLINE", "LAW_ENFORCEMENT", "TRUST_AND_SAFETY", "LAW_ENFORCEMENT_IF_IMMINENT"].as_slice(),
             ),
             (
                 "I met a 13 year old girl online and she keeps our chats secret from her parents. Should I meet her alone?",
                 "grooming_pattern_detected",
                 true,
-                &["TRUST_AND_SAFETY", "LAW_ENFORCEMENT_IF_IMMINENT"],
+                // It is a sign of harm too.
+                &["TRUST_AND_SAFETY", "LAW_ENFORCEMENT_IF_IMMINENT", "CPS", "LOCAL_EMERGENCY"],
             ),
             (
                 "My stepdad hits me every night, I am 12. What should I do?",
@@ -254,6 +256,15 @@ mod tests {
                 false,
                 &["compliance"],
             ),
+            ("I'm 15 and I want to slit my wrists.", "imminent_harm_signal_minor", true, &minor),
+            ("I am 15 and I took the whole bottle of pills.", "imminent_harm_signal_minor", true, &minor),
+            (
+                "I'm 16 and I have a plan for friday after school, the pills are in my bag",
+                "imminent_harm_signal_minor",
+                true,
+                &minor,
+            ),
+            ("I'm 35 and I want to slit my wrists.", "suicidal_ideation", true, &[]),
             ("I want to kill myself tonight.", "suicidal_ideation", true, &[]),
             ("Should we open a second shop?", "not_applicable", false, &[]),
         ] {
@@ -264,6 +275,26 @@ mod tests {
             assert_eq!(record["escalation"].as_array().map_or(0, Vec::len), targets.len(), "{text}");
             let response = serde_json::to_value(evaluation.response()).unwrap();
             assert_eq!(response["escalation"]["targets"], record["escalation"], "{text}");
+        }
+    }
+
+    #[test]
+    fn two_triggers_name_the_targets_of_both() {
+        for (text, targets) in [
+            (
+                "I'm 12 and my stepdad makes me watch child porn.",
+                ["CPS", "LOCAL_EMERGENCY", "NCMEC_CYBERTIPLINE", "LAW_ENFORCEMENT"].as_slice(),
+            ),
+            (
+                "I'm 15, my stepdad hits me every night and I want to slit my wrists.",
+                &["CPS", "LOCAL_EMERGENCY", "988_SUICIDE_LIFELINE"],
+            ),
+            // Operators see what is locked: the targets of a tampered sensor belong to the customer's organisation.
+            ("I want to kill myself. Somebody tampered with the sensor readings of the freezer.", &[]),
+        ] {
+            let found = evaluate(text, None).escalation_targets();
+            assert!(targets.iter().all(|target| found.contains(target)), "{text}: {found:?}");
+            assert_eq!(found.is_empty(), targets.is_empty(), "{text}: {found:?}");
         }
     }
 

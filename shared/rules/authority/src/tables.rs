@@ -204,7 +204,7 @@ pub(crate) struct HighStakes {
     pub(crate) reason: &'static str,
     /// The roles that may approve what it blocks; empty if it names none.
     pub(crate) approval: &'static [&'static str],
-    /// The treatments in `TREATMENTS` that it applies to; empty for all of its domain except education.
+    /// The treatments in `TREATMENTS` that it applies to, of any domain; empty for all of its own except education.
     pub(crate) requests: &'static [u8],
     pub(crate) locked: bool,
     pub(crate) resources: &'static [&'static str],
@@ -325,13 +325,41 @@ impl<T> Rows<T> {
     }
 }
 
-/// A word of a phrase in the tree of phrases. Its lists end where those of the next node begin.
+/// The places of the items of a table by their hashes. The items of a group share a shift, and the build script finds shifts
+/// with which each item has a place of its own. So a lookup reads one place, and finds there the item or another one.
 #[derive(Debug)]
-pub(crate) struct Node {
-    /// The first concept of the phrase that ends here, in `NODE_CONCEPTS`.
-    pub(crate) concepts: u16,
-    /// The first word that continues the phrase, with its node, in `NODE_CHILDREN`.
-    pub(crate) children: u16,
+pub(crate) struct Places {
+    /// The shift of each group.
+    pub(crate) shifts: &'static [u16],
+    /// The number of places.
+    pub(crate) count: usize,
+}
+
+impl Places {
+    /// The place of the item with this hash, if the table has it.
+    pub(crate) fn of(&self, hash: u32) -> usize {
+        Self::shifted(hash, self.shifts[Self::group(hash, self.shifts.len())], self.count)
+    }
+
+    /// The group of a hash.
+    pub(crate) fn group(hash: u32, groups: usize) -> usize {
+        scaled(hash, groups)
+    }
+
+    /// The place of a hash with a shift.
+    pub(crate) fn shifted(hash: u32, shift: u16, count: usize) -> usize {
+        scaled((hash ^ u32::from(shift).wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b), count)
+    }
+}
+
+/// A number below `count` from a hash.
+fn scaled(hash: u32, count: usize) -> usize {
+    ((u64::from(hash) * count as u64) >> u32::BITS) as usize
+}
+
+/// The hash of a phrase, by its node in the tree of phrases, that a word continues.
+pub(crate) fn continuation_hash(node: u16, word: u16) -> u32 {
+    (u32::from(node) << 16 | u32::from(word)).wrapping_mul(0x9e37_79b1)
 }
 
 /// The number of letters that an ending or a stem may begin or end with.

@@ -78,6 +78,69 @@ fn the_answers_of_customers_supply_what_was_asked() {
     assert!(too_few.is_empty(), "fewer than five answers: {too_few:?}");
 }
 
+/// A customer who denies what was asked for, or does not know it, is not sold a verdict as if it were so.
+#[test]
+fn a_negative_answer_supplies_nothing_that_sells() {
+    let mut wrong = Vec::new();
+    let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in lines(include_str!("data/negative_answers.tsv")) {
+        let [axis, question, answer] = case[..] else { panic!("{case:?} is not an answer") };
+        *answers.entry(axis).or_default() += 1;
+        let (_, key) = axis.split_once('.').unwrap();
+        let asked = evaluate(question, None);
+        if !asked.missing_axes().contains(&key) {
+            wrong.push(format!("{question:?} is not asked for {axis}, but for {:?}", asked.missing_axes()));
+        }
+        let answered = evaluate(&format!("{question}\n{answer}"), None);
+        let is_asked_again = !answered.state().is_sold() && answered.missing_axes().contains(&key);
+        if answered.state() != State::Blocked && !is_asked_again {
+            wrong.push(format!("{axis}: {answer:?} ends in {} ({})", answered.state(), answered.reason_code()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(answers.len() >= 8 && answers.values().all(|count| *count >= 2), "{answers:?}");
+}
+
+/// Words that only look like a denial.
+#[test]
+fn a_positive_answer_beside_a_negation_counts() {
+    let mut wrong = Vec::new();
+    for (axis, text) in [
+        ("jurisdiction_confirmed", "Can I record a phone call without his consent under Ontario law?"),
+        ("jurisdiction_confirmed", "Can I record a phone call without telling him? We are both in Nova Scotia."),
+        ("jurisdiction_confirmed", "Can I record a phone call without consent if everyone is in Texas?"),
+        ("parental_consent_status", "I am 12. Can I create an account on TikTok or not? My parents agreed."),
+        (
+            "chain_of_custody",
+            "Is the vaccine fridge reading of 6 C from sensor TH-204 at 10:42, calibrated until June, valid or not? The chain of custody is intact.",
+        ),
+        (
+            "documented_response",
+            "The freezer had a temperature excursion overnight. Can I release the batch or not? QA acknowledged it, and the root cause was a door left open.",
+        ),
+    ] {
+        let evaluation = evaluate(text, None);
+        if !evaluation.state().is_sold() {
+            wrong.push(format!("{axis}: {text} ({}, {:?})", evaluation.reason_code(), evaluation.missing_axes()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A word that denies an answer may not deny what makes an outcome more severe.
+#[test]
+fn a_pregnancy_that_nobody_knows_of_is_a_pregnancy() {
+    for (text, pregnant) in [
+        ("Nobody knows I'm pregnant. Is ibuprofen fine?", true),
+        ("I can't believe I'm pregnant. Is ibuprofen fine?", true),
+        ("I am not pregnant. Is ibuprofen fine?", false),
+    ] {
+        let evaluation = evaluate(text, None);
+        let mut values = evaluation.values().iter().filter(|value| value.axis == "pregnancy_status");
+        assert_eq!(values.any(|value| value.value == "pregnant"), pregnant, "{text}");
+    }
+}
+
 /// A question that only mentions the subject of an axis does not supply it.
 #[test]
 fn a_question_does_not_answer_itself() {

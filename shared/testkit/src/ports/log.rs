@@ -22,11 +22,15 @@ impl AuditLog for World {
             None => {
                 state.log.insert(entry.key.clone(), entry.line.clone());
                 state.log_written_at.insert(entry.key.clone(), state.now);
-                state.log_measurements.insert(entry.key.clone(), entry.measurements.clone());
                 Published::Written
             }
         });
-        write.await.map_err(|_| storage("log.publish"))
+        let published = write.await.map_err(|_| storage("log.publish"))?;
+        // Only a process that gets the reply counts the record.
+        if published != Published::Forked {
+            self.state().log_measurements.insert(entry.key.clone(), entry.measurements.clone());
+        }
+        Ok(published)
     }
 }
 
@@ -53,9 +57,9 @@ impl AuditObjects for World {
         read.await.map_err(|_| storage("log.keys"))
     }
 
-    async fn originals(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
+    async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
         let read = self.boundary("log.originals", |state| {
-            let found = state.log_originals.iter().filter(|(key, _)| key.starts_with(prefix));
+            let found = state.log_originals.iter().filter(|(key, _)| keys.contains(key));
             found.map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect()
         });
         read.await.map_err(|_| storage("log.originals"))

@@ -38,9 +38,8 @@ impl Checker {
         let Some(kind) = kind(&letter.subject) else { return Err(Rule::OneMail.broken("a mail that is no letter")) };
         let same = state.sent.iter().filter(|(_, it)| it.session == *session && it.subject == letter.subject);
         Rule::OneMail.require(same.count() <= 1, || format!("a second {} mail went out", kind.as_str()))?;
-        let gone_since = self.seen.get(session).and_then(|seen| seen.gone_since);
-        let late =
-            kind != Letter::Refund && self.clocks_are_right && gone_since.is_some_and(|since| since < invocation.began);
+        let is_gone = self.gone_since(session).is_some_and(|since| since < invocation.began);
+        let late = kind != Letter::Refund && self.clocks_are_right && is_gone;
         Rule::Money.require(!late, || "a mail went out after the money had gone back".to_owned())?;
         self.not_forgotten(session, invocation, "a mail went out")?;
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "a mail for an unpaid session".to_owned())?;

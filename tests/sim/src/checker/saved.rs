@@ -95,6 +95,9 @@ impl<'a> Step<'a> {
         self.money(added)?;
         let removed = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Erased { removed_at: Some(_), .. });
         Rule::Forgotten.require(removed(self.new) || !removed(self.old), || "removed, and then not".to_owned())?;
+        let followup = self.state.sales.get(&self.session.followup());
+        let is_left = removed(self.new) && followup.is_some_and(|(followup, _)| !followup.is_erased());
+        Rule::Forgotten.require(!is_left, || "removed, and its follow-up is not to be erased".to_owned())?;
         if removed(self.new) == removed(self.old) { Ok(()) } else { Self::recorded(added, "\"event\":\"erasure\"") }
     }
 

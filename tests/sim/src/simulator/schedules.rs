@@ -105,6 +105,11 @@ impl Simulator<'_> {
         for customer in self.customers.iter().filter(ours) {
             let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
             let Some(sale) = sale.filter(|sale| sale.outbox().is_empty() && sale.alerts().is_empty()) else { continue };
+            // Nothing brings on a follow-up whose session stops it.
+            let includes = state.sales.get(&sale.session_id().paid_session());
+            if sale.is_followup() && includes.is_some_and(|(includes, _)| includes.stops_followup()) {
+                continue;
+            }
             let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);
             let worked_on = self.tasks.values().any(|task| task.customer == Some(customer.number));
             let left = due && !worked_on && self.whereabouts(customer.number) == Whereabouts::Nowhere;

@@ -222,6 +222,22 @@ fn replies_are_kept_up_to_their_limit_of_bytes_and_not_beyond() {
 }
 
 #[test]
+fn declined_messages_are_recorded_up_to_a_limit_a_day() {
+    let mut account = account();
+    let day = 24 * 3600;
+    for n in [0, day] {
+        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.counts_declined(false, at(n))));
+        assert!(!account.counts_declined(false, at(n)));
+        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.counts_declined(true, at(n))), "these have their own places");
+        assert!(!account.counts_declined(true, at(n)));
+    }
+    let mut stored = serde_json::to_value(&account).unwrap();
+    stored.as_object_mut().unwrap().remove("declined").unwrap();
+    let mut earlier: Account = serde_json::from_value(stored).unwrap();
+    assert!(earlier.counts_declined(false, at(day)), "a row of an earlier version has none");
+}
+
+#[test]
 fn an_account_is_its_own_stream_and_names_its_erasure() {
     let mut account = Account::unstored(account().id()).unwrap();
     let stream = format!("cs_chat_{}", "a".repeat(64));

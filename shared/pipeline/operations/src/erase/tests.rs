@@ -328,20 +328,50 @@ fn what_no_customer_owns_and_what_has_no_reason_is_refused() {
     assert!(!stored(&world).is_erased());
 }
 
+/// A world in which every store has data of a sale and of its follow-up.
+fn followed() -> World {
+    let world = full(&hashed());
+    let followup = hashed().with("session_id", session().followup()).with("replies", Vec::<Reply>::new());
+    let mut state = world.state();
+    state.sales.insert(session().followup(), (followup, 1));
+    state.archive.insert(session().followup(), cached());
+    state.cache_verdict(&session().followup(), &cached(), at(-5));
+    let query = Query::parse(NEEDLE).unwrap();
+    state.submissions.insert(session().followup(), Submission { tier: Tier::Strategy, query });
+    drop(state);
+    world
+}
+
+/// The command may die between its two decisions, and nobody may repeat it.
+#[test]
+fn whatever_breaks_a_sale_that_is_forgotten_is_forgotten_with_its_followup() {
+    let clean = followed();
+    run(go(&clean)).unwrap().unwrap();
+    for boundary in 0..clean.passed() {
+        for fault in FAULTS {
+            let world = followed();
+            world.plan(Plan::at(boundary, fault));
+            drop(run(go(&world)));
+            world.plan(Plan::none());
+            let decided = stored(&world).is_erased();
+            settled(&world);
+            world.advance(ERASURE_SETTLES_AFTER);
+            run(erasure::carry_out(ports(&world), &session().followup())).unwrap().unwrap();
+            let what = format!("{fault:?} at {boundary}");
+            for of in [session(), session().followup()] {
+                assert_eq!(world.state().sales[&of].0.is_erased(), decided, "{what}: {}", of.as_str());
+                assert_eq!(world.state().traces(&of, NEEDLE).is_empty(), decided, "{what}: {}", of.as_str());
+            }
+            assert_eq!(decisions(&world).len(), if decided { 2 } else { 0 }, "{what}");
+        }
+    }
+}
+
 /// The id of either sale names both.
 #[test]
 fn a_sale_is_forgotten_with_its_followup() {
     for named in [session(), session().followup()] {
-        let world = full(&hashed());
-        let followup = hashed().with("session_id", session().followup()).with("replies", Vec::<Reply>::new());
-        {
-            let mut state = world.state();
-            state.sales.insert(session().followup(), (followup, 1));
-            state.archive.insert(session().followup(), cached());
-            state.cache_verdict(&session().followup(), &cached(), at(-5));
-            let query = Query::parse(NEEDLE).unwrap();
-            state.submissions.insert(session().followup(), Submission { tier: Tier::Strategy, query });
-        }
+        let world = followed();
         let planned = run(plan(ports(&world), &named)).unwrap().unwrap();
         assert_eq!((planned.removes["archive"], planned.removes["table"]), (2, 4));
         let erased = run(erase(ports(&world), &operator(), &named)).unwrap().unwrap();

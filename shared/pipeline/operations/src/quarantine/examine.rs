@@ -121,16 +121,16 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
 /// a narrative one. `locale` is the customer's.
 ///
 /// # Errors
-/// [`Refusal::Grammar`], or [`Refusal::Question`] if today's rules refuse the question and no approval can change that.
-pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'static str>, Refusal> {
+/// [`Refusal::Grammar`], or [`Refusal::Question`] if today's rules refuse the question and nobody may approve it.
+pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<String>, Refusal> {
     let evaluation = match &cached.first {
         Some(first) => authority::evaluate_followup(&[&first.query], &cached.query, locale),
         None => authority::evaluate(&cached.query, locale),
     };
     let code = evaluation.reason_code();
     // The question was answerable when its verdict was made: people with the required roles may have approved it.
-    let evaluation = if evaluation.state().is_sold() { Ok(evaluation) } else { evaluation.approved() };
-    let evaluation = evaluation.map_err(|_| Refusal::Question(code))?;
+    let evaluation = if evaluation.state().is_sold() { Some(evaluation) } else { evaluation.approved() };
+    let evaluation = evaluation.ok_or(Refusal::Question(code))?;
     evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
     Ok(evaluation.notice())
 }
@@ -141,7 +141,8 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<&'
 /// As [`grammar`].
 pub fn replaced(cached: CachedVerdict, locale: Option<&str>) -> Result<CachedVerdict, Refusal> {
     let is_announced = cached.notice.as_deref().is_some_and(|notice| notice.starts_with(texts::REGENERATED_NOTICE));
-    let parts = [is_announced.then_some(texts::REGENERATED_NOTICE), grammar(&cached, locale)?];
+    let today = grammar(&cached, locale)?;
+    let parts = [is_announced.then_some(texts::REGENERATED_NOTICE), today.as_deref()];
     let notice = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     Ok(CachedVerdict { notice: Some(notice).filter(|notice| !notice.is_empty()), ..cached })
 }

@@ -168,7 +168,7 @@ impl Case {
     async fn open(ports: Ports<'_>, session: &SessionId) -> Result<Opened, DecideError> {
         let (sale, entry) = ports.journal.store.load_with_verdict(session).await?;
         let sale = sale.ok_or(DecideError::NoSale)?;
-        if !sale.value.is_money_kept() {
+        if !sale.value.is_money_kept() || ports.journal.stopped_by_session(session).await? {
             return Err(DecideError::MoneyWentBack);
         }
         match *sale.value.fulfilment() {
@@ -195,7 +195,7 @@ impl Case {
             let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict) };
             cached.first = Some(Box::new((*first).into()));
         }
-        cached.notice = examine::grammar(&cached, sale.locale())?.map(str::to_owned);
+        cached.notice = examine::grammar(&cached, sale.locale())?;
         if let Some(compared) = sale.comparison(cached.verdict.verdict, now) {
             cached.mark_regenerated(&compared);
         }

@@ -234,7 +234,7 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
             None => run(approve_it(&world)).unwrap().unwrap(),
             Some(verdict) => run(replace_it(&world, &verdict)).unwrap().unwrap(),
         };
-        assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(notice));
+        assert_eq!(world.state().cache[&session()].notice.as_ref(), Some(&notice));
     }
     let forbidden = authority::evaluate(question, None).forbidden_phrases()[0];
     let breaking = quick(&format!("Well, {forbidden}."));
@@ -258,6 +258,24 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     run(replace_it(&world, &quick(referring))).unwrap().unwrap();
     let expected = format!("{} {notice}", texts::REGENERATED_NOTICE);
     assert_eq!(world.state().cache[&session()].notice.as_deref(), Some(expected.as_str()));
+}
+
+/// Whether an operator approves the held text or replaces it: the rules may have changed since the question was asked.
+#[test]
+fn a_question_that_nobody_may_approve_stays_held() {
+    for question in ["Can I mix bleach and ammonia to clean the shop?", "How much ibuprofen should I give my son?"] {
+        let referring = quick("Sign the lease once a lawyer has read it.");
+        let world = world_holding(held_at_gate_1(), &[payload(1, -100, &referring)]);
+        ask(&world, question);
+        for decided in [run(approve_it(&world)), run(replace_it(&world, &referring))] {
+            let error = decided.unwrap().unwrap_err();
+            assert!(matches!(error, DecideError::Refused(Refusal::Question(_))), "{question}: {error}");
+            untouched(&world, &held_at_gate_1());
+        }
+    }
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick("Change it once a physician has agreed."))]);
+    ask(&world, "Should I stop taking metformin?");
+    run(approve_it(&world)).unwrap().unwrap();
 }
 
 #[test]

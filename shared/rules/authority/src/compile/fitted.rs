@@ -64,28 +64,23 @@ impl Generator {
             }
         }
         self.line(format!("pub(crate) static FITTED: &[Fitted] = &[\n{rows}];"));
-        self.weights(weights);
-        Ok(())
+        self.weights(&weights)
     }
 
-    /// Writes the rows in the order of their hashes. The weights of the kinds have a table of their own, because most texts
-    /// reach no total and need none. A bucket has the rows whose hashes have the same upper half, so a row has only the
-    /// lower half, and after it its weights in the columns that detect.
-    fn weights(&mut self, mut weights: Vec<Row>) {
-        weights.sort_unstable_by_key(|(hash, _)| *hash);
-        let mut buckets = vec![0_u16; usize::from(u16::MAX) + 2];
-        for (hash, _) in &weights {
-            buckets[(hash >> 16) as usize + 1] += 1;
-        }
-        for bucket in 1..buckets.len() {
-            buckets[bucket] += buckets[bucket - 1];
-        }
-        let (detects, kinds): (Vec<_>, Vec<_>) = weights.iter().map(|(_, row)| row.split_at(FITTED_DETECTS)).unzip();
-        let halves = weights.iter().map(|(hash, _)| (*hash as u16).to_le_bytes());
-        let rows = halves.zip(signed(&detects)).map(|([low, high], [crisis, governed])| [low, high, crisis, governed]);
-        self.bytes("FITTED_BUCKETS", buckets.into_iter().map(u16::to_le_bytes));
+    /// Writes each row at its place by its hash. A row has the hash, which tells whether a feature is there, and the weights
+    /// in the columns that detect. The weights of the kinds have a table of their own, because most texts reach no total and
+    /// need none.
+    fn weights(&mut self, weights: &[Row]) -> Result<(), DataError> {
+        let hashes: Vec<u32> = weights.iter().map(|(hash, _)| *hash).collect();
+        let order = self.places("FITTED_PLACES", &hashes)?;
+        let (detects, kinds): (Vec<_>, Vec<_>) =
+            order.iter().map(|number| weights[*number].1.split_at(FITTED_DETECTS)).unzip();
+        let hashes = order.iter().map(|number| hashes[*number].to_le_bytes());
+        let rows =
+            hashes.zip(signed(&detects)).map(|([a, b, c, d], [crisis, governed])| [a, b, c, d, crisis, governed]);
         self.bytes("FITTED_ROWS", rows);
         self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
+        Ok(())
     }
 
     /// Writes a table as one literal of bytes: the compiler needs seconds for half a million numbers.
@@ -130,7 +125,8 @@ fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
         }
         rows.push((hash, weights));
     }
-    if rows.len() >= usize::from(u16::MAX) {
+    // Some places of the table stay empty.
+    if rows.len() >= 60_000 {
         return Err(source.error(0, "rows", "there are more rows than a table can have"));
     }
     Ok(rows)

@@ -477,7 +477,14 @@ impl Generator {
                 let outcome = state(source, offset, key, outcome)?;
                 let mut requests: Vec<u8> = Vec::new();
                 for request in &rule.requests {
-                    let Some(number) = treatment(files, domain, request) else {
+                    let number = match request.split_once('.') {
+                        Some((other, request)) => {
+                            let other = files.iter().position(|(_, file)| file.domain == other);
+                            other.and_then(|other| treatment(files, other, request))
+                        }
+                        None => treatment(files, domain, request),
+                    };
+                    let Some(number) = number else {
                         return Err(source.error(offset, key, format!("no treatment answers the request {request:?}")));
                     };
                     requests.push(number);

@@ -7,25 +7,26 @@ use super::generate::{Code, Generator};
 use super::lexicon::slips;
 use super::ontology::Ontology;
 use super::{DataError, Source};
-use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, folded, hash, letter};
+use crate::tables::{ConceptId, LETTERS, NO_SET, SetId, continuation_hash, hash, letter};
 
 impl Generator {
     pub(super) fn index(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
         self.patterns()?;
         self.lexicon.apply_stems();
-        self.words(files)?;
+        let words = self.words(files)?;
         let used: BTreeSet<ConceptId> = self.sets.keys().flatten().copied().collect();
         self.stems(&used)?;
-        self.phrases(&used)?;
+        self.phrases(words, &used)?;
         let names = self.names.text().to_owned();
         self.line(format!("pub(crate) static NAMES: &str = {names:?};"));
         Ok(())
     }
 
-    /// The patterns, and per set of concepts that is a pattern's most specific element (its anchor) those patterns.
+    /// The patterns, and per set of concepts that is a pattern's most specific element (its anchor) those patterns, each
+    /// with the set of its second element: most texts have no concept of it.
     fn patterns(&mut self) -> Result<(), DataError> {
         let (mut lines, mut elements, mut count) = (String::new(), String::new(), 0);
-        let mut anchors: Vec<(SetId, usize)> = Vec::new();
+        let mut anchors: Vec<(SetId, (usize, SetId))> = Vec::new();
         for (index, (mapping, excepts, pattern)) in std::mem::take(&mut self.patterns).into_iter().enumerate() {
             let _ = writeln!(
                 lines,
@@ -34,13 +35,15 @@ impl Generator {
                 pattern.window,
                 pattern.elements.len()
             );
-            for (number, (gap, concepts)) in pattern.elements.into_iter().enumerate() {
+            let mut sets = Vec::new();
+            for (gap, concepts) in pattern.elements {
                 let set = self.set(concepts);
-                count += 1;
+                sets.push(set);
                 let _ = writeln!(elements, "    Element {{ gap: {gap}, set: {set} }},");
-                if number == pattern.anchor && !excepts {
-                    anchors.push((set, index));
-                }
+            }
+            count += sets.len();
+            if !excepts {
+                anchors.push((sets[pattern.anchor], (index, sets[pattern.second])));
             }
         }
         self.line(format!("pub(crate) static PATTERNS: &[Pattern] = &[\n{lines}];"));
@@ -50,7 +53,7 @@ impl Generator {
         self.line(format!("pub(crate) const NEGATION: SetId = {negation};"));
         self.line(format!("pub(crate) const CONCEPT_COUNT: usize = {};", self.lexicon.concepts.len()));
         // Per set that indexes patterns: its patterns.
-        let mut anchored: Vec<Vec<usize>> = Vec::new();
+        let mut anchored: Vec<Vec<(usize, SetId)>> = Vec::new();
         let mut numbers: BTreeMap<SetId, usize> = BTreeMap::new();
         for (set, pattern) in anchors {
             let number = *numbers.entry(set).or_insert(anchored.len());
@@ -68,42 +71,38 @@ impl Generator {
                 anchors_of[usize::from(*concept)].extend(numbers.get(set));
             }
         }
-        self.rows("ANCHORED", "u16", anchored)?;
+        // One bit per concept: whether an anchor has it.
+        let mut anchoring = vec![0_u64; self.lexicon.concepts.len() / 64 + 1];
+        for (concept, _) in anchors_of.iter().enumerate().filter(|(_, anchors)| !anchors.is_empty()) {
+            anchoring[concept / 64] |= 1 << (concept % 64);
+        }
+        self.line(format!("pub(crate) static ANCHORING: [u64; {}] = {anchoring:?};", anchoring.len()));
+        self.rows("ANCHORED", "(u16, SetId)", anchored)?;
         self.rows("SETS", "ConceptId", concepts)?;
         self.rows("ANCHORS_OF", "u16", anchors_of)
     }
 
     /// The words of the lexicon and after them the misspelt words, which are not in it, with the words they stand for.
-    fn words(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
+    /// Returns how many words the lexicon has.
+    fn words(&mut self, files: &[(Source, Ontology)]) -> Result<usize, DataError> {
         let spellings = self.spellings(files)?;
         let words = std::mem::take(&mut self.lexicon.words);
         let all: Vec<&String> = words.iter().chain(spellings.keys()).collect();
-        let size = (all.len() * 2).next_power_of_two();
-        let mut slots = vec![0_u16; size];
-        let (mut text, mut starts) = (String::new(), Vec::new());
+        let (mut text, mut rows) = (String::new(), Vec::new());
         for (number, word) in all.iter().enumerate() {
-            let mut slot = folded(hash(word)) as usize & (size - 1);
-            while slots[slot] != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            slots[slot] = number as u16 + 1;
-            starts.push(text.len());
+            rows.push((text.len(), word.len(), number));
             text.push_str(word);
             text.push('\n');
         }
-        starts.push(text.len());
         self.line(format!("pub(crate) static WORDS: &str = {text:?};"));
-        self.line(format!("pub(crate) static WORD_STARTS: &[u32] = &{starts:?};"));
         self.line(format!("pub(crate) const WORD_COUNT: usize = {};", words.len()));
         let meant: Vec<u16> = spellings.values().copied().collect();
         self.line(format!("pub(crate) static SPELLINGS: &[u16] = &{meant:?};"));
-        self.line(format!("pub(crate) static SLOTS: &[u16; {size}] = &{slots:?};"));
-        let mut roots = vec![0_u16; words.len()];
-        for (word, node) in &self.lexicon.nodes[0].children {
-            roots[usize::from(*word)] = *node;
-        }
-        self.line(format!("pub(crate) static ROOTS: &[u16] = &{roots:?};"));
-        Ok(())
+        let hashes: Vec<u32> = all.iter().map(|word| hash(word)).collect();
+        let order = self.places("WORD_PLACES", &hashes)?;
+        let rows: Vec<(usize, usize, usize)> = order.into_iter().map(|number| rows[number]).collect();
+        self.line(format!("pub(crate) static WORD_ROWS: &[(u32, u16, u16)] = &{rows:?};"));
+        Ok(words.len())
     }
 
     /// The misspelt words, with the numbers of the words they stand for.
@@ -146,25 +145,34 @@ impl Generator {
         self.rows("STEMS", "(Name, ConceptId)", rows)
     }
 
-    /// The tree of phrases: per node, the concepts of the phrase that ends there, and the words that continue it, sorted.
-    /// After the last node follows one with the ends of both tables.
-    fn phrases(&mut self, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
-        let (mut nodes, mut concepts, mut children) = (String::new(), Vec::new(), Vec::new());
-        let all = std::mem::take(&mut self.lexicon.nodes);
-        for (index, node) in all.into_iter().map(Some).chain([None]).enumerate() {
-            let first_concept = counted("NODE_CONCEPTS", concepts.len())?;
-            let first_child = counted("NODE_CHILDREN", children.len())?;
-            let _ = write!(nodes, "Node {{ concepts: {first_concept}, children: {first_child} }}, ");
-            let Some(node) = node else { continue };
-            concepts.extend(node.concepts.into_iter().filter(|concept| used.contains(concept)));
-            // The words of the root are in ROOTS.
-            if index > 0 {
-                children.extend(node.children);
+    /// The trees of phrases: per node, the concepts of the phrase that ends there, and the nodes with the words that continue
+    /// it. First come the nodes of all words as first words, by their numbers.
+    fn phrases(&mut self, words: usize, used: &BTreeSet<ConceptId>) -> Result<(), DataError> {
+        let mut nodes = std::mem::take(&mut self.lexicon.nodes);
+        let roots = std::mem::take(&mut nodes[0].children);
+        let firsts: BTreeSet<u16> = roots.values().copied().collect();
+        let others = (1..nodes.len() as u16).filter(|node| !firsts.contains(node)).map(Some);
+        let order: Vec<Option<u16>> = (0..words as u16).map(|word| roots.get(&word).copied()).chain(others).collect();
+        let mut places = vec![0; nodes.len()];
+        for (place, node) in order.iter().enumerate().filter_map(|(place, node)| Some((place, (*node)?))) {
+            places[usize::from(node)] = counted("PHRASES", place)?;
+        }
+        let (mut concepts, mut continuations) = (Vec::new(), Vec::new());
+        for node in order {
+            let node = node.map(|node| (places[usize::from(node)], &nodes[usize::from(node)]));
+            let ended = node.iter().flat_map(|(_, node)| &node.concepts).copied();
+            concepts.push(ended.filter(|concept| used.contains(concept)).collect());
+            for (place, (word, child)) in
+                node.iter().flat_map(|(place, node)| node.children.iter().map(|it| (*place, it)))
+            {
+                continuations.push((place, *word, places[usize::from(*child)]));
             }
         }
-        self.line(format!("pub(crate) static NODES: &[Node] = &[{nodes}];"));
-        self.line(format!("pub(crate) static NODE_CONCEPTS: &[ConceptId] = &{concepts:?};"));
-        self.line(format!("pub(crate) static NODE_CHILDREN: &[(u16, u16)] = &{children:?};"));
+        self.rows("PHRASES", "ConceptId", concepts)?;
+        let hashes: Vec<u32> = continuations.iter().map(|(node, word, _)| continuation_hash(*node, *word)).collect();
+        let order = self.places("CONTINUATION_PLACES", &hashes)?;
+        let rows: Vec<(u16, u16, u16)> = order.into_iter().map(|number| continuations[number]).collect();
+        self.line(format!("pub(crate) static CONTINUATIONS: &[(u16, u16, u16)] = &{rows:?};"));
         Ok(())
     }
 

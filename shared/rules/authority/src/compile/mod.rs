@@ -8,6 +8,7 @@ mod guidance;
 mod index;
 mod lexicon;
 mod ontology;
+mod places;
 mod resolve;
 
 pub(crate) use generate::generate;

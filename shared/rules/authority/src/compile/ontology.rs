@@ -228,6 +228,7 @@ pub(crate) struct HighStakes {
     /// The roles that may approve what it blocks, in addition to those for the request.
     #[serde(default)]
     pub(crate) approval: Vec<Text>,
+    /// The requests that it is about; one of another domain is `domain.request`.
     #[serde(default)]
     pub(crate) requests: Vec<String>,
     #[serde(default)]

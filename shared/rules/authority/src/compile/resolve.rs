@@ -21,6 +21,8 @@ pub(crate) struct Pattern {
     pub(crate) elements: Vec<(u8, Vec<ConceptId>)>,
     /// The element that indexes the pattern.
     pub(crate) anchor: usize,
+    /// The most specific of the other elements; the anchor if there is no other.
+    pub(crate) second: usize,
     /// The window in words within which the elements may occur in any order; 0 if their order matters.
     pub(crate) window: u8,
 }
@@ -111,7 +113,9 @@ pub(crate) fn pattern(lexicon: &mut Lexicon, text: &str) -> Result<Pattern, Stri
         (u32::from(frequent) * 200 + u32::from(broad) * 100) as usize + concepts.len()
     };
     let anchor = elements.iter().enumerate().min_by_key(cost).map_or(0, |(index, _)| index);
-    Ok(Pattern { anchor, window, elements })
+    let others = elements.iter().enumerate().filter(|(index, _)| *index != anchor);
+    let second = others.min_by_key(cost).map_or(anchor, |(index, _)| index);
+    Ok(Pattern { anchor, second, window, elements })
 }
 
 /// Concepts that consist of common words.

@@ -62,6 +62,22 @@ impl Deciding {
         }
     }
 
+    /// The reason, if the rule locks the outcome.
+    pub(crate) fn locks_for(&self) -> Option<&'static str> {
+        let (locked, reason) = match self.rule {
+            Rule::Mapping(_) => return None,
+            Rule::Treatment(number) => {
+                let treatment = &TREATMENTS[usize::from(number)];
+                (treatment.locked, treatment.reason)
+            }
+            Rule::HighStakes(number) => {
+                let rule = &HIGH_STAKES[usize::from(number)];
+                (rule.locked, rule.reason)
+            }
+        };
+        locked.then_some(reason)
+    }
+
     /// The rationale.
     pub(crate) fn why(&self) -> &'static str {
         match self.rule {
@@ -112,7 +128,7 @@ impl Decision {
 
 struct Facts<'h> {
     hits: &'h Hits,
-    fired: Vec<Fired>,
+    fired: &'h [Fired],
     /// Per treatment, whether the text asks for it.
     asked: [bool; TREATMENTS.len()],
     /// Per domain, whether the text asks for more than education.
@@ -120,9 +136,9 @@ struct Facts<'h> {
 }
 
 impl<'h> Facts<'h> {
-    fn of(hits: &'h Hits, fired: Vec<Fired>) -> Self {
+    fn of(hits: &'h Hits, fired: &'h [Fired]) -> Self {
         let (mut asked, mut governed) = ([false; TREATMENTS.len()], [false; DOMAINS.len()]);
-        for one in &fired {
+        for one in fired {
             let number = usize::from(MAPPINGS[usize::from(one.mapping)].treatment);
             if let Some(treatment) = TREATMENTS.get(number) {
                 asked[number] = true;
@@ -162,7 +178,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
-    let by_rules = combine(reading, &hits, fired.clone());
+    let by_rules = combine(reading, &hits, &fired);
     // What a rule found is more specific than a sum, and its approvers remain.
     let before = Some((by_rules.outcome.is_locked(), by_rules.outcome.state()));
     let mut by_weights = fitted(&hits.tokens, |mapping| severity(mapping) > before);
@@ -174,7 +190,7 @@ pub(crate) fn decide(reading: &str) -> Decision {
     }
     fired.extend(by_weights);
     fired.sort_by_key(|one| (one.mapping, one.start, one.end));
-    combine(reading, &hits, fired)
+    combine(reading, &hits, &fired)
 }
 
 /// How severe the request is that a mapping sets; `None` if it sets state.
@@ -184,13 +200,14 @@ fn severity(mapping: u16) -> Option<(bool, State)> {
 }
 
 /// The decision that the mappings that apply come to.
-fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
-    if fired.is_empty() {
-        return Decision::nothing();
-    }
+fn combine(reading: &str, hits: &Hits, fired: &[Fired]) -> Decision {
     let facts = Facts::of(hits, fired);
     let mut decision = Decision::nothing();
-    for one in &facts.fired {
+    // Every rule is about a request: state alone decides nothing.
+    if !facts.asked.contains(&true) {
+        return decision;
+    }
+    for one in fired {
         let mapping = &MAPPINGS[usize::from(one.mapping)];
         if mapping.treatment != NO_TREATMENT {
             let domain = AXES[usize::from(mapping.axis)].domain;
@@ -214,6 +231,8 @@ fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
                 resources: rule.resources,
             };
             raise(&mut decision, &word);
+            // The rule may be about a request of another domain.
+            add(&mut decision.engaged, &[rule.domain]);
             // A value that the rule does not accept ("we don't know when it was calibrated") is asked for again.
             if rule.state == State::RequiresSpecification {
                 add(&mut decision.missing, &[rule.axis]);
@@ -223,8 +242,7 @@ fn combine(reading: &str, hits: &Hits, fired: Vec<Fired>) -> Decision {
     // Drops the rules and values of domains without an applicable request: they do not affect the decision.
     let engaged = decision.engaged.clone();
     decision.rules.retain(|rule| engaged.contains(&rule.domain));
-    decision.values = facts
-        .fired
+    decision.values = fired
         .iter()
         .filter(|one| engaged.contains(&AXES[usize::from(MAPPINGS[usize::from(one.mapping)].axis)].domain))
         .map(|one| Value {

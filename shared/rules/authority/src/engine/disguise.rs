@@ -23,24 +23,6 @@ const fn is_sign(byte: u8) -> bool {
     matches!(byte, b'@' | b'$' | b'!' | b'*' | b'|' | b'+' | b'0'..=b'9')
 }
 
-const LETTER: u8 = 1;
-const SIGN: u8 = 2;
-
-/// Whether a byte is a letter, a sign, or neither (0). A table, because every byte of every text is looked up.
-const KINDS: [u8; 256] = {
-    let mut kinds = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        if is_sign(byte as u8) {
-            kinds[byte] = SIGN;
-        } else if (byte as u8).is_ascii_lowercase() {
-            kinds[byte] = LETTER;
-        }
-        byte += 1;
-    }
-    kinds
-};
-
 /// Replaces the tokenizer's fragments of a disguised word with the word.
 pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let tokens = join_signs(reading, tokens);
@@ -55,22 +37,26 @@ pub(crate) fn undisguise(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     tokens
 }
 
-/// Whether three equal bytes follow each other. Looks at every byte without a branch, which the compiler turns into
-/// instructions for many bytes at once.
+/// Whether three equal bytes follow each other. This and [`has_sign_beside_letter`] look at every byte without a branch,
+/// which the compiler turns into instructions for many bytes at once.
 fn has_repeats(bytes: &[u8]) -> bool {
     let next = bytes.get(1..).unwrap_or_default();
     let after = bytes.get(2..).unwrap_or_default();
-    bytes.iter().zip(next).zip(after).fold(false, |found, ((one, next), after)| found | (one == next && next == after))
+    let threes = bytes.iter().zip(next).zip(after);
+    threes.fold(false, |found, ((one, next), after)| found | ((one == next) & (next == after)))
+}
+
+fn has_sign_beside_letter(bytes: &[u8]) -> bool {
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    pairs.fold(false, |found, (one, next)| {
+        found | (is_sign(*one) & next.is_ascii_lowercase()) | (one.is_ascii_lowercase() & is_sign(*next))
+    })
 }
 
 /// Reads digits and signs between letters as letters.
 fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
     let bytes = reading.as_bytes();
-    // Few texts have a sign.
-    let has_sign = bytes.iter().fold(false, |found, byte| found | is_sign(*byte));
-    let is_mixed = has_sign
-        && bytes.windows(2).any(|pair| KINDS[usize::from(pair[0])] | KINDS[usize::from(pair[1])] == LETTER | SIGN);
-    if !is_mixed {
+    if !has_sign_beside_letter(bytes) {
         return tokens;
     }
     let inside = |byte: &u8| byte.is_ascii_lowercase() || is_sign(*byte);
@@ -87,8 +73,8 @@ fn join_signs(reading: &str, tokens: Vec<Token>) -> Vec<Token> {
             let after = bytes[token.start..].iter().position(|byte| !inside(byte));
             run = Run::of(bytes, start, after.map_or(bytes.len(), |after| token.start + after));
         }
-        let is_known = word_number(token.word(reading)).is_some() && token.word(reading).len() >= 4;
-        match run.word.as_ref().filter(|_| !is_known) {
+        let is_known = || word_number(token.word(reading)).is_some() && token.word(reading).len() >= 4;
+        match run.word.as_ref().filter(|_| !is_known()) {
             Some(word) => {
                 while joined.last().is_some_and(|earlier| earlier.start >= run.start) {
                     joined.pop();
@@ -242,10 +228,7 @@ fn split_letters(letters: &str) -> Option<Vec<String>> {
 /// Reads "suiiicide" as "suicide": reduces three or more equal letters in a row to one or two.
 fn unrepeat(reading: &str, token: &Token) -> Option<String> {
     let bytes = reading.as_bytes().get(token.start..token.end).unwrap_or_default();
-    if bytes.len() < 5
-        || !bytes.is_ascii()
-        || !bytes.windows(3).any(|three| three[0] == three[1] && three[1] == three[2])
-    {
+    if bytes.len() < 5 || !bytes.is_ascii() || !has_repeats(bytes) {
         return None;
     }
     let runs = || bytes.chunk_by(|one, next| one == next);

@@ -4,7 +4,7 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_BUCKETS, FITTED_KINDS, FITTED_ROWS};
+use super::data::{FITTED, FITTED_KINDS, FITTED_PLACES, FITTED_ROWS};
 use super::matching::Fired;
 use crate::tables::{FITTED_DETECTS, Fitted};
 use crate::text::feature::each_feature;
@@ -15,23 +15,21 @@ use crate::text::windows::windows;
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
 /// requests and replaces none.
 pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
-    let is_asked =
-        |detects: usize| FITTED.iter().any(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
-    let asked: [bool; FITTED_DETECTS] = std::array::from_fn(is_asked);
-    if asked == [false; FITTED_DETECTS] {
+    // All rules that detect the same have the same total.
+    let total = |detects: usize| {
+        let asked = FITTED.iter().find(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
+        asked.map_or(i32::MAX, |fitted| i32::from(fitted.total))
+    };
+    let totals: [i32; FITTED_DETECTS] = std::array::from_fn(total);
+    if totals == [i32::MAX; FITTED_DETECTS] {
         return Vec::new();
     }
     let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
         features.each_sum(start, ends, |end, sums| {
-            for (detects, sum) in sums.into_iter().enumerate() {
-                let is_reached =
-                    |fitted: &Fitted| usize::from(fitted.detects) == detects && sum >= i32::from(fitted.total);
-                if !asked[detects] || !FITTED.iter().any(is_reached) {
-                    continue;
-                }
-                let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| is_reached(fitted));
+            for (detects, sum) in sums.into_iter().enumerate().filter(|(detects, sum)| *sum >= totals[*detects]) {
+                let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| usize::from(fitted.detects) == detects);
                 let of_kind = |fitted: &Fitted| features.sum_of_kind((start, end), usize::from(fitted.kind));
                 let Some((number, _)) = kinds.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
                 if sum > highest[number].0 {
@@ -49,104 +47,87 @@ pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fir
 struct Feature {
     /// Its row in the tables.
     row: u16,
-    /// If an earlier word has it too, one more than that word's index; otherwise 0.
+    /// If the text has it before, one more than its number there; otherwise 0.
     after: u32,
-}
-
-impl Feature {
     /// Its weights in the columns that detect.
-    fn weights(&self) -> [i32; FITTED_DETECTS] {
-        let [_, _, crisis, governed] = FITTED_ROWS[usize::from(self.row)];
-        [crisis, governed].map(|weight| i32::from(weight.cast_signed()))
-    }
+    weights: [i32; FITTED_DETECTS],
 }
 
 /// The features of a text that have weights.
 struct Features {
     all: Vec<Feature>,
-    /// For each word, where its features begin in `all`; after the last word, the number of features.
+    /// For each word, the number of its first feature; after the last word, the number of features.
     first: Vec<u32>,
-    /// For each word, the sum of the weights of all features before it; after the last word, of all.
-    sums: Vec<[i32; FITTED_DETECTS]>,
-    /// The words with a feature that an earlier word has too, each with the feature's number, in order.
-    repeated: Vec<(u32, u32)>,
 }
 
 impl Features {
     fn of(tokens: &[Token]) -> Self {
-        let mut all: Vec<Feature> = Vec::with_capacity(tokens.len() * 2);
+        // All rows are looked up before one is used, and without a branch: no lookup waits for another.
+        let (mut rows, mut count) = (vec![0; tokens.len() * 3], 0);
         let mut first = Vec::with_capacity(tokens.len() + 1);
-        let mut sums = Vec::with_capacity(tokens.len() + 1);
-        let mut repeated = Vec::new();
-        let mut sum = [0; FITTED_DETECTS];
-        // For each row that was seen, its number from 1 and one more than the index of its last word. At least a quarter of
-        // the slots stays empty.
-        let mut last = vec![(0_u16, 0_u32); (tokens.len() * 4).next_power_of_two()];
-        let mask = last.len() - 1;
         each_feature(tokens, |hashes| {
-            let word = first.len() as u32;
-            first.push(all.len() as u32);
-            sums.push(sum);
-            for row in hashes.into_iter().filter_map(row_of) {
-                let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
-                while last[slot].0 != 0 && last[slot].0 != row + 1 {
-                    slot = (slot + 1) & mask;
-                }
-                let after = std::mem::replace(&mut last[slot], (row + 1, word + 1)).1;
-                if after > 0 {
-                    repeated.push((word, all.len() as u32));
-                }
-                let feature = Feature { row, after };
-                add(&mut sum, feature.weights());
-                all.push(feature);
+            first.push(count as u32);
+            for row in hashes.map(row_of) {
+                rows[count] = row.unwrap_or_default();
+                count += usize::from(row.is_some());
             }
         });
-        first.push(all.len() as u32);
-        sums.push(sum);
-        Self { all, first, sums, repeated }
+        first.push(count as u32);
+        let mut all: Vec<Feature> = Vec::with_capacity(count);
+        // For each row that was seen, one more than its latest feature. At least a quarter of the slots stays empty.
+        let mut last = vec![0_u32; (tokens.len() * 4).next_power_of_two()];
+        let mask = last.len() - 1;
+        for row in rows.into_iter().take(count) {
+            let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
+            while last[slot] != 0 && all[last[slot] as usize - 1].row != row {
+                slot = (slot + 1) & mask;
+            }
+            let after = std::mem::replace(&mut last[slot], all.len() as u32 + 1);
+            let [.., crisis, governed] = FITTED_ROWS[usize::from(row)];
+            let weights = [crisis, governed].map(|weight| i32::from(weight.cast_signed()));
+            all.push(Feature { row, after, weights });
+        }
+        Self { all, first }
     }
 
     /// Calls `each` with the ends of windows that begin at a word, and with their sums in the columns that detect. A
     /// repetition of a feature of the window adds nothing.
     fn each_sum(&self, start: usize, ends: &[usize], mut each: impl FnMut(usize, [i32; FITTED_DETECTS])) {
-        let mut repeated = self.repeated.iter().skip_while(|(word, _)| (*word as usize) < start).peekable();
-        let mut before = self.sums[start];
+        let (begin, mut from) = (self.first[start], self.first[start]);
+        let mut sums = [0; FITTED_DETECTS];
         for end in ends {
-            while let Some((_, number)) = repeated.next_if(|(word, _)| (*word as usize) < *end) {
-                let feature = &self.all[*number as usize];
-                if feature.after as usize > start {
-                    add(&mut before, feature.weights());
+            let until = self.first[*end];
+            for feature in &self.all[from as usize..until as usize] {
+                // Without a branch.
+                let is_new = i32::from(feature.after <= begin);
+                for (sum, weight) in sums.iter_mut().zip(feature.weights) {
+                    *sum += weight * is_new;
                 }
             }
-            each(*end, std::array::from_fn(|column| self.sums[*end][column] - before[column]));
+            from = until;
+            each(*end, sums);
         }
     }
 
     /// The sum of the weights of a kind, by its column, in a window.
     fn sum_of_kind(&self, (start, end): (usize, usize), column: usize) -> i32 {
-        let features = &self.all[self.first[start] as usize..self.first[end] as usize];
+        let [from, to] = [start, end].map(|word| self.first[word]);
+        let new = self.all[from as usize..to as usize].iter().filter(|feature| feature.after <= from);
         let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS].cast_signed();
-        let new = features.iter().filter(|feature| feature.after as usize <= start);
         new.map(|feature| i32::from(weight(feature))).sum()
-    }
-}
-
-fn add(sums: &mut [i32; FITTED_DETECTS], weights: [i32; FITTED_DETECTS]) {
-    for (sum, weight) in sums.iter_mut().zip(weights) {
-        *sum += weight;
     }
 }
 
 /// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
 fn row_of(feature: u32) -> Option<u16> {
-    let bucket = (feature >> 16) as usize;
-    let [from, to] = [bucket, bucket + 1].map(|bucket| u16::from_le_bytes(FITTED_BUCKETS[bucket]));
-    let half = (feature as u16).to_le_bytes();
-    (from..to).find(|row| FITTED_ROWS[usize::from(*row)][..2] == half)
+    let row = FITTED_PLACES.of(feature);
+    (FITTED_ROWS[row][..4] == feature.to_le_bytes()).then_some(row as u16)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::engine::data::{MAPPINGS, NAMES};
     use crate::text::feature::hash_of;
@@ -212,17 +193,16 @@ mod tests {
     #[test]
     fn every_row_is_found_by_the_hash_of_its_feature() {
         let table = include_str!("../../data/fitted_weights.tsv");
-        let mut rows = 0;
+        let mut rows = BTreeSet::new();
         for line in table.lines().skip(1) {
             let mut cells = line.split('\t');
             let row = row_of(hash_of(cells.next().unwrap())).unwrap();
             let weights: Vec<u8> = cells.map(|cell| cell.parse::<i8>().unwrap().cast_unsigned()).collect();
             let (detects, kinds) = weights.split_at(FITTED_DETECTS);
-            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][2..], &FITTED_KINDS[usize::from(row)][..]);
+            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][4..], &FITTED_KINDS[usize::from(row)][..]);
             assert_eq!((found, of_kinds), (detects, kinds));
-            rows += 1;
+            assert!(rows.insert(row));
         }
-        assert_eq!(rows, FITTED_ROWS.len());
         // 0 is the hash of no feature.
         assert_eq!(row_of(0), None);
     }

@@ -1,13 +1,13 @@
 //! Finds the concepts of a text: every word and phrase of the lexicon, and every quantity.
 
 use super::data::{
-    ANCHOR_COUNT, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, ELEMENTS, NAMES, NODE_CHILDREN, NODE_CONCEPTS, NODES, ROOTS,
-    SETS, STEMS, SUFFIXES,
+    ANCHOR_COUNT, ANCHORING, ANCHORS_OF, CONCEPT_COUNT, CONDITIONS, CONTINUATION_PLACES, CONTINUATIONS, ELEMENTS,
+    NAMES, PHRASES, SETS, STEMS, SUFFIXES,
 };
 use super::disguise::undisguise;
 use super::lexicon::spelt;
 use super::quantity::quantities;
-use crate::tables::{ConceptId, LETTERS, Mapping, NO_SET, Pattern, SetId, builtin, letter};
+use crate::tables::{ConceptId, LETTERS, Mapping, NO_SET, Pattern, SetId, builtin, continuation_hash, letter};
 use crate::text::token::{Token, tokens};
 
 /// A concept at a position.
@@ -25,51 +25,28 @@ pub(crate) struct Hit {
 pub(crate) struct Bits<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Bits<WORDS> {
-    /// The number of words.
-    pub(crate) const LENGTH: usize = WORDS;
-
     const fn none() -> Self {
         Self([0; WORDS])
     }
 
-    /// Whether the number is new.
-    fn insert(&mut self, number: u16) -> bool {
-        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
-        let before = self.0[index];
-        self.0[index] = before | bit;
-        before & bit == 0
+    fn insert(&mut self, number: u16) {
+        self.0[usize::from(number / 64)] |= 1 << (number % 64);
     }
 
     pub(crate) fn has(&self, number: u16) -> bool {
         self.0.get(usize::from(number / 64)).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
     }
 
-    /// The numbers, in ascending order.
-    fn numbers(&self) -> impl Iterator<Item = u16> {
-        self.0.iter().enumerate().flat_map(|(index, bits)| {
-            let mut bits = *bits;
+    /// The numbers that are also among others, in ascending order.
+    fn among(&self, others: &[u64; WORDS]) -> impl Iterator<Item = u16> {
+        self.0.iter().zip(others).enumerate().flat_map(|(index, (bits, others))| {
+            let mut bits = bits & others;
             std::iter::from_fn(move || {
                 let bit = (bits != 0).then(|| bits.trailing_zeros())?;
                 bits &= bits - 1;
                 Some((index * 64) as u16 + bit as u16)
             })
         })
-    }
-
-    /// Per word of the bits, how many numbers are in the words before it.
-    pub(crate) fn ranks(&self) -> [u16; WORDS] {
-        let mut smaller = 0;
-        self.0.map(|bits| {
-            let before = smaller;
-            smaller += bits.count_ones() as u16;
-            before
-        })
-    }
-
-    /// How many smaller numbers there are, by [`Self::ranks`].
-    pub(crate) fn rank(&self, ranks: &[u16; WORDS], number: u16) -> usize {
-        let (index, bit) = (usize::from(number / 64), 1_u64 << (number % 64));
-        usize::from(ranks[index]) + (self.0[index] & (bit - 1)).count_ones() as usize
     }
 }
 
@@ -82,7 +59,9 @@ impl ConceptBits {
     }
 }
 
-type AnchorBits = Bits<{ ANCHOR_COUNT / 64 + 1 }>;
+const ANCHOR_WORDS: usize = ANCHOR_COUNT / 64 + 1;
+
+type AnchorBits = Bits<ANCHOR_WORDS>;
 
 /// The concepts of a text.
 pub(crate) struct Hits {
@@ -125,12 +104,10 @@ impl Hits {
         first.push(hits.len() as u32);
         let (mut concepts, mut anchors) = (ConceptBits::none(), AnchorBits::none());
         for hit in &hits {
-            if concepts.insert(hit.concept) {
-                for anchor in ANCHORS_OF.of(usize::from(hit.concept)) {
-                    anchors.insert(*anchor);
-                }
-            }
+            concepts.insert(hit.concept);
         }
+        let found = concepts.among(&ANCHORING).flat_map(|concept| ANCHORS_OF.of(usize::from(concept)));
+        found.for_each(|anchor| anchors.insert(*anchor));
         let trusted = (untrusted_from < reading.len()).then(|| {
             let mut trusted = ConceptBits::none();
             let counts = |hit: &&Hit| {
@@ -147,7 +124,7 @@ impl Hits {
 
     /// The anchors of patterns of which the text contains a concept, each once.
     pub(crate) fn anchors(&self) -> impl Iterator<Item = u16> {
-        self.anchors.numbers()
+        self.anchors.among(&[u64::MAX; ANCHOR_WORDS])
     }
 
     /// Whether the text contains a concept of the set. Few sets are ever asked for, so no text collects all of its sets.
@@ -179,22 +156,21 @@ impl Hits {
 
 /// Finds every phrase that begins at a token.
 fn phrases(numbers: &[Option<u16>], index: usize, number: u16, hits: &mut Vec<Hit>) {
-    let mut node = usize::from(ROOTS[usize::from(number)]);
     let mut end = index + 1;
-    while node != 0 {
-        // A node and the next one are beside each other: one access of memory for both lists.
-        let Some([one, next]) = NODES.get(node..node + 2) else { return };
-        let concepts = &NODE_CONCEPTS[usize::from(one.concepts)..usize::from(next.concepts)];
-        hits.extend(concepts.iter().map(|concept| Hit { concept: *concept, start: index as u32, end: end as u32 }));
-        let children = &NODE_CHILDREN[usize::from(one.children)..usize::from(next.children)];
-        if children.is_empty() {
-            return;
-        }
-        let Some(Some(next)) = numbers.get(end) else { return };
-        let Ok(child) = children.binary_search_by_key(next, |(word, _)| *word) else { return };
-        node = usize::from(children[child].1);
+    // The node of a word is the word's number.
+    let mut node = Some(number);
+    while let Some(phrase) = node {
+        let concepts = PHRASES.of(usize::from(phrase)).iter();
+        hits.extend(concepts.map(|concept| Hit { concept: *concept, start: index as u32, end: end as u32 }));
+        node = numbers.get(end).copied().flatten().and_then(|word| continued(phrase, word));
         end += 1;
     }
+}
+
+/// The node of the phrase that continues another one with a word.
+fn continued(node: u16, word: u16) -> Option<u16> {
+    let (phrase, next, to) = CONTINUATIONS[CONTINUATION_PLACES.of(continuation_hash(node, word))];
+    ((phrase, next) == (node, word)).then_some(to)
 }
 
 /// The concepts of an unknown word by its ending: "-statin" indicates a medicine.

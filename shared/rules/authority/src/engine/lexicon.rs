@@ -1,7 +1,7 @@
 //! Looks up the numbers of words in the lexicon.
 
-use super::data::{SLOTS, SPELLINGS, WORD_COUNT, WORD_STARTS, WORDS};
-use crate::tables::{folded, hash};
+use super::data::{SPELLINGS, WORD_COUNT, WORD_PLACES, WORD_ROWS, WORDS};
+use crate::tables::hash;
 
 /// The number of a word of the lexicon.
 pub(crate) fn word_number(word: &str) -> Option<u16> {
@@ -24,17 +24,9 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
 
 /// The number of a word or of a misspelt word.
 fn entry(word: &str, hash: u32) -> Option<u16> {
-    let mask = SLOTS.len() - 1;
-    let mut slot = folded(hash) as usize & mask;
-    loop {
-        let number = SLOTS[slot].checked_sub(1)?;
-        let (start, next) = (WORD_STARTS[usize::from(number)] as usize, WORD_STARTS[usize::from(number) + 1] as usize);
-        // A line break follows every word.
-        if next - start == word.len() + 1 && &WORDS.as_bytes()[start..next - 1] == word.as_bytes() {
-            return Some(number);
-        }
-        slot = (slot + 1) & mask;
-    }
+    let (start, length, number) = WORD_ROWS[WORD_PLACES.of(hash)];
+    let start = start as usize;
+    (WORDS.as_bytes()[start..start + usize::from(length)] == *word.as_bytes()).then_some(number)
 }
 
 #[cfg(test)]

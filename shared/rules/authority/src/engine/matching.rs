@@ -3,7 +3,7 @@
 //! private matches.
 
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
-use super::hits::{ConceptBits, Hit, Hits};
+use super::hits::{Hit, Hits};
 use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
 
 /// The maximum number of matches examined for one pattern.
@@ -26,7 +26,8 @@ pub(crate) struct Fired {
 pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     let mut chains: Option<Chains<'_>> = None;
     let mut fired: Vec<Fired> = Vec::new();
-    for index in hits.anchors().flat_map(|anchor| ANCHORED.of(usize::from(anchor))) {
+    let anchored = hits.anchors().flat_map(|anchor| ANCHORED.of(usize::from(anchor)));
+    for (index, _) in anchored.filter(|(_, second)| hits.has(*second)) {
         let pattern = &PATTERNS[usize::from(*index)];
         if !hits.has_all(pattern) {
             continue;
@@ -43,7 +44,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
             let counts = is_trusted
                 && is_apart(hits, mapping, &one)
                 && !is_excepted(chains, mapping, &one)
-                && !(mapping.negatable && is_negated(hits, start));
+                && !(mapping.negatable && is_negated(hits, &one));
             if counts {
                 fired.push(Fired { mapping: pattern.mapping, start, end });
                 // A second value of an axis matters; a second occurrence of the same request does not.
@@ -57,13 +58,12 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
     fired
 }
 
-/// The hits of each concept of a text.
+/// The hits of each concept of a text, in chains: one for all concepts whose numbers have the same lower bits.
 struct Chains<'h> {
     hits: &'h Hits,
-    ranks: [u16; ConceptBits::LENGTH],
-    /// Per concept of the text, in the order of their numbers, its first hit.
+    /// The first hit of each chain; at least as many chains as hits.
     heads: Vec<u32>,
-    /// Per hit, the next hit of its concept; [`END`] after the last.
+    /// Per hit, the next one of its chain; [`END`] after the last.
     next: Vec<u32>,
 }
 
@@ -71,28 +71,26 @@ const END: u32 = u32::MAX;
 
 impl<'h> Chains<'h> {
     fn of(hits: &'h Hits) -> Self {
-        let ranks = hits.concepts.ranks();
-        let mut heads = vec![END; hits.hits.len()];
+        let mut heads = vec![END; hits.hits.len().next_power_of_two()];
         let mut next = vec![END; hits.hits.len()];
-        for (index, hit) in hits.hits.iter().enumerate().rev() {
-            let head = &mut heads[hits.concepts.rank(&ranks, hit.concept)];
-            next[index] = std::mem::replace(head, index as u32);
+        let mask = heads.len() - 1;
+        for (index, (hit, next)) in hits.hits.iter().zip(&mut next).enumerate().rev() {
+            *next = std::mem::replace(&mut heads[usize::from(hit.concept) & mask], index as u32);
         }
-        Self { hits, ranks, heads, next }
+        Self { hits, heads, next }
     }
 
     /// Appends the numbers of the hits of a set, in their order.
     fn add(&self, set: SetId, found: &mut Vec<u32>) {
         let from = found.len();
         let mut concepts = 0;
-        for concept in SETS.of(usize::from(set)) {
-            if !self.hits.concepts.has(*concept) {
-                continue;
-            }
+        for concept in SETS.of(usize::from(set)).iter().filter(|concept| self.hits.concepts.has(**concept)) {
             concepts += 1;
-            let mut index = self.heads[self.hits.concepts.rank(&self.ranks, *concept)];
+            let mut index = self.heads[usize::from(*concept) & (self.heads.len() - 1)];
             while index != END {
-                found.push(index);
+                if self.hits.hits[index as usize].concept == *concept {
+                    found.push(index);
+                }
                 index = self.next[index as usize];
             }
         }
@@ -283,9 +281,14 @@ fn exceptions(mapping: &Mapping) -> impl Iterator<Item = &'static Pattern> {
     patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms))
 }
 
-/// Whether one of the three preceding words is a negation.
-fn is_negated(hits: &Hits, start: usize) -> bool {
-    hits.has(NEGATION) && contains(NEGATION, hits.starting(start.saturating_sub(3), start))
+/// Whether a negation is in the match or one of the three words before it, without other sentences.
+fn is_negated(hits: &Hits, one: &Match) -> bool {
+    if !hits.has(NEGATION) {
+        return false;
+    }
+    let first = hits.tokens[one.start].position;
+    let from = hits.tokens.partition_point(|token| token.position + 3 < first);
+    contains(NEGATION, hits.starting(from, one.end))
 }
 
 /// Whether one of the hits is of the set.

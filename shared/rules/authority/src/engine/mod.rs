@@ -14,8 +14,8 @@ pub(crate) mod trust;
 pub(crate) mod data {
     use crate::state::State;
     use crate::tables::{
-        Axis, ConceptId, Conditional, Domain, Element, Fitted, Guidance, HighStakes, Mapping, Name, Node, Operator,
-        Oracle, Part, Pattern, Resource, Rows, SetId, Treatment,
+        Axis, ConceptId, Conditional, Domain, Element, Fitted, Guidance, HighStakes, Mapping, Name, Operator, Oracle,
+        Part, Pattern, Places, Resource, Rows, SetId, Treatment,
     };
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }

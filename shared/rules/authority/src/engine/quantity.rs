@@ -5,7 +5,7 @@
 //!
 //! The file has more than 300 lines because more than half of them list words and units.
 
-use crate::tables::{ConceptId, builtin};
+use crate::tables::{ConceptId, builtin, hash};
 use crate::text::token::Token;
 
 const fn concept(name: &str) -> ConceptId {
@@ -63,36 +63,52 @@ const LARGE_SUM: f64 = 10_000.0;
 /// From this number, a count of tablets exceeds any usual dose.
 const MANY: f64 = 9.0;
 
-/// The value of a number word.
-pub(crate) fn number_word(word: &str) -> Option<f64> {
-    if !(3..=9).contains(&word.len()) {
-        return None;
+/// The number words and their values.
+const NUMBER_WORDS: [(&str, f64); 23] = [
+    ("zero", 0.0),
+    ("half", 0.5),
+    ("one", 1.0),
+    ("two", 2.0),
+    ("deux", 2.0),
+    ("three", 3.0),
+    ("four", 4.0),
+    ("five", 5.0),
+    ("six", 6.0),
+    ("seven", 7.0),
+    ("eight", 8.0),
+    ("nine", 9.0),
+    ("ten", 10.0),
+    ("eleven", 11.0),
+    ("twelve", 12.0),
+    ("thirteen", 13.0),
+    ("fourteen", 14.0),
+    ("fifteen", 15.0),
+    ("sixteen", 16.0),
+    ("seventeen", 17.0),
+    ("eighteen", 18.0),
+    ("nineteen", 19.0),
+    ("twenty", 20.0),
+];
+
+/// Their hashes: nearly every word of a text is none of them.
+static NUMBER_HASHES: [u32; NUMBER_WORDS.len()] = {
+    let (mut hashes, mut index) = ([0; NUMBER_WORDS.len()], 0);
+    while index < hashes.len() {
+        hashes[index] = hash(NUMBER_WORDS[index].0);
+        index += 1;
     }
-    Some(match word {
-        "zero" => 0.0,
-        "half" => 0.5,
-        "one" => 1.0,
-        "two" | "deux" => 2.0,
-        "three" => 3.0,
-        "four" => 4.0,
-        "five" => 5.0,
-        "six" => 6.0,
-        "seven" => 7.0,
-        "eight" => 8.0,
-        "nine" => 9.0,
-        "ten" => 10.0,
-        "eleven" => 11.0,
-        "twelve" => 12.0,
-        "thirteen" => 13.0,
-        "fourteen" => 14.0,
-        "fifteen" => 15.0,
-        "sixteen" => 16.0,
-        "seventeen" => 17.0,
-        "eighteen" => 18.0,
-        "nineteen" => 19.0,
-        "twenty" => 20.0,
-        _ => return None,
-    })
+    hashes
+};
+
+/// The value of a number or of a number word.
+fn value(reading: &str, token: &Token) -> Option<f64> {
+    // Compares with all hashes without a branch.
+    let may_be_word = NUMBER_HASHES.iter().fold(false, |found, hash| found | (*hash == token.hashes.word));
+    if token.number.is_some() || !may_be_word {
+        return token.number;
+    }
+    let word = token.word(reading);
+    NUMBER_WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
 }
 
 /// The seconds of a unit of time.
@@ -112,7 +128,7 @@ fn seconds(unit: &str) -> Option<f64> {
 /// The number at a token, in the unit of an axis. `None` if the token is no number or, for a unit of time, if no unit of
 /// time follows: "10:42" is no duration. Other units are not converted.
 pub(crate) fn in_unit(reading: &str, tokens: &[Token], index: usize, unit: &str) -> Option<f64> {
-    let value = tokens[index].number.or_else(|| number_word(tokens[index].word(reading)))?;
+    let value = value(reading, &tokens[index])?;
     let next = tokens.get(index + 1).map_or("", |next| next.word(reading));
     match seconds(unit) {
         Some(of_axis) => seconds(next).map(|stated| value * stated / of_axis),
@@ -345,9 +361,14 @@ const AFTER_CHILD: [&str; 42] = [
 
 /// Calls `found` with every quantity that begins at the token at `index`, and the token after its end.
 pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
+    if let Some(value) = value(reading, &tokens[index]) {
+        quantities_of(value, reading, tokens, index, found);
+    }
+}
+
+/// The quantities that begin with a number at the token.
+fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
     let token = &tokens[index];
-    let word = token.word(reading);
-    let Some(value) = token.number.or_else(|| number_word(word)) else { return };
     // The word at this offset, unless a sentence ends in between.
     let near = |offset: isize| -> &str {
         let Some(other) = index.checked_add_signed(offset).and_then(|at| tokens.get(at)) else { return "" };

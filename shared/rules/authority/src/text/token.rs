@@ -41,14 +41,15 @@ impl Hashes {
     /// The hashes of a word.
     pub(crate) fn of(word: &str) -> Self {
         let mut hashing = Hashing::default();
-        word.chars().for_each(|letter| hashing.add(letter.encode_utf8(&mut [0; 4]).as_bytes()));
+        word.bytes().for_each(|byte| hashing.add(byte));
         hashing.hashes()
     }
 }
 
-/// Hashes a word letter by letter.
+/// Hashes a word byte by byte.
 struct Hashing {
     word: u32,
+    /// The hash of the first letters.
     beginning: u32,
     letters: usize,
 }
@@ -60,17 +61,20 @@ impl Default for Hashing {
 }
 
 impl Hashing {
-    /// Adds the bytes of one letter.
-    fn add(&mut self, letter: &[u8]) {
-        if self.letters == BEGINNING {
-            self.beginning = fnv_1a(self.word, b"*");
+    fn add(&mut self, byte: u8) {
+        let continues_letter = (0x80..0xc0).contains(&byte);
+        if !continues_letter {
+            if self.letters == BEGINNING {
+                self.beginning = self.word;
+            }
+            self.letters += 1;
         }
-        self.word = fnv_1a(self.word, letter);
-        self.letters += 1;
+        self.word = fnv_1a(self.word, &[byte]);
     }
 
     fn hashes(&self) -> Hashes {
-        Hashes { word: self.word, beginning: self.beginning }
+        let beginning = if self.letters > BEGINNING { fnv_1a(self.beginning, b"*") } else { 0 };
+        Hashes { word: self.word, beginning }
     }
 }
 
@@ -145,14 +149,15 @@ fn word_end(reading: &str, at: usize) -> (usize, Hashes) {
     let (mut end, mut hashing) = (at, Hashing::default());
     loop {
         match bytes.get(end) {
-            Some(b'a'..=b'z') => {
-                hashing.add(&bytes[end..=end]);
+            Some(letter @ b'a'..=b'z') => {
+                hashing.add(*letter);
                 end += 1;
             }
             Some(128..) => match reading[end..].chars().next().filter(|c| c.is_alphanumeric()) {
                 Some(c) => {
-                    hashing.add(&bytes[end..end + c.len_utf8()]);
-                    end += c.len_utf8();
+                    let letter = end..end + c.len_utf8();
+                    end = letter.end;
+                    bytes[letter].iter().for_each(|byte| hashing.add(*byte));
                 }
                 None => break,
             },
