@@ -119,6 +119,33 @@ fn g2_orc_precision_leak() {
     assert!(built.receipts.is_empty() && built.set.content().locked_precision_handles.is_empty());
 }
 
+/// The halves of a code are neighbours for a reader although an item of another slice is ranked between them.
+#[test]
+fn g2_a_code_in_two_halves_is_withheld_however_they_are_ranked() {
+    let halves = |table: &mut Table| {
+        table.plain("second-half", "71-ZX stands beneath it");
+        table.plain("first-half", "On the wall stands 44")
+    };
+    // A pointer is ranked between the facts, and written after them.
+    let mut pointer_between = vault();
+    halves(&mut pointer_between);
+    let (pointer, value) = (PointerKind::Thread, text("the captain waits"));
+    pointer_between.add(StoryPointerChanged { pointer, handle: handle("thread/ferry"), value });
+    // A summary is ranked after the facts and the pointers, and written before the facts.
+    let mut in_a_summary = vault();
+    let first = halves(&mut in_a_summary);
+    in_a_summary.add(CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![first] });
+    for (table, query) in [(pointer_between, "first-half"), (in_a_summary, "second-half")] {
+        let built = table.build(query);
+        let slices = &built.set.content().slices;
+        let facts = slices.facts_slice.iter().filter_map(|fact| fact.payload.as_ref()?.as_text());
+        let texts: Vec<&str> = slices.compactions_slice.iter().map(|it| it.output.as_str()).chain(facts).collect();
+        assert!(!texts.windows(2).any(|two| two[0].ends_with("44") && two[1].starts_with("71")), "{texts:?}");
+        let withheld = built.receipts.iter().filter(|receipt| receipt.reason == CutReason::Precision).count();
+        assert_eq!(withheld, 1, "{texts:?}");
+    }
+}
+
 /// From the working set to every output: no request for a picture, and no narration that a model may have guessed.
 #[test]
 fn g2_holds_for_requests_of_pictures_and_for_narrations() {
