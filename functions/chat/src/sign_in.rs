@@ -3,8 +3,8 @@
 use crate::{NotDone, Ports, Settings, limits, ports, reply};
 use audit::digest::sha256;
 use domain::{
-    EmailAddress, Metric, Secret, SessionId,
-    chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId},
+    EmailAddress, Metric, Secret,
+    chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId, sign_in_mails},
     ports::{OutgoingMail, SaveError, StorageError},
     texts,
 };
@@ -69,8 +69,6 @@ enum NotMailed {
     Save(#[from] SaveError),
     #[error("the mailbox did not take it")]
     Mail(#[from] domain::ports::MailError),
-    #[error("the mail has no name")]
-    Name(#[from] domain::session_id::InvalidSessionId),
 }
 
 async fn mail(
@@ -87,14 +85,15 @@ async fn mail(
         return Ok(());
     }
     let token = secret(ports)?;
-    let login = Login::new(subscriber, sha256(browser.expose().as_bytes()), ports.journal.clock.now());
+    let now = ports.journal.clock.now();
+    let login = Login::new(subscriber, sha256(browser.expose().as_bytes()), now);
     ports.sign_ins.save_login(&sha256(token.expose().as_bytes()), &login, 0).await?;
     let link = format!("{}/chat?token={}", settings.site, token.expose());
     let mail = OutgoingMail {
         to,
         subject: texts::CHAT_LINK_SUBJECT.to_owned(),
         body: texts::CHAT_LINK_BODY.replace("{link}", &link),
-        session_id: SessionId::parse(format!("cs_link_{}", ports.randomness.token()))?,
+        session_id: sign_in_mails(now),
     };
     let draft = ports.mailbox.create_draft(&mail).await?;
     Ok(ports.mailbox.send_draft(&draft).await?)

@@ -4,7 +4,7 @@ use crate::{
     Ports, Settings, chase,
     policy::{self, Decided, is_served},
     remind::{remind, reminder},
-    unpublished,
+    sign_in_mails, unpublished,
 };
 use audit::{Change, Context};
 use domain::{
@@ -38,11 +38,12 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
     add(&mut report, unpublished::publish(ports.memories.journal).await, "unpublished records of accounts");
     add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
+    add(&mut report, sign_in_mails::remove(ports.sale_mails, clock).await, "expired sign-in mails");
     report
 }
 
 /// Adds the report of one list. A list that cannot be read counts as one failure.
-fn add(report: &mut Report, looked: Result<Report, StorageError>, list: &'static str) {
+fn add<E: std::error::Error + 'static>(report: &mut Report, looked: Result<Report, E>, list: &'static str) {
     *report += looked.unwrap_or_else(|error| {
         tracing::error!(list, error = runtime::telemetry::chain(&error), "no list of what is due");
         Report { failed: 1, ..Report::default() }

@@ -35,6 +35,12 @@ impl SessionId {
         if valid { Ok(Self(text)) } else { Err(InvalidSessionId) }
     }
 
+    /// The name of sign-in mails, which are about no sale. It has the form of a session id, and Stripe issues none of
+    /// this form.
+    pub(crate) fn of_sign_in_mails(number: i64) -> Self {
+        Self(format!("cs_link_{number}"))
+    }
+
     /// The id of this session's follow-up; for a follow-up, its own id.
     #[must_use]
     pub fn followup(&self) -> Self {

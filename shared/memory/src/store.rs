@@ -28,6 +28,12 @@ pub enum StoreError {
         /// The head's number.
         head: u64,
     },
+    /// The store has records of the log and no head, so nothing tells whether the last records are missing.
+    #[error("the log was cut short: it has {found} records and no head")]
+    NoHead {
+        /// The number of records.
+        found: u64,
+    },
     /// The event is not appended.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -53,19 +59,31 @@ pub async fn load(
     Ok(EventLog::boot(campaign_id.clone(), records, seal)?)
 }
 
-/// All records of a log, without opening them, compared with the head that the store keeps.
-async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StoreError> {
-    // Reads the head first, because other writers may append records while the pages are read.
-    let head = logs.head(log_id).await?;
-    let records = records(logs, log_id).await?;
-    if let Some((head, hash)) = head {
-        let found = records.len() as u64;
+/// All records of a log, without opening them, compared with the head that the store keeps. Their chain is not checked.
+///
+/// # Errors
+/// [`StoreError::Storage`]; [`StoreError::CutShort`]; [`StoreError::NoHead`]
+pub async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StoreError> {
+    let mut found = 0;
+    // Records without a head are read twice, because the log may have begun between the two reads.
+    for _ in 0..2 {
+        // Reads the head first, because other writers may append records while the pages are read.
+        let head = logs.head(log_id).await?;
+        let records = records(logs, log_id).await?;
+        found = records.len() as u64;
+        let Some((head, hash)) = head else {
+            if records.is_empty() {
+                return Ok(records);
+            }
+            continue;
+        };
         let at_head = usize::try_from(head).ok().and_then(|head| records.get(head.checked_sub(1)?));
         if at_head.is_none_or(|record| *record.hash.as_bytes() != hash) {
             return Err(StoreError::CutShort { found, head });
         }
+        return Ok(records);
     }
-    Ok(records)
+    Err(StoreError::NoHead { found })
 }
 
 /// All records of a log, without opening them.

@@ -9,7 +9,7 @@ use crate::{
     policy,
     precision::Locked,
     state::State,
-    truncate::{Budget, Candidate, CutReason, Receipt, receipts_hash, truncate},
+    truncate::{Budget, Candidate, CutReason, Receipt, Slice, receipts_hash, truncate},
 };
 use lens::{
     CompactionItem, Digest, Domain, FactItem, Slices, StateItem, Truncation, WORKING_SET_SCHEMA, WorkingSet,
@@ -157,13 +157,19 @@ fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), Build
     }
 }
 
-/// Drops every item that completes a locked token whose beginning is in the items before it.
+/// Drops every item that completes a locked token whose beginning is in the items written before it. The canonical bytes
+/// have the slices by name, so an item that is ranked between two others can be written elsewhere.
 fn without_split_tokens(
-    kept: Vec<Candidate<Item>>,
+    mut kept: Vec<Candidate<Item>>,
     locked: &Locked,
     receipts: &mut Vec<Receipt>,
 ) -> Vec<Candidate<Item>> {
     const OVERLAP: usize = 400;
+    kept.sort_by_key(|candidate| match candidate.rank.slice {
+        Slice::CompactionsSlice => 0,
+        Slice::FactsSlice => 1,
+        Slice::StateSlice => 2,
+    });
     let mut tail = String::new();
     let mut safe = Vec::with_capacity(kept.len());
     for candidate in kept {
@@ -179,6 +185,7 @@ fn without_split_tokens(
         tail = tail.chars().skip(length.saturating_sub(OVERLAP)).collect();
         safe.push(candidate);
     }
+    safe.sort_by(|a, b| a.rank.cmp(&b.rank));
     safe
 }
 

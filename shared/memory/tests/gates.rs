@@ -119,6 +119,33 @@ fn g2_orc_precision_leak() {
     assert!(built.receipts.is_empty() && built.set.content().locked_precision_handles.is_empty());
 }
 
+/// The halves of a code are neighbours for a reader although an item of another slice is ranked between them.
+#[test]
+fn g2_a_code_in_two_halves_is_withheld_however_they_are_ranked() {
+    let halves = |table: &mut Table| {
+        table.plain("second-half", "71-ZX stands beneath it");
+        table.plain("first-half", "On the wall stands 44")
+    };
+    // A pointer is ranked between the facts, and written after them.
+    let mut pointer_between = vault();
+    halves(&mut pointer_between);
+    let (pointer, value) = (PointerKind::Thread, text("the captain waits"));
+    pointer_between.add(StoryPointerChanged { pointer, handle: handle("thread/ferry"), value });
+    // A summary is ranked after the facts and the pointers, and written before the facts.
+    let mut in_a_summary = vault();
+    let first = halves(&mut in_a_summary);
+    in_a_summary.add(CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![first] });
+    for (table, query) in [(pointer_between, "first-half"), (in_a_summary, "second-half")] {
+        let built = table.build(query);
+        let slices = &built.set.content().slices;
+        let facts = slices.facts_slice.iter().filter_map(|fact| fact.payload.as_ref()?.as_text());
+        let texts: Vec<&str> = slices.compactions_slice.iter().map(|it| it.output.as_str()).chain(facts).collect();
+        assert!(!texts.windows(2).any(|two| two[0].ends_with("44") && two[1].starts_with("71")), "{texts:?}");
+        let withheld = built.receipts.iter().filter(|receipt| receipt.reason == CutReason::Precision).count();
+        assert_eq!(withheld, 1, "{texts:?}");
+    }
+}
+
 /// From the working set to every output: no request for a picture, and no narration that a model may have guessed.
 #[test]
 fn g2_holds_for_requests_of_pictures_and_for_narrations() {
@@ -242,7 +269,11 @@ fn g3_no_step_of_a_recall_or_of_consent_can_be_skipped_or_bent() {
     table.add(attempt(9, Outcome::Fail));
     assert!(table.refusal(attempt(20, Outcome::Success)).contains("rolled already"));
     assert!(table.refusal(result(Outcome::Success)).contains("not the attempt's outcome"));
-    assert!(table.refusal(result(Outcome::Fail)).contains("never the exact detail"));
+    let vault = *table.log.state().facts().by_detail("vault-code").unwrap().0;
+    for exact in ["vault-code", "vault-code/exact", &vault.to_string(), &format!("{vault}/exact")] {
+        let named = RecallResult { payload_handle: handle(exact), ..result(Outcome::Fail) };
+        assert!(table.refusal(named).contains("never the exact detail"), "{exact}");
+    }
 
     let (request_id, granter_id) = (handle("note-1"), handle("player-1"));
     let applied =
@@ -268,6 +299,43 @@ fn g3_no_step_of_a_recall_or_of_consent_can_be_skipped_or_bent() {
     assert!(table.refusal(applied("vault-code")).contains("not at this step"));
 }
 
+/// What is unlocked for a scene begins in it: nothing would end what begins after it.
+#[test]
+fn g3_no_recall_outlives_its_scene() {
+    let ends: [(&str, Payload); 2] = [
+        ("EV-032", SceneEnd { scene_id: handle("scene-1") }.into()),
+        ("EV-031", SceneStart { scene_id: handle("scene-2"), session_id: None, caps: Default::default() }.into()),
+    ];
+    for (id, end) in ends {
+        let request = |scene: &str| RecallRequest {
+            detail_handle: handle("vault-code"),
+            requester_id: handle("player-1"),
+            scene_id: handle(scene),
+        };
+        let roll = |roll| {
+            let roll = recall::Roll { roller_id: handle("player-1"), skill_id: handle("lore"), dc: 10, roll };
+            recall::after_roll(&handle("vault-code"), roll).unwrap()
+        };
+        // The scene ends before the roll, or between the roll and its result.
+        for (rolled, refused) in [(0, "EV-002 without EV-001"), (1, "EV-003 without EV-001")] {
+            let mut table = vault();
+            assert!(table.refusal(request("scene-2")).contains("scene-2 is not open"));
+            table.add(request("scene-1"));
+            let [attempt, result] = roll(20);
+            let next = if rolled == 0 {
+                attempt
+            } else {
+                table.add(attempt);
+                result
+            };
+            table.add(end.clone());
+            assert!(table.refusal(next).contains(refused), "{id}");
+            assert!(table.refusal(request("scene-1")).contains("scene-1 is not open"), "{id}");
+            assert!(!table.shown(Some("scene-1")).contains(SECRET), "{id}");
+        }
+    }
+}
+
 #[test]
 fn g3_rules_unlock_by_a_recorded_revision_alone() {
     let mut table = Table::new();
@@ -275,12 +343,13 @@ fn g3_rules_unlock_by_a_recorded_revision_alone() {
     let mut fact = locked("trap", "The trap needs 17.", "The trap is hard.", &["17"]);
     fact.provenance.rule_ref = Some(handle("rule-7"));
     table.add(fact);
-    let opened = |unlock_scope| RuleRefOpened {
+    let opened_in = |scene: &str, unlock_scope| RuleRefOpened {
         rule_ref: handle("rule-7"),
-        scene_id: handle("scene-1"),
+        scene_id: handle(scene),
         actor_id: handle("player-1"),
         unlock_scope,
     };
+    let opened = |unlock_scope| opened_in("scene-1", unlock_scope);
     assert!(table.refusal(opened(Scope::Scene)).contains("recorded revision"));
     let revision = |adds: &str| RevisionRecorded {
         revision_id: handle("GT-12-R2"),
@@ -296,7 +365,10 @@ fn g3_rules_unlock_by_a_recorded_revision_alone() {
     assert!(String::from_utf8_lossy(set.bytes()).contains("needs 17") && set.allows("rule-7") && set.allows("trap"));
     table.scene("scene-2");
     assert!(!table.shown(None).contains("needs 17"));
-    table.add(opened(Scope::Session)).scene("scene-3");
+    for scope in [Scope::Scene, Scope::Session] {
+        assert!(table.refusal(opened(scope)).contains("scene-1 is not open"));
+    }
+    table.add(opened_in("scene-2", Scope::Session)).scene("scene-3");
     assert!(table.shown(None).contains("needs 17"));
     table.add(SceneStart { scene_id: handle("scene-4"), session_id: Some(handle("s2")), caps: Default::default() });
     assert!(!table.shown(None).contains("needs 17"));

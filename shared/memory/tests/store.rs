@@ -130,6 +130,16 @@ fn a_log_that_was_cut_short_is_found_by_its_head() {
     let (stores, seal, _) = filled();
     stores.cut(LOG, 12);
     assert!(matches!(load(&stores, &seal), Err(StoreError::CutShort { found: 12, head: 20 })));
+    stores.lose_head(LOG);
+    assert!(matches!(load(&stores, &seal), Err(StoreError::NoHead { found: 12 })));
+}
+
+/// The first append of another writer falls between the reads of the head and of the records.
+#[test]
+fn a_log_that_begins_while_it_is_read_is_whole() {
+    let (stores, ..) = filled();
+    stores.begin_after_head(LOG);
+    assert_eq!(now(store::complete(&stores, LOG)).unwrap().len(), 20);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 117] = [
+pub const BOUNDARIES: [&str; 118] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
@@ -95,6 +95,7 @@ pub const BOUNDARIES: [&str; 117] = [
     "secrets.document",
     "sale_data.kept",
     "sale_data.remove",
+    "sale_mails.named",
     "sale_mails.of_sale",
     "sale_mails.remove",
     "store.all",

@@ -14,6 +14,8 @@ const PAGE: usize = 7;
 struct Stored {
     logs: BTreeMap<String, Vec<MemoryRecord>>,
     heads: BTreeMap<String, (u64, [u8; 32])>,
+    /// The logs whose next read of the head finds none.
+    not_begun: BTreeSet<String>,
     /// `None`: the key is destroyed.
     keys: BTreeMap<String, Option<SubjectKey>>,
     made: u8,
@@ -47,6 +49,16 @@ impl MemoryStores {
         if let Some(records) = self.stored().logs.get_mut(log) {
             records.truncate(to);
         }
+    }
+
+    /// The next read of a log's head finds none, as if the log began just after it.
+    pub fn begin_after_head(&self, log: &str) {
+        self.stored().not_begun.insert(log.to_owned());
+    }
+
+    /// Loses the head of a log.
+    pub fn lose_head(&self, log: &str) {
+        self.stored().heads.remove(log);
     }
 
     fn write<T>(&self, work: impl FnOnce(&mut Stored) -> T) -> Result<T, StorageError> {
@@ -102,7 +114,11 @@ impl MemoryLogs for MemoryStores {
     }
 
     async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {
-        Ok(self.stored().heads.get(log).copied())
+        let mut stored = self.stored();
+        if stored.not_begun.remove(log) {
+            return Ok(None);
+        }
+        Ok(stored.heads.get(log).copied())
     }
 }
 

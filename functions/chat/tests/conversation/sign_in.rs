@@ -7,7 +7,13 @@ fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
     let world = world();
     let browser = login(&world, "someone@example.com");
     let link = token(&world);
-    assert_eq!(world.state().sent.last().unwrap().1.to, "someone@example.com");
+    let mail = world.state().sent.last().unwrap().1.clone();
+    assert_eq!(mail.to, "someone@example.com");
+    assert_eq!(
+        mail.session,
+        domain::chat::sign_in_mails(domain::ports::Clock::now(&world)),
+        "the name by which it is removed later"
+    );
     let other = login(&world, "other@example.com");
     assert_eq!(redeem(&world, &link, &other).status(), 401, "another browser");
     let reply = redeem(&world, &link, &browser);

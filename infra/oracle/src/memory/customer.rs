@@ -15,7 +15,10 @@ use domain::{
     chat::{Account, SubscriberId},
     ports::{MemoryLogs, SubjectKeys, Versioned},
 };
-use memory::{Handle, export, log, store};
+use memory::{
+    Handle, export, log,
+    store::{self, StoreError},
+};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -111,19 +114,12 @@ async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View
 /// Checks the chain of the sealed records, and that it ends at the head that the store keeps separately.
 async fn verify(desk: Desk<'_>, id: &SubscriberId) -> Result<Value, CommandError> {
     let (_, name) = account(desk, id).await?;
-    let unreadable = |error| CommandError::failed("the memory cannot be read", error);
-    // The head first: other writers may append records while the pages are read.
-    let head = desk.logs.head(name.as_str()).await.map_err(unreadable)?;
-    let records = store::records(desk.logs, name.as_str()).await.map_err(unreadable)?;
-    log::verify(&name, &records).map_err(|error| CommandError::Refused(format!("the memory was changed: {error}")))?;
-    if let Some((number, hash)) = head {
-        let at_head = usize::try_from(number).ok().and_then(|number| records.get(number.checked_sub(1)?));
-        if at_head.is_none_or(|record| *record.hash.as_bytes() != hash) {
-            let sentence =
-                format!("the memory was cut short: {} records, and its head is record {number}", records.len());
-            return Err(CommandError::Refused(sentence));
-        }
-    }
+    let unusable = |error| match error {
+        StoreError::Storage(error) => CommandError::failed("the memory cannot be read", error),
+        error => CommandError::Refused(format!("the memory was changed: {error}")),
+    };
+    let records = store::complete(desk.logs, name.as_str()).await.map_err(unusable)?;
+    log::verify(&name, &records).map_err(|error| unusable(error.into()))?;
     let head = records.last().map(|record| record.hash);
     Ok(json!({ "memory": name, "records": records.len(), "head": head, "erased": log::erasure_of(&records).is_some() }))
 }
@@ -134,7 +130,7 @@ mod tests {
     use domain::Timestamp;
     use memory::Event;
     use memory::EventLog;
-    use testkit::{Fault, Plan, World, run as live};
+    use testkit::{Fault, Plan, World, memory::MemoryStores, run as live};
 
     const WORDS: &str = "Should we open a second bakery?";
 
@@ -229,5 +225,14 @@ mod tests {
         assert!(matches!(verified(), Err(CommandError::Refused(_))), "a missing record");
         change(&|_| {});
         assert_eq!(verified().unwrap(), sound);
+
+        // A store that lost the head, and perhaps records with it.
+        let stores = MemoryStores::default();
+        let name = Account::new(somebody()).memory();
+        live(stores.append(&name, &kept)).unwrap().unwrap();
+        let verified = || live(verify(Desk { logs: &stores, ..desk(&world) }, &somebody())).unwrap();
+        assert_eq!(verified().unwrap(), sound);
+        stores.lose_head(&name);
+        assert!(matches!(verified(), Err(CommandError::Refused(_))), "a missing head");
     }
 }

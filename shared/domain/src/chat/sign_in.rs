@@ -2,7 +2,7 @@
 //! reading the mail elsewhere or intercepting the link signs no other browser in.
 
 use super::SubscriberId;
-use crate::Timestamp;
+use crate::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -11,6 +11,25 @@ pub const LINK_HOLDS: Duration = Duration::from_secs(600);
 
 /// How long a session lasts.
 pub const SESSION_HOLDS: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// An hour, after which sign-in mails get another name.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The number of names of sign-in mails. Then they begin again.
+const MAIL_NAMES: i64 = 4;
+
+/// The name that the mailbox stores with the sign-in mails of an hour.
+#[must_use]
+pub fn sign_in_mails(at: Timestamp) -> SessionId {
+    SessionId::of_sign_in_mails(at.as_seconds().div_euclid(HOUR.as_secs() as i64).rem_euclid(MAIL_NAMES))
+}
+
+/// The name of the sign-in mails whose links have expired: those of the hour before the last one, and what was left of
+/// earlier ones with the same name. No mail gets this name in the next hour, so a slow removal meets no new mail.
+#[must_use]
+pub fn expired_sign_in_mails(now: Timestamp) -> SessionId {
+    sign_in_mails(now.plus(2 * HOUR))
+}
 
 /// A mailed link, stored under the digest of its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +134,17 @@ mod tests {
         assert_eq!(login.clone().redeem("browser", at(600)), Err(NotRedeemed::TooOld));
         assert_eq!(login.redeem("browser", at(2)), Ok(somebody()));
         assert_eq!(login.redeem("browser", at(3)), Err(NotRedeemed::Used));
+    }
+
+    #[test]
+    fn every_sign_in_mail_is_removed_after_its_link_has_expired_and_none_before() {
+        let minutes = |number: i64| Timestamp::from_seconds(number * 60);
+        for sent in 0..240 {
+            let name = sign_in_mails(minutes(sent));
+            let first = (sent..).find(|now| expired_sign_in_mails(minutes(*now)) == name).unwrap();
+            let age = minutes(first).since(minutes(sent));
+            assert!(LINK_HOLDS < age && age <= 2 * HOUR, "{name:?} after {age:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub trait SaleMails: Send + Sync {
     /// The ids of a sale's drafts and sent mails, of the messages in their conversations, and of those `known` messages
     /// that still exist.
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError>;
+    /// The ids of the drafts and sent mails with this name, without other messages in their conversations.
+    async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError>;
     /// Deletes a message permanently. A missing message counts as deleted.
     async fn remove(&self, id: &str) -> Result<(), MailError>;
 }

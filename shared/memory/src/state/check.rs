@@ -22,10 +22,15 @@ impl State {
             return Err(Refusal::Erased);
         }
         match payload {
-            Payload::RecallRequest(it) => match self.recalls.get(&it.detail_handle) {
-                Some(open) if open.outcome.is_some() => refuse_recall(&it.detail_handle, "a roll awaits its result"),
-                _ => Ok(()),
-            },
+            Payload::RecallRequest(it) => {
+                self.check_scene(&it.scene_id)?;
+                match self.recalls.get(&it.detail_handle) {
+                    Some(open) if open.outcome.is_some() => {
+                        refuse_recall(&it.detail_handle, "a roll awaits its result")
+                    }
+                    _ => Ok(()),
+                }
+            }
             Payload::RecallAttempt(it) => self.check_attempt(it),
             Payload::RecallResult(it) => self.check_result(it),
             Payload::NotebookWriteConsentRequested(it) => {
@@ -44,6 +49,7 @@ impl State {
                 if !self.adds(EventId::RuleRefOpened) {
                     return Err(Refusal::NeedsRevision(EventId::RuleRefOpened.as_str()));
                 }
+                self.check_scene(&it.scene_id)?;
                 match it.unlock_scope {
                     Scope::Campaign => Err(Refusal::RuleScope),
                     Scope::Session if self.story.session_id.is_none() => Err(Refusal::NoSession),
@@ -90,6 +96,11 @@ impl State {
         }
     }
 
+    /// An unlock for a scene or a session begins while they are open: nothing ends what begins after them.
+    fn check_scene(&self, scene: &Handle) -> Result<(), Refusal> {
+        if self.story.scene_id.as_ref() == Some(scene) { Ok(()) } else { Err(Refusal::SceneNotOpen(scene.clone())) }
+    }
+
     fn check_attempt(&self, it: &RecallAttempt) -> Result<(), Refusal> {
         let Some(open) = self.recalls.get(&it.detail_handle) else {
             return refuse_recall(&it.detail_handle, "EV-002 without EV-001");
@@ -110,10 +121,19 @@ impl State {
         if rolled != it.outcome {
             return refuse_recall(&it.detail_handle, "the result is not the attempt's outcome");
         }
-        if it.outcome == Outcome::Fail && is_exact(&it.payload_handle, &it.detail_handle) {
+        if it.outcome == Outcome::Fail && self.is_exact(&it.payload_handle, &it.detail_handle) {
             return refuse_recall(&it.detail_handle, "a failure gives the gist, never the exact detail");
         }
         Ok(())
+    }
+
+    /// Whether a payload handle names the exact detail. A fact is found by its id, too.
+    fn is_exact(&self, payload: &Handle, detail: &Handle) -> bool {
+        let fact = |handle: &str| self.facts.by_detail(handle).map(|(fact_id, _)| *fact_id);
+        let is_detail = |named: &str| {
+            named == detail.as_str() || fact(named).is_some_and(|found| fact(detail.as_str()) == Some(found))
+        };
+        is_detail(payload.as_str()) || payload.as_str().strip_suffix(crate::recall::EXACT).is_some_and(is_detail)
     }
 
     fn check_consent(&self, request: &Handle, expected: ConsentStatus) -> Result<(), Refusal> {
@@ -185,11 +205,6 @@ impl State {
         }
         Ok(())
     }
-}
-
-/// Whether a payload handle names the exact detail.
-fn is_exact(payload: &Handle, detail: &Handle) -> bool {
-    payload == detail || payload.as_str().strip_prefix(detail.as_str()) == Some(crate::recall::EXACT)
 }
 
 fn refuse_recall(handle: &Handle, problem: &'static str) -> Result<(), Refusal> {

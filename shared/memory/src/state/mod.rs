@@ -177,10 +177,12 @@ impl State {
                     self.story.session_id = it.session_id;
                 }
                 self.unlocks.end(Scope::Scene, seq);
+                self.recalls.clear();
                 self.story.start_scene(it.scene_id, it.caps);
             }
             Payload::SceneEnd(it) => {
                 self.unlocks.end_scene(&it.scene_id, seq);
+                self.recalls.retain(|_, open| open.scene_id != it.scene_id);
                 self.story.end_scene(&it.scene_id);
             }
             Payload::NudgeSelected(it) => {

@@ -31,6 +31,9 @@ pub enum Refusal {
         /// The problem.
         problem: &'static str,
     },
+    /// A recall or a rule opening in a scene that is not open.
+    #[error("the scene {0} is not open")]
+    SceneNotOpen(Handle),
     /// A rule opening whose unlock would never end.
     #[error("a rule opening unlocks for a scene or a session; for good only the notebook does")]
     RuleScope,

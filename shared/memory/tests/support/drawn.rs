@@ -27,7 +27,7 @@ fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
             locked(&format!("detail-{n}"), &format!("{words} {code}"), &words, &[&code]).into()
         }
         4..=7 => unlocked(&format!("key-{step}"), &sentence(draw, 9)).into(),
-        8..=15 => at_the_table(draw),
+        8..=15 => at_the_table(draw, table),
         16..=19 => of_the_ledger(draw, table),
         20..=21 => beside_the_table(draw),
         _ => of_pictures_and_pins(draw, table),
@@ -35,14 +35,17 @@ fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
 }
 
 /// Recalls, the notebook, scenes, rules, modes.
-fn at_the_table(draw: &mut Draw) -> Payload {
+fn at_the_table(draw: &mut Draw, table: &Table) -> Payload {
     // Few names, so that the steps of one recall and of one request meet.
-    let n = draw.below(4);
+    let n = draw.below(2);
     let scene_id = handle(&format!("scene-{}", draw.below(3)));
+    // A recall and a rule opening in another scene than the open one are refused, so most are in the open one.
+    let open = table.log.state().story().scene_id.clone().filter(|_| draw.below(4) > 0);
+    let here = open.unwrap_or_else(|| scene_id.clone());
     let (detail_handle, request_id) = (handle(&format!("detail-{n}")), handle(&format!("note-{n}")));
     let actor = handle("player-1");
     match draw.below(15) {
-        0 | 12 => RecallRequest { detail_handle, requester_id: actor, scene_id }.into(),
+        0 | 12 => RecallRequest { detail_handle, requester_id: actor, scene_id: here }.into(),
         1 | 13 => {
             let (dc, roll) = (10, draw.below(20) as i64);
             let outcome = if roll >= dc { Outcome::Success } else { Outcome::Fail };
@@ -68,8 +71,13 @@ fn at_the_table(draw: &mut Draw) -> Payload {
         }
         10 => SceneEnd { scene_id }.into(),
         _ => match draw.below(2) {
-            0 => RuleRefOpened { rule_ref: handle("rule-1"), scene_id, actor_id: actor, unlock_scope: Scope::Scene }
-                .into(),
+            0 => RuleRefOpened {
+                rule_ref: handle("rule-1"),
+                scene_id: here,
+                actor_id: actor,
+                unlock_scope: Scope::Scene,
+            }
+            .into(),
             _ => ModeChanged { mode: *draw.pick(&[Mode::Play, Mode::Play, Mode::Companion, Mode::Reference]) }.into(),
         },
     }

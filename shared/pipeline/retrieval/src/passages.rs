@@ -12,7 +12,7 @@ pub struct Text {
     pub content: String,
 }
 
-/// The passages of a text. Short paragraphs are joined, and long ones are cut between words.
+/// The passages of a text. Short paragraphs are joined, and long ones are cut between words: nothing is left out.
 pub(crate) fn passages(content: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = String::new();
@@ -54,11 +54,9 @@ fn paragraphs(content: &str) -> Vec<String> {
 /// Splits a paragraph into pieces of at most [`LONGEST`] characters.
 fn pieces(paragraph: &str) -> Vec<String> {
     let mut found = vec![String::new()];
-    for word in paragraph.split(' ') {
-        // Cuts a word at half a passage. A longer one is not a word of a language.
-        let word: String = word.chars().take(LONGEST / 2).collect();
-        let is_full = found.last().is_some_and(|last| characters(last) + 1 + characters(&word) > LONGEST);
-        if is_full {
+    for word in paragraph.split(' ').flat_map(parts) {
+        let is_full = |last: &String| !last.is_empty() && characters(last) + 1 + characters(&word) > LONGEST;
+        if found.last().is_some_and(is_full) {
             found.push(String::new());
         }
         if let Some(last) = found.last_mut() {
@@ -69,6 +67,13 @@ fn pieces(paragraph: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A word, in parts of at most [`LONGEST`] characters: Chinese, Japanese and Thai write whole paragraphs without a space. A
+/// part that is not the last fills a piece, so no space gets between two parts.
+fn parts(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    letters.chunks(LONGEST).map(|part| part.iter().collect()).collect()
 }
 
 fn characters(text: &str) -> usize {
@@ -87,6 +92,13 @@ mod tests {
         let cut = passages(&format!("First.\n\n{long}"));
         assert!(cut.iter().all(|passage| characters(passage) <= LONGEST), "{cut:?}");
         assert_eq!(cut.join(" ").matches("word").count(), 500, "no word is lost");
-        assert!(passages(&"é".repeat(5_000)).iter().all(|passage| characters(passage) <= LONGEST));
+    }
+
+    #[test]
+    fn a_text_without_spaces_is_cut_and_kept_whole() {
+        let text: String = ('一'..'龠').take(2_345).collect();
+        let cut = passages(&format!("第一\n\n{text}\n\nend"));
+        assert!(cut.iter().all(|passage| characters(passage) <= LONGEST), "{cut:?}");
+        assert_eq!(cut.concat().replace('\n', ""), format!("第一{text}end"));
     }
 }

@@ -27,20 +27,25 @@ fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
     count as u64
 }
 
-fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
+/// The ids of the drafts and sent mails that have the sale's id.
+fn ours(state: &State, session: &SessionId) -> Vec<String> {
     let is_of_sale = |(draft, letter): &&(Draft, Delivered)| {
         letter.session == *session || state.acknowledged.get(&draft.id) == Some(session)
     };
     let drafts = state.drafts.values().filter(is_of_sale).map(|(draft, _)| &draft.id);
     let is_kept = |sent: &&(Draft, Delivered)| is_of_sale(sent) && RelayDraftId::of(&sent.0).is_none();
     let sent = state.sent.iter().filter(is_kept).map(|(draft, _)| &draft.id);
+    drafts.chain(sent).filter(|id| !state.removed_mails.contains(*id)).cloned().collect()
+}
+
+fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
     let answers = state.inbox.iter().filter(|unread| {
         let conversation = unread.message.conversation.as_ref();
         let linked = conversation.and_then(|id| state.conversations.get(id)) == Some(session);
         linked || known.contains(&unread.arrival.id)
     });
-    let found = drafts.chain(sent).chain(answers.map(|unread| &unread.arrival.id));
-    found.filter(|id| !state.removed_mails.contains(*id)).cloned().collect()
+    let answers = answers.map(|unread| unread.arrival.id.clone()).filter(|id| !state.removed_mails.contains(id));
+    ours(state, session).into_iter().chain(answers).collect()
 }
 
 #[async_trait]
@@ -74,6 +79,11 @@ impl SaleData for World {
 impl SaleMails for World {
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
         let read = self.boundary("sale_mails.of_sale", |state| mails(state, session, known));
+        read.await.map_err(|_| MailError::Unavailable(503))
+    }
+
+    async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
+        let read = self.boundary("sale_mails.named", |state| ours(state, name));
         read.await.map_err(|_| MailError::Unavailable(503))
     }
 

@@ -322,6 +322,10 @@ impl SaleMails for Client {
         Ok(ids.into_iter().collect())
     }
 
+    async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
+        Ok(self.belonging(&inbox::of_sale(name)).await?.0.into_iter().collect())
+    }
+
     /// Deletes permanently: an ordinary deletion moves a message to a folder where it can be read for weeks.
     async fn remove(&self, id: &str) -> Result<(), MailError> {
         let Some(id) = encode::segment(id) else { return Ok(()) };

@@ -206,6 +206,15 @@ impl SaleMails for LazyClient {
         }
     }
 
+    async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
+        let client = self.client().await?;
+        let outcome = client.named(name).await;
+        match self.other_than(&client, is_refused(&outcome)).await {
+            Some(client) => client.named(name).await,
+            None => outcome,
+        }
+    }
+
     async fn remove(&self, id: &str) -> Result<(), MailError> {
         let client = self.client().await?;
         let outcome = client.remove(id).await;

@@ -152,6 +152,18 @@ async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_that_e
     }
 }
 
+/// An answer to a sign-in mail is an inquiry, so it is not removed with the mail.
+#[tokio::test]
+async fn the_mails_with_a_name_are_found_without_the_answers_to_them() {
+    let ours = r#"{"value":[{"id":"M","conversationId":"c"},{"id":"N","conversationId":"d"}]}"#;
+    let server = Server::start([json(200, TOKEN), json(200, ours)]).await;
+    let found = parts(&server.url).client.named(&SessionId::parse("cs_link_1").unwrap()).await.unwrap();
+    assert_eq!(found, ["M", "N"]);
+    let line = server.seen()[1].line.clone();
+    assert!(line.contains("ep/value%20eq%20%27cs_link_1%27"), "{line}");
+    assert_eq!(server.seen().len(), 2, "no conversation is asked for");
+}
+
 /// The access token is sent to the address of the next page, so that address must be Graph's.
 #[tokio::test]
 async fn a_next_page_elsewhere_is_not_asked_for() {

@@ -1,4 +1,4 @@
-//! Runs that finish erasures of the chat's memories and mail letters to members of the Bridge.
+//! Runs that finish erasures of the chat's memories, mail letters to members of the Bridge and remove sign-in mails.
 
 use super::*;
 use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
@@ -6,7 +6,8 @@ use bridge::Asked;
 use domain::{
     EmailAddress, Operator, Secret,
     audit_trail::Audited,
-    chat::{Account, Bridge, BridgeEvent, CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
+    chat::{Account, Bridge, BridgeEvent, CURRENT_AGREEMENT, SubscriberId, SubscriberKey, sign_in_mails},
+    ports::{Mailbox, OutgoingMail, SaleMails},
     texts,
 };
 
@@ -76,6 +77,41 @@ fn a_member_gets_the_letter_about_a_grant_once() {
     assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert_eq!(looked(&world, true), Some(Report::default()));
     assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
+}
+
+/// The mailbox would keep the address of everybody who ever signed in, and no erasure would find it.
+#[test]
+fn sign_in_mails_are_removed_after_their_links_have_expired() {
+    let world = world([]);
+    let name = sign_in_mails(START);
+    let mail = |to: &str| OutgoingMail {
+        to: EmailAddress::parse(to).unwrap(),
+        subject: texts::CHAT_LINK_SUBJECT.to_owned(),
+        body: "a link".to_owned(),
+        session_id: name.clone(),
+    };
+    testkit::run(async {
+        let sent = world.create_draft(&mail("someone@example.com")).await.unwrap();
+        world.send_draft(&sent).await.unwrap();
+        // A call died before it sent its draft.
+        world.create_draft(&mail("other@example.com")).await.unwrap();
+    })
+    .unwrap();
+    let left = || testkit::run(SaleMails::named(&world, &name)).unwrap().unwrap().len();
+    assert_eq!((looked(&world, true), left()), (Some(Report::default()), 2));
+    world.advance(HOUR);
+    assert_eq!(
+        (looked(&world, true), left()),
+        (Some(Report::default()), 2),
+        "the last one of that hour may be a second old"
+    );
+    world.advance(HOUR);
+    world.plan(Plan::none().whenever("sale_mails.remove", Fault::Fail));
+    assert_eq!((looked(&world, true), left()), (Some(Report { due: 2, failed: 2, left: 0 }), 2));
+    world.plan(Plan::none());
+    assert_eq!((looked(&world, true), left()), (Some(Report { due: 2, failed: 0, left: 0 }), 0));
+    world.plan(Plan::none().whenever("sale_mails.named", Fault::Fail));
+    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 1, left: 0 }));
 }
 
 /// The log failed, and the customer makes no further call.
