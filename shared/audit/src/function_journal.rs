@@ -166,6 +166,19 @@ impl<'a> FunctionJournal<'a> {
         journal::commit(journal, current, |notebook: &mut Notebook<T>, now| decide(&mut notebook.memory, now)).await
     }
 
+    /// Publishes what an earlier step could not, if anything waits, whatever the function's state is. For functions whose
+    /// next step may not come for days.
+    ///
+    /// # Errors
+    /// [`CommitError`]: it still waits.
+    pub async fn flush(&self) -> Result<(), CommitError> {
+        let notebook = self.load::<Value>().await?;
+        if NotebookJournal::<Value>::publishes_first(&notebook.value) {
+            self.commit(notebook, |_, _| Noted::nothing(())).await?.settle().await;
+        }
+        Ok(())
+    }
+
     fn alert(&self, now: Timestamp, detail: &str) -> Alert {
         Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUDIT_WRITE", self.function, detail)
     }

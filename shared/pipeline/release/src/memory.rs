@@ -2,10 +2,8 @@
 
 use crate::entry::Entry;
 use domain::Timestamp;
+pub use domain::deployment::GATE as FUNCTION;
 use serde::{Deserialize, Serialize};
-
-/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
-pub const FUNCTION: &str = "anvil";
 
 /// The gate's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
