@@ -61,6 +61,31 @@ fn every_function_names_the_partitions_it_reaches() {
     );
 }
 
+/// The deadlines function reads and writes the notebook of every function that no schedule starts.
+fn notebooks_are_published(template: &Template) -> Vec<String> {
+    let statements = statements(template.resource("DeadlinesRole"));
+    let may = |key: &str, action: &str| {
+        statements.iter().any(|statement| {
+            let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+            list(keys).into_iter().any(|it| it == key) && list(&statement["Action"]).into_iter().any(|it| it == action)
+        })
+    };
+    let keys = domain::notebooks::without_schedule().map(|name| format!("NOTE#{name}"));
+    let refused = keys
+        .filter(|key| !["dynamodb:GetItem", "dynamodb:PutItem"].into_iter().all(|action| may(key.as_str(), action)));
+    refused.map(|key| format!("DeadlinesRole: may not publish what waits in {key}")).collect()
+}
+
+#[test]
+fn every_notebook_without_a_schedule_is_published_by_the_deadlines_function() {
+    let rule = notebooks_are_published;
+    for name in ["checkout-8", "toll", "toll-declined-2", "operator", "inquiries", "anvil"] {
+        let key = format!("NOTE#{name}");
+        let wrong = replace("/Resources/DeadlinesRole", json!(key), json!("NOTE#other"));
+        assert_rule(rule, wrong, &format!("may not publish what waits in {key}"));
+    }
+}
+
 /// The cache's counters change (UpdateItem) in one transaction with an entry of a session (PutItem). AWS does not
 /// document how DynamoDB evaluates the keys of a transaction for each of its actions, so the condition of either action
 /// allows both.

@@ -10,9 +10,7 @@ use domain::{
 use runtime::telemetry;
 use serde_json::{Value, json};
 
-/// The streams of evaluations. There are several, so that concurrent requests seldom write to the same item.
-pub const STREAMS: [&str; 8] =
-    ["checkout-1", "checkout-2", "checkout-3", "checkout-4", "checkout-5", "checkout-6", "checkout-7", "checkout-8"];
+pub use domain::notebooks::CHECKOUT as STREAMS;
 
 /// Where evaluations are recorded.
 #[derive(Clone, Copy)]

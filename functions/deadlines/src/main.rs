@@ -3,7 +3,7 @@
 use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
-use domain::deployment;
+use domain::notebooks;
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -33,10 +33,11 @@ fn main() -> Result<(), Error> {
             mails: &mailbox,
             site: &site,
         };
+        let notebooks: Vec<_> = notebooks::without_schedule().map(|name| stores.function_journal(name)).collect();
         let ports = Ports {
             settlements,
             memories,
-            gate: stores.function_journal(deployment::GATE),
+            notebooks: &notebooks,
             letters,
             journal: stores.journal(),
             open: &stores.sales,

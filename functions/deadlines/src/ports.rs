@@ -23,8 +23,8 @@ pub struct Ports<'a> {
     pub settlements: Option<settlement::Ports<'a>>,
     /// Memories of the chat whose erasure was interrupted.
     pub memories: forgetting::Ports<'a>,
-    /// Verdicts on deployments, and their overrides.
-    pub gate: FunctionJournal<'a>,
+    /// The notebooks whose next step no schedule starts.
+    pub notebooks: &'a [FunctionJournal<'a>],
     /// Letters to members of the Bridge.
     pub letters: bridge::Letters<'a>,
 }

@@ -1,7 +1,7 @@
 //! Publishes the records and alerts that were saved and could not be published: of accounts, where they would wait until the
-//! customer comes back, and of the gate of deployments, where they would wait for the next deployment.
+//! customer comes back, and of notebooks, where they would wait for the next request, message, command or deployment.
 
-use audit::{ChatJournal, FunctionJournal};
+use audit::{ChatJournal, CommitError, FunctionJournal};
 use domain::{
     chat::SubscriberId,
     due::{self, Report},
@@ -12,15 +12,26 @@ use std::time::Duration;
 /// The time limit of one run. The next run handles the rest.
 const SHARE: Duration = Duration::from_secs(20);
 
-/// Publishes for the gate and for at most one page of accounts. A log that still fails alerts operators itself.
+/// Publishes for at most one page of accounts, and for the notebooks in the time that is left. A log that still fails alerts
+/// operators itself.
 ///
 /// # Errors
 /// [`StorageError`] if the accounts cannot be listed.
-pub(crate) async fn publish(journal: ChatJournal<'_>, gate: FunctionJournal<'_>) -> Result<Report, StorageError> {
+pub(crate) async fn publish(
+    journal: ChatJournal<'_>,
+    notebooks: &[FunctionJournal<'_>],
+) -> Result<Report, StorageError> {
     let until = journal.clock.now().plus(SHARE);
-    let of_gate = gate.flush().await.inspect_err(|error| {
-        tracing::error!(error = runtime::telemetry::chain(error), "the gate's records are not published");
-    });
+    let of_accounts = of_accounts(journal).await;
+    let left = until.since(journal.clock.now());
+    let of_notebooks = due::run(journal.clock, left, notebooks.to_vec(), of_notebook).await;
+    let mut report = of_accounts?;
+    // Nothing waits in most of them.
+    report += Report { due: 0, ..of_notebooks };
+    Ok(report)
+}
+
+async fn of_accounts(journal: ChatJournal<'_>) -> Result<Report, StorageError> {
     let listed = journal.store.unpublished().await?;
     let flush = |id: SubscriberId| async move {
         if let Some(account) = journal.store.load(&id).await? {
@@ -28,7 +39,12 @@ pub(crate) async fn publish(journal: ChatJournal<'_>, gate: FunctionJournal<'_>)
         }
         Ok::<(), StorageError>(())
     };
-    let mut report = due::run(journal.clock, until.since(journal.clock.now()), listed, flush).await;
-    report.failed += usize::from(of_gate.is_err());
-    Ok(report)
+    Ok(due::run(journal.clock, SHARE, listed, flush).await)
+}
+
+async fn of_notebook(notebook: FunctionJournal<'_>) -> Result<(), CommitError> {
+    notebook.flush().await.inspect_err(|error| {
+        let error = runtime::telemetry::chain(error);
+        tracing::error!(notebook = notebook.function, error, "its records are not published");
+    })
 }

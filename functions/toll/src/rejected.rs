@@ -4,26 +4,13 @@
 use crate::Ports;
 use audit::{CommitError, TollSource, TollStatus, digest};
 use authority::Evaluation;
-use domain::{Metric, Query, Timestamp, toll::Offer};
+use domain::{
+    Metric, Query, Timestamp,
+    notebooks::{TOLL_DECLINED, TOLL_NOT_TAKEN},
+    toll::Offer,
+};
 use runtime::telemetry;
 use serde_json::{Value, json};
-
-/// The streams of payments that are not taken. There are several, so that concurrent requests seldom write to the same
-/// item. The first is the only one of earlier versions.
-const NOT_TAKEN: [&str; 8] = ["toll", "toll-2", "toll-3", "toll-4", "toll-5", "toll-6", "toll-7", "toll-8"];
-
-/// The streams of questions that are declined before a payment. They are separate, because anybody may ask at no cost,
-/// and the records of payments must not wait for that.
-const DECLINED: [&str; 8] = [
-    "toll-declined",
-    "toll-declined-2",
-    "toll-declined-3",
-    "toll-declined-4",
-    "toll-declined-5",
-    "toll-declined-6",
-    "toll-declined-7",
-    "toll-declined-8",
-];
 
 /// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
 /// sent before, if the request names one. `query` is missing for a question that the authority gate declines: it may be a
@@ -49,7 +36,7 @@ pub(crate) async fn record(
             "error_detail": why,
         })
     };
-    if let Err(error) = keep(ports, &NOT_TAKEN, "payment_not_taken", facts).await {
+    if let Err(error) = keep(ports, &TOLL_NOT_TAKEN, "payment_not_taken", facts).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded");
     }
@@ -59,7 +46,7 @@ pub(crate) async fn record(
 /// question, see [`record`]. A failure is counted and does not change the reply.
 pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
-    if let Err(error) = keep(ports, &DECLINED, "authority_evaluated", facts).await {
+    if let Err(error) = keep(ports, &TOLL_DECLINED, "authority_evaluated", facts).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
     }

@@ -23,6 +23,7 @@ pub mod mail;
 pub mod message;
 pub mod metric;
 pub mod money;
+pub mod notebooks;
 pub mod operator;
 pub mod ports;
 pub mod query;

@@ -6,7 +6,6 @@ use super::*;
 use audit::{FunctionJournal, Journal};
 use domain::{
     Alert, Channel, CheckoutSession, PaymentStatus, SessionStage, Timestamp,
-    deployment::GATE,
     mail::Progress,
     money::{Authorisation, Money, PaymentId, RefundStatus},
     sale::Fulfilment,
@@ -17,6 +16,7 @@ use testkit::{Fault, Passage, Plan, World, sale::WithField};
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const HOUR: Duration = Duration::from_secs(3600);
+const NOTEBOOKS: [&str; 2] = ["checkout-1", "anvil"];
 
 fn session(number: u32) -> CheckoutSession {
     CheckoutSession {
@@ -52,6 +52,10 @@ fn world(sales: impl IntoIterator<Item = Sale>) -> World {
     world
 }
 
+fn notebook<'w>(world: &'w World, name: &'static str) -> FunctionJournal<'w> {
+    FunctionJournal { function: name, notes: world, log: world, alerts: world, clock: world }
+}
+
 fn ports(world: &World) -> Ports<'_> {
     Ports {
         journal: Journal { store: world, log: world, alerts: world, clock: world },
@@ -66,7 +70,7 @@ fn ports(world: &World) -> Ports<'_> {
         sale_mails: world,
         settlements: None,
         memories: members::memories(world),
-        gate: FunctionJournal { function: GATE, notes: world, log: world, alerts: world, clock: world },
+        notebooks: Box::leak(Box::new(NOTEBOOKS.map(|name| notebook(world, name)))),
         letters: members::letters(world),
         meter: world,
         summaries: world,

@@ -7,8 +7,7 @@ use domain::ports::StorageError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The name of the stream.
-pub const STREAM: &str = "operator";
+pub use domain::notebooks::OPERATORS as STREAM;
 
 /// Why a decision is not recorded.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use super::Deployment;
 use crate::settings::{SETTINGS, SITE};
 use async_trait::async_trait;
 use audit::{ChatJournal, FunctionJournal};
-use domain::{StepError, ports::Pause};
+use domain::{StepError, inbox::INQUIRIES, ports::Pause};
 use std::time::Duration;
 
 /// No time is ever up: a process that died is not polled again.
@@ -48,6 +48,13 @@ impl Deployment<'_> {
     pub async fn deadlines(&self, refund_held: bool) -> domain::due::Report {
         let (world, bridges) = (self.world, self.bridges());
         let accounts = ChatJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
+        let notebooks = [FunctionJournal {
+            function: INQUIRIES,
+            notes: world,
+            log: &self.ports,
+            alerts: &self.ports,
+            clock: world,
+        }];
         let ports = deadlines::Ports {
             journal: self.journal(),
             open: &self.ports,
@@ -60,13 +67,7 @@ impl Deployment<'_> {
             data: self.world,
             sale_mails: self.world,
             settlements: None,
-            gate: FunctionJournal {
-                function: domain::deployment::GATE,
-                notes: world,
-                log: &self.ports,
-                alerts: &self.ports,
-                clock: world,
-            },
+            notebooks: &notebooks,
             memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },
             letters: bridge::Letters { bridges, mailbox: &self.ports, mails: self.world, site: SITE },
             meter: self.world,

@@ -15,25 +15,36 @@ fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len(), left: 0 }));
 }
 
-/// The next deployment may be weeks away.
+/// A step that keeps a record in a notebook.
+async fn noted(world: &World, name: &'static str) {
+    let journal = notebook(world, name);
+    let note = |steps: &mut u32, _| {
+        *steps += 1;
+        Noted::save(()).requiring("noted", name.into())
+    };
+    let loaded = journal.load().await.unwrap();
+    journal.commit(loaded, note).await.unwrap().settle().await;
+}
+
+/// The next question that draws the stream, or the next deployment, may be weeks away.
 #[test]
-fn what_the_gate_of_deployments_could_not_publish_is_published() {
-    let world = world([]);
-    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    testkit::run(async {
-        let gate = ports(&world).gate;
-        let judged = |judged: &mut Vec<String>, _| {
-            judged.push("v7".to_owned());
-            Noted::save(()).requiring("deployment_judged", "v7".into())
-        };
-        gate.commit(gate.load().await.unwrap(), judged).await.unwrap().settle().await;
-    });
-    assert!(world.state().log.is_empty());
-    world.plan(Plan::none());
-    assert_eq!(looked(&world, true), Some(Report::default()));
-    assert!(world.state().log.values().any(|line| line.contains("deployment_judged")), "{:?}", world.state().log);
-    world.plan(Plan::none().whenever("notes.load", Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { failed: 1, ..Report::default() }));
+fn what_a_notebook_without_a_schedule_could_not_publish_is_published() {
+    for (what, fault) in [("log.publish", Fault::Fail), ("notes.save", Fault::CrashAfter)] {
+        let world = world([]);
+        world.plan(Plan::none().whenever(what, fault));
+        for name in NOTEBOOKS {
+            let _: Option<()> = testkit::run(noted(&world, name));
+        }
+        assert!(world.state().log.is_empty(), "{what}");
+        world.plan(Plan::none());
+        assert_eq!(looked(&world, true), Some(Report::default()), "{what}");
+        let log = world.state().log.clone();
+        let published = NOTEBOOKS.map(|name| log.keys().filter(|key| key.contains(&format!("/{name}/"))).count());
+        assert_eq!(published, [1, 1], "{what}");
+        world.plan(Plan::none().whenever("notes.load", Fault::Fail));
+        let failed = NOTEBOOKS.len();
+        assert_eq!(looked(&world, true), Some(Report { failed, ..Report::default() }), "{what}");
+    }
 }
 
 #[test]
