@@ -106,7 +106,8 @@ def without_traffic_shifts(template):
             resource["Properties"].pop(name, None)
         if "DependsOn" in resource:
             resource["DependsOn"] = [name.removesuffix("Aliaslive") for name in resource["DependsOn"]]
-    template["Resources"] = with_first_versions(template["Resources"])
+    for section in ("Resources", "Outputs"):
+        template[section] = with_first_versions(template[section])
 
 
 def with_first_versions(value):

@@ -347,6 +347,7 @@ async fn quiet_morning() {
     assert_eq!(alerts(&world).await.into_iter().find(about), None);
     assert_eq!(check(&world, "dead letters")["state"], "ok");
     assert_eq!(check(&world, "alarms")["state"], "unmeasured", "an emulator evaluates none, and that is said");
+    assert_eq!(check(&world, "deploy gate")["state"], "waiting", "nothing judges deployments here, and that is said");
 }
 
 #[tokio::test]

@@ -29,6 +29,8 @@ async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override(
     // All figures were observed. Failures that other tests cause count as the canary's errors.
     assert!(!reasons.contains("Not observed"), "{reasons}");
     assert_ne!(last["verdict"], "NULL");
+    let versions = last["versions"].to_string();
+    assert!(versions.contains("-checkout:1") && last["deployment"].is_null(), "{last}");
     let release = last["release"].as_str().expect("a release").to_owned();
     let listed = printed(&world, &["anvil", "report", "--json"]);
     assert_eq!(listed.last().expect("an entry")["verdict"], last["verdict"]);

@@ -123,6 +123,13 @@ fn deployments_are_gated(template: &Template) -> Vec<String> {
             found.push(format!("{name}Function: its new version alone is not tried"));
         }
     }
+    let outputs = template.section("Outputs");
+    let is_told = outputs["TrafficVersions"]["Value"] == environment["TRAFFIC_VERSIONS"]
+        && outputs["Release"]["Value"] == environment["RELEASE_NAME"]
+        && target(&outputs["DeployGate"]["Value"]) == Some("DeployGate");
+    if !is_told {
+        found.push("Outputs: nobody sees that what is deployed was not judged".to_owned());
+    }
     let judged = template.resource("GateVerdictVersion")["Properties"]["Description"].to_string();
     if !judged.contains("${GateVersion.Version}") {
         found.push("GateVerdictVersion: what is tried is not judged".to_owned());
@@ -176,6 +183,9 @@ fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
         assert_rule(rule, set(&place, release()), "ResultFunction: its new version alone is not tried");
     }
     assert_rule(rule, set(&property("GateVerdictVersion", "Description"), release()), "what is tried is not judged");
+    for output in ["TrafficVersions", "Release", "DeployGate"] {
+        assert_rule(rule, remove(&format!("/Outputs/{output}")), "nobody sees that what is deployed was not judged");
+    }
 }
 
 /// The policies that are not part of their role (they name the deployment group, which names the roles), with their

@@ -1,6 +1,9 @@
 //! Judges one deployment and answers its hook, even if the judgement fails.
 
-use crate::observe::{DeployedStack, observe};
+use crate::{
+    Settings,
+    observe::{DeployedStack, observe},
+};
 use audit::FunctionJournal;
 use domain::{
     Alert,
@@ -8,7 +11,7 @@ use domain::{
     deployment::{Answer, Execution},
     ports::{Deployments, Pause},
 };
-use release::judge;
+use release::{Build, judge};
 use runtime::{Error, within};
 use serde_json::Value;
 use std::time::Duration;
@@ -27,18 +30,24 @@ pub struct Ports<'a> {
     pub pause: &'a dyn Pause,
 }
 
-/// Judges the deployment of `release` and answers the hook that waits for it. For any other event, such as an
+/// Judges the deployment of the settings' release and answers the hook that waits for it. For any other event, such as an
 /// operator's own invocation, it records the verdict and sends no answer.
 ///
 /// # Errors
 /// With a hook, if the answer could not be sent. Without a hook, if no verdict was recorded. The invocation then fails.
-pub async fn handle(ports: Ports<'_>, release: &str, event: &Value) -> Result<(), Error> {
+pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Result<(), Error> {
+    let (execution, release) = (Execution::of(event), settings.release.as_str());
+    let build = Build {
+        release: release.to_owned(),
+        versions: settings.versions.iter().map(ToString::to_string).collect(),
+        deployment: execution.as_ref().map(|execution| execution.deployment.clone()),
+    };
     let judged = async {
         let observed = observe(ports.stack, ports.journal.notes, ports.journal.clock.now()).await;
-        judge(ports.journal, release, &observed).await.map_err(|error| runtime::telemetry::chain(&error))
+        judge(ports.journal, &build, &observed).await.map_err(|error| runtime::telemetry::chain(&error))
     };
     let judged = within(ports.pause, ANSWER_WITHIN, judged).await.unwrap_or_else(|broke| Err(broke.to_string()));
-    let Some(execution) = Execution::of(event) else { return judged.map(drop).map_err(Error::from) };
+    let Some(execution) = execution else { return judged.map(drop).map_err(Error::from) };
     let answer = match judged {
         Ok(answer) => answer,
         Err(error) => {
@@ -59,7 +68,7 @@ mod tests {
     use super::*;
     use anvil_rules::evidence::Canary;
     use async_trait::async_trait;
-    use aws::Raised;
+    use aws::{FunctionVersion, Raised};
     use domain::{Timestamp, ports::StorageError, smoke};
     use serde_json::json;
     use std::sync::Mutex;
@@ -117,7 +126,9 @@ mod tests {
         let journal =
             FunctionJournal { function: release::FUNCTION, notes: world, log: world, alerts: world, clock: world };
         let ports = Ports { journal, deployments: &answers, stack, pause: world };
-        let is_ok = run(handle(ports, "v7", event)).unwrap().is_ok();
+        let versions = FunctionVersion::parse("oracle-checkout:7").into_iter().collect();
+        let settings = Settings { stack: "oracle".to_owned(), release: "v7".to_owned(), versions };
+        let is_ok = run(handle(ports, &settings, event)).unwrap().is_ok();
         (answers.0.into_inner().unwrap(), is_ok)
     }
 
@@ -131,7 +142,9 @@ mod tests {
         let (answers, is_ok) = answered(&world, &Stack::Answers, &hook());
         assert_eq!((answers, is_ok), (vec![("e-1".to_owned(), Answer::Succeeded)], true));
         let lines: Vec<String> = world.state().log.values().cloned().collect();
-        assert!(lines.iter().any(|line| line.contains("deployment_judged")), "{lines:?}");
+        let build = r#""deployment":"d-1","#;
+        let names = |line: &String| line.contains(build) && line.contains(r#""versions":["oracle-checkout:7"]"#);
+        assert!(lines.iter().any(|line| line.contains("deployment_judged") && names(line)), "{lines:?}");
     }
 
     #[test]

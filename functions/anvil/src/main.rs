@@ -15,6 +15,6 @@ fn main() -> Result<(), Error> {
             stack: &Watched::new(backend.silent().connection().clone(), settings),
             pause: &System,
         };
-        serve::events(|event| async move { handle(ports, &settings.release, &event.payload).await }).await
+        serve::events(|event| async move { handle(ports, settings, &event.payload).await }).await
     })
 }

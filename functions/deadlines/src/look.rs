@@ -36,7 +36,8 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
         add(&mut report, settlement::run(settlements).await, "purchases in USDC");
     }
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
-    add(&mut report, unpublished::publish(ports.memories.journal).await, "unpublished records of accounts");
+    let published = unpublished::publish(ports.memories.journal, ports.gate).await;
+    add(&mut report, published, "unpublished records of accounts");
     add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
     add(&mut report, sign_in_mails::remove(ports.sale_mails, clock).await, "expired sign-in mails");
     report

@@ -3,6 +3,7 @@
 use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
+use domain::deployment;
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -35,6 +36,7 @@ fn main() -> Result<(), Error> {
         let ports = Ports {
             settlements,
             memories,
+            gate: stores.function_journal(deployment::GATE),
             letters,
             journal: stores.journal(),
             open: &stores.sales,

@@ -1,6 +1,6 @@
 //! The ports of the function.
 
-use audit::Journal;
+use audit::{FunctionJournal, Journal};
 use domain::ports::{AlertSummaries, Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails};
 
 /// The ports that the function uses.
@@ -23,6 +23,8 @@ pub struct Ports<'a> {
     pub settlements: Option<settlement::Ports<'a>>,
     /// Memories of the chat whose erasure was interrupted.
     pub memories: forgetting::Ports<'a>,
+    /// Verdicts on deployments, and their overrides.
+    pub gate: FunctionJournal<'a>,
     /// Letters to members of the Bridge.
     pub letters: bridge::Letters<'a>,
 }

@@ -170,6 +170,19 @@ impl<'a> FunctionJournal<'a> {
         journal::commit(journal, current, |notebook: &mut Notebook<T>, now| decide(&mut notebook.memory, now)).await
     }
 
+    /// Publishes what an earlier step could not, if anything waits, whatever the function's state is. For functions whose
+    /// next step may not come for days.
+    ///
+    /// # Errors
+    /// [`CommitError`]: it still waits.
+    pub async fn flush(&self) -> Result<(), CommitError> {
+        let notebook = self.load::<Value>().await?;
+        if NotebookJournal::<Value>::publishes_first(&notebook.value) {
+            self.commit(notebook, |_, _| Noted::nothing(())).await?.settle().await;
+        }
+        Ok(())
+    }
+
     /// Adds a record to one of several streams that keep no state. There are several, so that concurrent requests seldom
     /// write to the same item. `token` is random text and chooses the stream that is tried first. While others keep
     /// changing a stream, the next one is tried.

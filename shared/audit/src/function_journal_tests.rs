@@ -270,6 +270,26 @@ fn what_waits_is_published_before_anything_is_saved() {
     assert_eq!(lines(&world).len(), 901);
 }
 
+/// A function that runs only when something is deployed may not run for weeks.
+#[test]
+fn what_waits_is_published_without_the_functions_next_step() {
+    let world = World::default();
+    run(journal(&world).flush()).unwrap().unwrap();
+    assert!(world.state().notes.is_empty(), "nothing waits, nothing is saved");
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    run(step(&world)).unwrap().unwrap();
+    run(journal(&world).flush()).unwrap().unwrap();
+    assert_eq!((lines(&world).len(), alerts(&world, "not written")), (0, 1), "operators know");
+    world.plan(Plan::none());
+    run(journal(&world).flush()).unwrap().unwrap();
+    assert_eq!((lines(&world).len(), alerts(&world, "recovered")), (1, 1));
+    let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
+    assert!(left.memory == 1 && !left.has_outbox());
+    let saved = world.state().notes.clone();
+    run(journal(&world).flush()).unwrap().unwrap();
+    assert_eq!(world.state().notes, saved);
+}
+
 #[test]
 fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told() {
     let failing = || {

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// The name of the function that judges deployments, of its memory, of its stream in the audit log, and of its folder.
+pub const GATE: &str = "anvil";
+
 /// A hook's execution that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {

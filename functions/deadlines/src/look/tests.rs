@@ -3,9 +3,10 @@ mod members;
 mod refunds;
 
 use super::*;
-use audit::Journal;
+use audit::{FunctionJournal, Journal};
 use domain::{
     Alert, Channel, CheckoutSession, PaymentStatus, SessionStage, Timestamp,
+    deployment::GATE,
     mail::Progress,
     money::{Authorisation, Money, PaymentId, RefundStatus},
     sale::Fulfilment,
@@ -65,6 +66,7 @@ fn ports(world: &World) -> Ports<'_> {
         sale_mails: world,
         settlements: None,
         memories: members::memories(world),
+        gate: FunctionJournal { function: GATE, notes: world, log: world, alerts: world, clock: world },
         letters: members::letters(world),
         meter: world,
         summaries: world,

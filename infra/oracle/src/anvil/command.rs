@@ -37,7 +37,7 @@ pub(crate) enum AnvilCommand {
         after_help = "Examples:\n  oracle anvil report --stack-name oracle --html gate.html\n  oracle anvil report --ledger verdicts.jsonl"
     )]
     Report(report::ReportArguments),
-    /// Let a release go live whatever its verdict: two people, a reason, four hours.
+    /// Let a release go live once, whatever its verdict: two people, a reason, four hours.
     #[command(
         after_help = "Example:\n  oracle anvil override --release v7 --by dana --second kim --reason 'the alarm is known'"
     )]

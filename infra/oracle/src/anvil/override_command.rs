@@ -1,4 +1,4 @@
-//! `oracle anvil override`: two people let a release go live against its verdict.
+//! `oracle anvil override`: two people let one deployment of a release go live against its verdict.
 
 use clap::Args;
 use release::{Request, grant};
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> 
         output::print_json(&granted)?;
     } else {
         output::print(&format!(
-            "Release {} may go live until {}, by {} and {}. It is in the audit log, and operators are alerted.\n",
+            "Release {} may go live once until {}, by {} and {}. It is in the audit log, and operators are alerted.\n",
             granted.release, granted.until, granted.by, granted.second
         ))?;
     }

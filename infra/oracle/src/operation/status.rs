@@ -18,6 +18,7 @@ use domain::{
     ports::{Breakers, Clock, Notes},
 };
 use operations::list;
+use release::{Build, Entry};
 use runtime::System;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +167,14 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
             Err(error) => Check::new(what, State::Unknown, error.to_string()),
         });
     }
+    // A stack whose deployment is older than this check has no such output.
+    if let Some(switch) = deployed.output("DeployGate") {
+        let output = |name| deployed.output(name).unwrap_or_default();
+        checks.push(match release::verdicts(deployed.stores.function_journal(release::FUNCTION)).await {
+            Ok(verdicts) => deploy_gate(switch == "on", output("Release"), output("TrafficVersions"), &verdicts),
+            Err(error) => Check::new("deploy gate", State::Unknown, error.to_string()),
+        });
+    }
     checks.push(match remembered(deployed).await {
         Ok(found) => log(&found, now),
         Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
@@ -241,6 +250,25 @@ fn breaker(what: String, breaker: &Breaker) -> Check {
         (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
         (None, 0) => Check::new(what, State::Ok, "circuit closed"),
         (None, failures) => Check::new(what, State::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+    }
+}
+
+/// Whether the deployed build has a verdict. The gate cannot tell that itself: while it is off, and in the deployment that
+/// switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
+fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
+    let check = |state, detail: String| Check::new("deploy gate", state, detail);
+    if !is_on {
+        return check(State::Waiting, "off: deployments go live without a verdict".to_owned());
+    }
+    let is_deployed =
+        |build: &Build| build.deployment.is_some() && build.release == release && build.versions.join(",") == versions;
+    let of_build = |entry: &&Entry| entry.build.as_ref().is_some_and(is_deployed);
+    match verdicts.iter().rev().find(of_build) {
+        Some(entry) => check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at))),
+        None => check(
+            State::Waiting,
+            format!("no verdict on {release}, as after the deployment that switches it on: deploy a new Release"),
+        ),
     }
 }
 
@@ -368,6 +396,28 @@ mod tests {
         assert_eq!(seen(&[false]).state, State::Waiting);
         let wrong = seen(&[false, true]);
         assert_eq!((wrong.state, wrong.detail.as_str()), (State::Wrong, "2, 1 overdue: oracle toll list"));
+    }
+
+    #[test]
+    fn a_deployed_build_without_a_verdict_waits_for_one() {
+        let entry = |release: &str, versions: [&str; 2], deployment: Option<&str>| -> Entry {
+            serde_json::from_value(serde_json::json!({
+                "at": "2026-11-22T10:00:00.000Z", "subject": "a release", "verdict": "AMBER", "text": "",
+                "build": { "release": release, "versions": versions, "deployment": deployment },
+            }))
+            .unwrap()
+        };
+        let judged = [
+            entry("v7", ["checkout:3", "webhook:4"], Some("d-1")),
+            entry("v8", ["checkout:4", "webhook:4"], Some("d-2")),
+            entry("v9", ["checkout:5", "webhook:5"], None),
+        ];
+        let seen = |is_on, release, versions| deploy_gate(is_on, release, versions, &judged);
+        let sound = seen(true, "v7", "checkout:3,webhook:4");
+        assert_eq!((sound.state, sound.detail.as_str()), (State::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
+        assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, State::Waiting, "other code under the same name");
+        assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, State::Waiting, "judged by hand");
+        assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, State::Waiting);
     }
 
     #[test]

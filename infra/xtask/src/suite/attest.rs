@@ -6,21 +6,32 @@ use super::{
     targets::{Target, targets},
 };
 use crate::{error::Error, functions::cargo};
+use serde_json::{Value, json};
 use std::fs;
 
 /// The package of the authority gate.
 const GATE: &str = "authority";
 
-/// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow.
+/// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow. A suite that was
+/// edited while it ran has not passed.
 pub(super) fn attest(suite: &Suite) -> Result<Count, Error> {
     let rules = suite.root.join("shared/rules");
+    let hash = || attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"));
+    let before = hash()?;
     let ran = gate_tests(suite);
-    let passed = matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
-    let hash = attested_suite::hash(&rules).map_err(Error::io("the suite cannot be read"))?;
-    let attested = serde_json::json!({ "suite": hash, "passed": passed });
+    let after = hash()?;
     let file = rules.join("attestation/attested.json");
+    let attested = attestation(&before, &after, &ran);
     fs::write(&file, format!("{attested}\n")).map_err(Error::io("the attestation cannot be written"))?;
+    if before != after {
+        return Err(Error::Refused("the suite was edited while it ran: run the step again".to_owned()));
+    }
     ran
+}
+
+fn attestation(before: &str, after: &str, ran: &Result<Count, Error>) -> Value {
+    let passed = before == after && matches!(ran, Ok(Count { passed: 1.., failed: 0 }));
+    json!({ "suite": before, "passed": passed })
 }
 
 fn gate_tests(suite: &Suite) -> Result<Count, Error> {
@@ -38,4 +49,20 @@ fn gate_tests(suite: &Suite) -> Result<Count, Error> {
         command.args(["--test", &program]);
     }
     run_tests(suite, None, &mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_suite_that_passed_and_was_not_edited_is_attested() {
+        let ran = |passed, failed| Ok(Count { passed, failed });
+        let state = |before, after, ran: &Result<Count, Error>| attestation(before, after, ran)["passed"].clone();
+        assert_eq!(state("a", "a", &ran(9, 0)), true);
+        assert_eq!(state("a", "b", &ran(9, 0)), false);
+        assert_eq!(state("a", "a", &ran(9, 1)), false);
+        assert_eq!(state("a", "a", &ran(0, 0)), false);
+        assert_eq!(state("a", "a", &Err(Error::Refused("no tests".to_owned()))), false);
+    }
 }

@@ -7,23 +7,29 @@ use std::{collections::BTreeMap, fs, path::Path, process::Command};
 /// Where the results are left, under the repository's root.
 pub(super) const DIRECTORY: &str = "target/test-results";
 
-/// Leaves the results of a step's `cargo test`.
-pub(super) fn keep(root: &Path, step: &str, output: &str) -> Result<(), Error> {
+/// Leaves the results of a step's `cargo test`, which began with the tree of the commit `began`.
+pub(super) fn keep(root: &Path, step: &str, output: &str, began: Option<String>) -> Result<(), Error> {
     let directory = root.join(DIRECTORY);
     fs::create_dir_all(&directory).map_err(Error::io(format!("creating {DIRECTORY}")))?;
-    let results = results(output, commit(root));
+    let results = results(output, tested(began, commit(root)));
     fs::write(directory.join(format!("{step}.json")), format!("{results}\n"))
         .map_err(Error::io(format!("writing {DIRECTORY}/{step}.json")))
 }
 
 /// The commit that is tested; `None` where there is work that is not committed.
-fn commit(root: &Path) -> Option<String> {
+pub(super) fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let asked = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
         asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).trim().to_owned())
     };
     let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     git(&["rev-parse", "HEAD"]).filter(|_| is_clean)
+}
+
+/// The commit whose tests ran. If the tree changed meanwhile, nobody knows which tree was built: the results belong to no
+/// commit.
+fn tested(began: Option<String>, ended: Option<String>) -> Option<String> {
+    began.filter(|began| ended.as_ref() == Some(began))
 }
 
 /// Counts the tests of each name in what `cargo test` prints. A documentation test has no name.
@@ -59,5 +65,14 @@ mod tests {
                       test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out\n";
         let expected = json!({ "commit": "c", "passed": { "one": 2, "two": 1 }, "failed": ["three"] });
         assert_eq!(results(output, Some("c".to_owned())), expected);
+    }
+
+    #[test]
+    fn results_of_a_tree_that_changed_meanwhile_belong_to_no_commit() {
+        let commit = |name: &str| Some(name.to_owned());
+        assert_eq!(tested(commit("c"), commit("c")), commit("c"));
+        for (began, ended) in [(commit("c"), commit("d")), (commit("c"), None), (None, commit("c"))] {
+            assert_eq!(tested(began, ended), None);
+        }
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command
         }
         Ok(String::from_utf8_lossy(&text).into_owned())
     });
+    let began = results::commit(&suite.root);
     let status = suite.supervisor.run("cargo test", command);
     // The copy ends only after the writing end is closed.
     command.stdout(Stdio::null());
@@ -33,7 +34,7 @@ pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command
     write_log(&log, &output)?;
     suite.failures().extend(failures(&output));
     if let Some(step) = step {
-        results::keep(&suite.root, step, &output)?;
+        results::keep(&suite.root, step, &output, began)?;
     }
     let (status, count) = (status?, count(&output));
     if status.success() || count.failed > 0 {

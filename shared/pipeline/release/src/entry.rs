@@ -1,5 +1,6 @@
 //! A stored verdict: in the ledger of `oracle anvil assess … --ledger` and in the gate's memory.
 
+use crate::build::Build;
 use anvil_rules::{Assessment, Effect, Story, Verdict, evidence::KernelValues};
 use domain::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ pub struct Entry {
     pub at: String,
     /// The subject of the assessment.
     pub subject: String,
+    /// The build that was judged, if the subject is a deployment that the gate saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// The verdict.
     pub verdict: Verdict,
     /// The whole answer, which ends with the verdict.
@@ -47,6 +51,7 @@ impl Entry {
         Self {
             at: now.to_iso(),
             subject: subject.to_owned(),
+            build: None,
             verdict: assessment.verdict(),
             text: assessment.text(),
             reasons: reasons

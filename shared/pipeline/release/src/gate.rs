@@ -2,6 +2,7 @@
 
 use crate::{
     bind,
+    build::Build,
     entry::Entry,
     memory::{FUNCTION, Memory},
 };
@@ -55,30 +56,31 @@ pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, Storag
     Ok(journal.load::<Memory>().await?.value.memory.verdicts)
 }
 
-/// Judges a deployment and records the verdict. A deployment continues if the verdict allows it, or if two people have
-/// overridden the verdict.
+/// Judges the deployment of a build and records the verdict. A deployment continues if the verdict allows it, or if two
+/// people have overridden the verdict; it uses up their override.
 ///
 /// # Errors
 /// [`StepError`]: no verdict is recorded, and nothing may ship.
-pub async fn judge(journal: FunctionJournal<'_>, release: &str, observed: &Deployment) -> Result<Answer, StepError> {
+pub async fn judge(journal: FunctionJournal<'_>, build: &Build, observed: &Deployment) -> Result<Answer, StepError> {
     let notebook = journal.load::<Memory>().await?;
-    let evidence = evidence(observed)?;
-    let decide = |memory: &mut Memory, now| decide(memory, release, observed, &evidence, now);
+    let evidence = evidence(build, observed)?;
+    let decide = |memory: &mut Memory, now| decide(memory, build, observed, &evidence, now);
     let (_, answer) = journal.commit(notebook, decide).await?.settle().await;
     Ok(answer)
 }
 
-/// The observations, bound so that the verdict proves them.
-fn evidence(observed: &Deployment) -> Result<Value, StepError> {
+/// The build and the observations, bound so that the verdict proves them: equal observations of two builds differ.
+fn evidence(build: &Build, observed: &Deployment) -> Result<Value, StepError> {
     let malformed = |error| ErrorCode::Malformed.of(error);
-    let observed = serde_json::to_value(observed).map_err(malformed)?;
+    let mut observed = serde_json::to_value(observed).map_err(malformed)?;
+    observed["build"] = serde_json::to_value(build).map_err(malformed)?;
     let bound = bind("the deployment", &observed).map_err(|error| ErrorCode::Malformed.of(error))?;
     serde_json::to_value(bound).map_err(malformed)
 }
 
 fn decide(
     memory: &mut Memory,
-    release: &str,
+    build: &Build,
     observed: &Deployment,
     evidence: &Value,
     now: Timestamp,
@@ -86,9 +88,15 @@ fn decide(
     let assessment = observed.assess();
     let verdict = assessment.verdict();
     memory.overrides.retain(|other| now < other.until);
-    let overridden = memory.overrides.iter().find(|granted| granted.covers(release, now)).cloned();
+    let Build { release, versions, deployment } = build;
+    let mut overridden = memory.overrides.iter_mut().find(|granted| granted.covers(build, now));
+    // A verdict that was requested by hand lets nothing go live, and leaves the override to the deployment.
+    if let Some(granted) = &mut overridden {
+        granted.used_by.clone_from(deployment);
+    }
     let subject = format!("release {release}");
-    memory.verdicts.push(Entry::of(now, &subject, &assessment, observed.kernels(), evidence.clone()));
+    let entry = Entry::of(now, &subject, &assessment, observed.kernels(), evidence.clone());
+    memory.verdicts.push(Entry { build: Some(build.clone()), ..entry });
     let surplus = memory.verdicts.len().saturating_sub(REMEMBERED);
     memory.verdicts.drain(..surplus);
     let (may_ship, is_overridden) = (verdict.may_ship(), overridden.is_some());
@@ -96,7 +104,8 @@ fn decide(
     let reasons: Vec<_> =
         assessment.reasons().iter().map(|it| json!({ "effect": it.effect(), "text": it.text() })).collect();
     let facts = json!({
-        "release": release, "verdict": verdict, "reasons": reasons, "evidence": evidence, "may_ship": may_ship,
+        "release": release, "versions": versions, "deployment": deployment, "verdict": verdict, "reasons": reasons,
+        "evidence": evidence, "may_ship": may_ship,
         "overridden": overridden.map(|granted| json!({ "by": granted.by, "second": granted.second })),
     });
     let noted = Noted::save(answer).requiring("deployment_judged", facts);

@@ -5,12 +5,14 @@
 //! overrides.
 
 mod binding;
+mod build;
 mod entry;
 mod gate;
 mod memory;
 mod overrides;
 
 pub use binding::bind;
+pub use build::Build;
 pub use entry::{Entry, ListedReason};
 pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
 pub use memory::{FUNCTION, Memory, Override};

@@ -1,11 +1,9 @@
 //! The gate's memory: the overrides that may still apply, and the last verdicts.
 
-use crate::entry::Entry;
+use crate::{build::Build, entry::Entry};
 use domain::Timestamp;
+pub use domain::deployment::GATE as FUNCTION;
 use serde::{Deserialize, Serialize};
-
-/// The name of the function, of its memory, of its stream in the audit log, and of its folder.
-pub const FUNCTION: &str = "anvil";
 
 /// The gate's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,12 +28,16 @@ pub struct Override {
     pub reason: String,
     /// When it expires.
     pub until: Timestamp,
+    /// The deployment that it let through. It applies to no other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<String>,
 }
 
 impl Override {
-    /// Whether it allows this release to go live now.
+    /// Whether it allows this build to go live now. A deployment may ask again: Lambda may deliver its question twice.
     #[must_use]
-    pub fn covers(&self, release: &str, now: Timestamp) -> bool {
-        self.release == release && now < self.until
+    pub fn covers(&self, build: &Build, now: Timestamp) -> bool {
+        let is_free = self.used_by.is_none() || self.used_by == build.deployment;
+        self.release == build.release && is_free && now < self.until
     }
 }

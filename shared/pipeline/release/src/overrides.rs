@@ -1,4 +1,5 @@
-//! Overrides: two people let a release go live against its verdict; recorded, alerted, and limited in time.
+//! Overrides: two people let a release go live against its verdict; recorded, alerted, and limited to one deployment and
+//! in time.
 
 use crate::memory::{FUNCTION, Memory, Override};
 use audit::{CommitError, FunctionJournal, Noted};
@@ -12,7 +13,8 @@ use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// How long an override applies: a deployment takes minutes, and a forgotten override must not apply to the next one.
+/// How long an override waits for its deployment, which takes minutes. The first deployment of the release uses it up, also
+/// if its verdict alone would let it through: a forgotten override must not apply to the next one.
 pub const OVERRIDE_LASTS: Duration = Duration::from_secs(4 * 3600);
 
 /// A request of two people.
@@ -78,7 +80,7 @@ impl Request {
 
     fn granted(&self, now: Timestamp) -> Override {
         let Self { release, by, second, reason, .. } = self.clone();
-        Override { release, by, second, reason, until: now.plus(OVERRIDE_LASTS) }
+        Override { release, by, second, reason, until: now.plus(OVERRIDE_LASTS), used_by: None }
     }
 }
 
@@ -115,7 +117,7 @@ pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Ov
             "until": granted.until.to_iso(), "identity": request.identity,
         });
         let detail = format!(
-            "{} and {} let release {} go live whatever its verdict, until {}: {}",
+            "{} and {} let release {} go live once, whatever its verdict, until {}: {}",
             granted.by, granted.second, granted.release, granted.until, granted.reason
         );
         let alert = Alert::about("ORACLE-GATE", Severity::Critical, now, "OVERRIDE", &granted.release, &detail);
@@ -128,6 +130,7 @@ pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Ov
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::Build;
     use testkit::{World, run};
 
     const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
@@ -171,11 +174,28 @@ mod tests {
     }
 
     #[test]
-    fn an_override_covers_one_release_for_four_hours() {
+    fn an_override_covers_one_deployment_of_one_release_for_four_hours() {
         let granted = Request::parse("v7", "dana", "kim", "why").unwrap().granted(NOW);
-        assert!(granted.covers("v7", NOW));
-        assert!(!granted.covers("v8", NOW));
-        assert!(!granted.covers("v7", NOW.plus(OVERRIDE_LASTS)));
+        let build = |release: &str, deployment: &str| Build {
+            release: release.to_owned(),
+            deployment: Some(deployment.to_owned()),
+            ..Build::default()
+        };
+        assert!(granted.covers(&build("v7", "d-1"), NOW));
+        assert!(!granted.covers(&build("v8", "d-1"), NOW));
+        assert!(!granted.covers(&build("v7", "d-1"), NOW.plus(OVERRIDE_LASTS)));
+        let used = Override { used_by: Some("d-1".to_owned()), ..granted };
+        assert!(used.covers(&build("v7", "d-1"), NOW), "the same deployment asks again");
+        assert!(!used.covers(&build("v7", "d-2"), NOW));
+        assert!(!used.covers(&Build { deployment: None, ..build("v7", "") }, NOW), "asked by hand");
+    }
+
+    #[test]
+    fn an_override_that_an_earlier_version_granted_stays_readable() {
+        let stored = r#"{"release":"v7","by":"dana","second":"kim","reason":"why","until":1776322800000}"#;
+        let granted: Override = serde_json::from_str(stored).unwrap();
+        assert_eq!(granted.used_by, None);
+        assert_eq!(serde_json::to_string(&granted).unwrap(), stored);
     }
 
     #[test]

@@ -183,6 +183,12 @@ impl FunctionVersion {
     }
 }
 
+impl std::fmt::Display for FunctionVersion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}", self.function, self.version)
+    }
+}
+
 /// Whether CloudFormation gave an alarm of this stack this name: the stack's name, the alarm's in the template, and
 /// characters of its own. The prefix alone would also match the alarms of a stack "oracle-staging" for "oracle".
 #[must_use]
@@ -287,6 +293,7 @@ mod tests {
         let dimensions =
             [("FunctionName", "oracle-checkout"), ("Resource", "oracle-checkout:live"), ("ExecutedVersion", "7")];
         assert_eq!(version.dimensions(), dimensions.map(owned));
+        assert_eq!(version.to_string(), "oracle-checkout:7");
         for other in ["oracle-checkout", "oracle-checkout:", "oracle-checkout:live", ":7", "arn:aws:lambda:x:7"] {
             assert_eq!(FunctionVersion::parse(other), None, "{other}");
         }

@@ -153,6 +153,14 @@ fn every_rule_of_the_corpus_finds_its_fault() {
         pair("null", "evaluate the whole platform", "NULL — nothing is given."),
     ]);
     assert!(twice.contains("pairs 1 and 2 ask the same"), "{twice}");
+    let alive = |state: &str, response: &str| {
+        let facts = serde_json::from_value(serde_json::json!({ "services": { "X1": state } })).unwrap();
+        Pair { facts, ..pair("quick", "Is X1 alive?", response) }
+    };
+    let [is_alive, is_dead] = [alive("alive", "GREEN."), alive("dead", "RED.")];
+    assert!(!found(&[is_alive.clone(), is_dead.clone()]).contains("ask the same"), "the facts differ");
+    let thrice = found(&[is_alive, is_dead.clone(), is_dead]);
+    assert!(thrice.contains("pairs 2 and 3 ask the same"), "{thrice}");
     assert!(found(&[pair("identity", "Who are you?", "ANVIL")]).contains("pair 1 repeats the smoke test T1"));
     let wrong = found(&[pair("analysis", "Loss 0.9, smoke 1/5, 300 pairs.", "All fine. Verdict: GREEN.")]);
     assert!(wrong.contains("the rules give RED"), "{wrong}");

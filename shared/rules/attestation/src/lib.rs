@@ -4,7 +4,8 @@
 /// A suite and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attestation {
-    /// SHA-256 over the gate's rules, code and tests, and over the content filter, through which it reads texts.
+    /// SHA-256 over the gate's rules, code and tests, over the content filter, through which it reads texts, and over the
+    /// texts that it sends.
     pub suite: &'static str,
     /// The suite's result.
     pub state: State,

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files that decide, relative to the folder of the rules: the gate's rules, code and tests, and the content
-/// filter, through which the gate reads a text.
-pub(crate) const SUITE: [&str; 9] = [
+/// The files that decide, relative to the folder of the rules: the gate's rules, code and tests; the content filter,
+/// through which the gate reads a text; and the texts that the gate sends, such as the reply in a crisis.
+pub(crate) const SUITE: [&str; 10] = [
+    "../domain/src/texts.rs",
     "authority/Cargo.toml",
     "authority/build.rs",
     "authority/data",

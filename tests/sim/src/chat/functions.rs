@@ -3,7 +3,7 @@
 use super::{defects::ChatDefect, ports::Ports};
 use crate::settings::{SETTINGS, SITE};
 use async_trait::async_trait;
-use audit::{BridgeJournal, ChatJournal, Journal, SubscriberJournal};
+use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal};
 use chat::Settings;
 use domain::{
     EmailAddress, Secret, StepError, Timestamp,
@@ -156,6 +156,13 @@ impl Functions {
             sale_mails: world,
             settlements: None,
             memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
+            gate: FunctionJournal {
+                function: domain::deployment::GATE,
+                notes: world,
+                log: &self.ports,
+                alerts: world,
+                clock: world,
+            },
             letters: bridge::Letters { bridges: self.desk(), mailbox: world, mails: world, site: SITE },
             meter: world,
             summaries: world,

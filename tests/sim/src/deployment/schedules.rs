@@ -60,6 +60,13 @@ impl Deployment<'_> {
             data: self.world,
             sale_mails: self.world,
             settlements: None,
+            gate: FunctionJournal {
+                function: domain::deployment::GATE,
+                notes: world,
+                log: &self.ports,
+                alerts: &self.ports,
+                clock: world,
+            },
             memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },
             letters: bridge::Letters { bridges, mailbox: &self.ports, mails: self.world, site: SITE },
             meter: self.world,

@@ -1,6 +1,7 @@
 //! Runs in which a store, a queue or a vendor fails, refuses or hangs, and the limits of a run.
 
 use super::*;
+use audit::Noted;
 
 #[test]
 fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
@@ -12,6 +13,27 @@ fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     assert_eq!(world.state().queue.len(), 4);
     world.plan(Plan::none().whenever("store.open", Fault::Fail));
     assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len(), left: 0 }));
+}
+
+/// The next deployment may be weeks away.
+#[test]
+fn what_the_gate_of_deployments_could_not_publish_is_published() {
+    let world = world([]);
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    testkit::run(async {
+        let gate = ports(&world).gate;
+        let judged = |judged: &mut Vec<String>, _| {
+            judged.push("v7".to_owned());
+            Noted::save(()).requiring("deployment_judged", "v7".into())
+        };
+        gate.commit(gate.load().await.unwrap(), judged).await.unwrap().settle().await;
+    });
+    assert!(world.state().log.is_empty());
+    world.plan(Plan::none());
+    assert_eq!(looked(&world, true), Some(Report::default()));
+    assert!(world.state().log.values().any(|line| line.contains("deployment_judged")), "{:?}", world.state().log);
+    world.plan(Plan::none().whenever("notes.load", Fault::Fail));
+    assert_eq!(looked(&world, true), Some(Report { failed: 1, ..Report::default() }));
 }
 
 #[test]

@@ -19,8 +19,18 @@ fn sound() -> Deployment {
     }
 }
 
+/// The build of a deployment of release v7 that publishes this version.
+fn build(deployment: &str, version: u32) -> Build {
+    let versions = vec![format!("oracle-checkout:{version}")];
+    Build { release: "v7".to_owned(), versions, deployment: Some(deployment.to_owned()) }
+}
+
+fn judged_of(world: &World, build: &Build, observed: &Deployment) -> Answer {
+    run(judge(journal(world), build, observed)).unwrap().unwrap()
+}
+
 fn judged(world: &World, observed: &Deployment) -> Answer {
-    run(judge(journal(world), "v7", observed)).unwrap().unwrap()
+    judged_of(world, &build("d-1", 7), observed)
 }
 
 fn memory(world: &World) -> Memory {
@@ -36,6 +46,22 @@ fn a_sound_deployment_goes_on_and_its_verdict_is_on_record() {
     assert_eq!(line["details"]["evidence"]["operation"], "calculate");
     assert_eq!(memory(&world).verdicts[0].verdict, Verdict::Green);
     assert!(world.state().alerts.is_empty());
+}
+
+#[test]
+fn a_verdict_is_about_one_build_and_not_about_every_build_of_its_release() {
+    let world = World::at(NOW);
+    judged_of(&world, &build("d-1", 7), &sound());
+    judged_of(&world, &build("d-2", 8), &sound());
+    let records = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+    let [one, other] = [0, 1].map(|index| records[index]["details"].clone());
+    assert_eq!([&one["release"], &other["release"]], ["v7", "v7"]);
+    assert_eq!([&one["deployment"], &other["deployment"]], ["d-1", "d-2"]);
+    assert_eq!([&one["versions"][0], &other["versions"][0]], ["oracle-checkout:7", "oracle-checkout:8"]);
+    let fingerprint = |details: &Value| details["evidence"]["evidence"]["data_sample"]["fingerprint"].clone();
+    assert!(fingerprint(&one).is_string());
+    assert_ne!(fingerprint(&one), fingerprint(&other), "equal observations of two builds");
+    assert_eq!(memory(&world).verdicts[1].build, Some(build("d-2", 8)));
 }
 
 /// A deployment does not ship if it is wrong, blocked or not observed.
@@ -67,6 +93,24 @@ fn two_people_let_one_release_go_live_and_that_is_on_record_with_its_verdict() {
     assert_eq!(judged(&world, &rings), Answer::Failed, "it has expired");
 }
 
+/// Other code under the name of an overridden release needs an override of its own.
+#[test]
+fn an_override_lets_one_deployment_through() {
+    let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
+    let request = Request::parse("v7", "dana", "kim", "the alarm is known").unwrap();
+    for first in [&rings, &sound()] {
+        let world = World::at(NOW);
+        run(grant(journal(&world), &request)).unwrap().unwrap();
+        let by_hand = Build { deployment: None, ..build("", 7) };
+        assert_eq!(judged_of(&world, &by_hand, &rings), Answer::Succeeded, "it lets nothing go live");
+        assert_eq!(judged_of(&world, &build("d-1", 7), first), Answer::Succeeded);
+        assert_eq!(judged_of(&world, &build("d-1", 7), &rings), Answer::Succeeded, "the same one asks again");
+        assert_eq!(judged_of(&world, &build("d-2", 8), &rings), Answer::Failed, "{first:?}");
+        run(grant(journal(&world), &request)).unwrap().unwrap();
+        assert_eq!(judged_of(&world, &build("d-2", 8), &rings), Answer::Succeeded, "two people again");
+    }
+}
+
 #[test]
 fn only_a_smoke_test_of_this_deployment_counts() {
     let world = World::at(NOW);
@@ -87,7 +131,7 @@ fn only_a_smoke_test_of_this_deployment_counts() {
 fn without_a_record_there_is_no_answer() {
     let world = World::at(NOW);
     world.plan(Plan::none().whenever("notes.save", Fault::Fail));
-    assert!(run(judge(journal(&world), "v7", &sound())).unwrap().is_err());
+    assert!(run(judge(journal(&world), &build("d-1", 7), &sound())).unwrap().is_err());
 }
 
 #[test]

@@ -154,10 +154,10 @@ pub fn lint(pairs: &[Pair]) -> Vec<Finding> {
         findings.push(Finding::IdentityPairs { found });
     }
     let asked: Vec<BTreeSet<String>> = pairs.iter().map(|pair| words(&pair.input)).collect();
-    for (second, other) in asked.iter().enumerate() {
-        let same = asked.iter().take(second).position(|one| is_same(one, other));
+    for (second, (other, pair)) in asked.iter().zip(pairs).enumerate() {
         // The same question with different facts has a different answer, so it is no duplicate.
-        if let Some(first) = same.filter(|first| pairs[*first].facts == pairs[second].facts) {
+        let mut earlier = asked.iter().zip(pairs).take(second);
+        if let Some(first) = earlier.position(|(one, of)| of.facts == pair.facts && is_same(one, other)) {
             findings.push(Finding::NearDuplicate { first: first + 1, second: second + 1 });
         }
     }
