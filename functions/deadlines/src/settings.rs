@@ -24,8 +24,8 @@ const MOST: usize = 200;
 const SHARE: Duration = Duration::from_secs(20);
 
 /// The time for the sales of all kinds. With the shares of settlements, memories, unpublished records, letters and sign-in
-/// mails, and the last call of each, a run ends before the function's time-out, whatever hangs: Lambda would stop it in the middle of a
-/// kind, and the kinds after that one would never have a turn.
+/// mails, and the last call of each, a run ends before the function's time-out, whatever hangs: Lambda would stop it in the
+/// middle of a kind, and the kinds after that one would never have a turn.
 const BUDGET: Duration = Duration::from_secs(60);
 
 impl Settings {
