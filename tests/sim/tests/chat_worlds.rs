@@ -41,6 +41,7 @@ fn no_promise_of_the_chat_is_broken_in_any_world() {
         "POST exchange 410",
         "POST exchange 503",
         "POST other 409",
+        "POST declined 422",
         "GET exchange 200",
         "beginning",
         "GET memory 200",

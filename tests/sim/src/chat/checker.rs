@@ -98,6 +98,9 @@ impl Checker {
                     format!("person {} has paid and is asked to pay: {owed:?}", asked.person)
                 })
             }
+            ("POST declined", _) => Promise::Help.require(matches!(status, 401 | 422), || {
+                format!("a disclosure of person {} is answered {status}", asked.person)
+            }),
             ("GET memory", 200) => self.exported(asked, body),
             ("DELETE memory", 202) => {
                 let left = &mut self.left[asked.person];

@@ -82,6 +82,9 @@ impl Person {
     }
 }
 
+/// A message that the authority gate declines. It must leave no trace.
+pub(super) const DISCLOSURE: &str = "I want to kill myself";
+
 /// The message of an exchange: a unique text.
 pub(super) fn text(exchange: u64) -> String {
     format!("Should we open a second bakery in street {}?", word(exchange))

@@ -25,6 +25,8 @@ pub enum Promise {
     Sealed,
     /// No reply and no beginning of one has a blocked term.
     Filtered,
+    /// A disclosure of self-harm is answered with the sources of help, whichever store fails.
+    Help,
     /// A link signs in once, and only in the browser that requested it.
     SignIn,
     /// Every reply has one record, and no record stays pending.

@@ -48,7 +48,7 @@ pub(super) struct Simulator<'h> {
     random: Random,
     /// What was added to the worlds later is drawn from a stream of its own, so that the other draws stay the same.
     beside: Random,
-    /// So is what was added after that: mails that the mailbox refuses, and second subscriptions.
+    /// So is what was added after that: mails that the mailbox refuses, second subscriptions, declined messages.
     apart: Random,
     people: Vec<Person>,
     checker: Checker,
@@ -64,6 +64,9 @@ pub(super) struct Simulator<'h> {
     compares_at: Option<i64>,
     /// Whether this world's people use the Bridge.
     has_bridges: bool,
+    /// Whether this world's people send messages that the authority gate declines, and how many they have sent.
+    has_disclosures: bool,
+    disclosures: u64,
     /// The texts on the Bridges: person, number, and whether the person wrote it.
     texts: Vec<(usize, u64, bool)>,
     is_calm: bool,
@@ -101,6 +104,8 @@ impl<'h> Simulator<'h> {
             subscriptions: 0,
             compares_at: None,
             has_bridges: false,
+            has_disclosures: false,
+            disclosures: 0,
             texts: Vec::new(),
             is_calm: false,
             tally: ChatTally::default(),
@@ -118,6 +123,7 @@ impl<'h> Simulator<'h> {
     pub(super) fn live(&mut self) -> Checked {
         self.surround();
         self.has_bridges = self.beside.chance(500);
+        self.has_disclosures = self.apart.chance(200);
         let mut at = self.now();
         for _ in 0..self.chaos.bursts {
             for person in 0..self.people.len() {

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::chat::{
-    people::word,
+    people::{DISCLOSURE, word},
     promises::{Checked, Promise},
 };
 use domain::{
@@ -136,6 +136,7 @@ impl Checker {
         );
         let words = self.owners.keys().find(|exchange| stored.contains(&word(**exchange)));
         Promise::Sealed.require(words.is_none(), || format!("a store has the words of exchange {words:?}"))?;
+        Promise::Sealed.require(!stored.contains(DISCLOSURE), || "a store has the words of a disclosure".to_owned())?;
         Promise::Sealed.require(!stored.contains("gmail"), || "a store has an address".to_owned())
     }
 }

@@ -5,12 +5,15 @@ use crate::chat::{
     asked::Asked,
     chaos::SECOND,
     checker::had,
-    people::{Act, id, text},
+    people::{Act, DISCLOSURE, id, text},
     promises::Checked,
 };
 use domain::chat::PaidPlan;
 use runtime::http::{Reply, Request};
 use serde_json::json;
+
+/// The numbers of declined messages are greater than those of exchanges and of texts on the Bridge.
+const FIRST_DISCLOSURE: u64 = 8000;
 
 impl Simulator<'_> {
     pub(super) fn person(&mut self, person: usize) {
@@ -18,9 +21,22 @@ impl Simulator<'_> {
         if self.people[person].browsers[browser].session.is_none() {
             self.sign_in(person, browser);
         } else {
+            if self.has_disclosures && self.apart.chance(200) {
+                self.disclose(person, browser);
+            }
             let act = self.people[person].act(&mut self.random);
             self.act(person, browser, act);
         }
+    }
+
+    /// Sends a message that the authority gate declines.
+    fn disclose(&mut self, person: usize, browser: usize) {
+        self.disclosures += 1;
+        let body = json!({ "id": id(FIRST_DISCLOSURE + self.disclosures), "text": DISCLOSURE }).to_string();
+        let cookie = self.people[person].browsers[browser].session.clone().unwrap_or_default();
+        let request =
+            Request::post("/api/chat/exchanges", body).with_header("cookie", &format!("chat_session={cookie}"));
+        self.send(person, browser, "POST declined", None, request, None, None);
     }
 
     /// Requests a link, or follows the last mailed one.
