@@ -101,7 +101,7 @@ fn an_offer_makes_these_calls() {
         ("bridges.load", 1),
         ("memory.make_key", 1),
         ("memory.head", 1),
-        ("memory.read", 2),
+        ("memory.read", 3),
         ("sign_ins.take", 1),
         ("subscribers.load", 1),
         ("subscriptions.subscribe", 1),

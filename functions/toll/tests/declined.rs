@@ -61,6 +61,7 @@ fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
     // It still buys where its amount is the price.
     let world = transferred(250_000, 0);
     send(&world, showing(DISCLOSURE)).unwrap();
+    world.state().answers.push_back(Ok(full_answer()));
     let bought = unpaid("/query/full", QUESTION).with_header("x-payment-transaction", TRANSACTION);
     assert_eq!(send(&world, bought).unwrap().status(), 200);
 }

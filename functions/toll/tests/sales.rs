@@ -103,16 +103,7 @@ fn each_network_sells_for_its_own_token_and_for_no_other() {
 fn the_same_payment_gets_the_same_reply_and_nothing_else() {
     let world = world();
     let payment = payment_for(&world, Offer::QueryFull, 1);
-    let full = |question: &str| {
-        let dimension = |name: &str| json!({ "verdict": "GREEN", "analysis": format!("{name}: the demand for it is steady: {question}") });
-        let dimensions = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
-        let breakdown: serde_json::Map<_, _> =
-            dimensions.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
-        let text =
-            json!({ "verdict": "GREEN", "summary": "Demand is real and the format fits.", "breakdown": breakdown });
-        Ok(domain::ports::ModelReply { text: text.to_string(), model_version: "m".to_owned(), status_warning: None })
-    };
-    world.state().answers.push_back(full("yes"));
+    world.state().answers.push_back(Ok(full_answer()));
     let first = send(&world, paid("/query/full", QUESTION, &payment)).unwrap();
     assert_eq!(first.status(), 200, "{}", first.body());
     let numbers: Value = serde_json::from_str(first.body()).unwrap();

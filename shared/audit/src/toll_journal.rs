@@ -110,6 +110,7 @@ mod tests {
         let record = |_: &mut Purchase, _| Change::recorded(vec![stopped.clone()], ());
         let committed = run(journal.commit(Versioned { value: purchase(), version: 0 }, record)).unwrap().unwrap();
         run(committed.settle()).unwrap();
-        assert_eq!((world.state().log.len(), world.state().counted(Metric::Held)), (1, 0));
+        let state = world.state();
+        assert_eq!((state.log.len(), state.counted(Metric::Held)), (1, 0));
     }
 }

@@ -71,6 +71,17 @@ pub fn world() -> World {
     world
 }
 
+/// The model's reply to a full offer.
+pub fn full_answer() -> ModelReply {
+    let dimension =
+        |name: &str| json!({ "verdict": "GREEN", "analysis": format!("{name}: the demand for it is steady.") });
+    let dimensions = ["Stability", "Turbulence", "Change Rate", "Completion", "Curvature"];
+    let breakdown: serde_json::Map<_, _> =
+        dimensions.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
+    let text = json!({ "verdict": "GREEN", "summary": "Demand is real and the format fits.", "breakdown": breakdown });
+    ModelReply { text: text.to_string(), model_version: "m".to_owned(), status_warning: None }
+}
+
 /// An index with a text that the model gets with [`QUESTION`], and one that it does not.
 pub fn index() -> Index {
     let text = |name: &str, content: &str| Text { name: name.to_owned(), content: content.to_owned() };

@@ -125,7 +125,7 @@ impl Work {
             | Self::Page
             | Self::FollowUp { .. } => 20 * SECOND,
             Self::Inbox => 100 * SECOND,
-            Self::Deadlines => 240 * SECOND,
+            Self::Deadlines => 270 * SECOND,
             Self::Reconcile | Self::Operator { .. } => 900 * SECOND,
             Self::Message { queue: 0, .. } => 180 * SECOND,
             Self::Message { queue: 1 | 2, .. } => 90 * SECOND,
