@@ -180,18 +180,18 @@ fn unpaid_sessions_cause_few_questions_however_many_there_are() {
     let unpaid = sim.world.state().sessions.values().next().cloned().unwrap();
     let unpaid = CheckoutSession { payment_status: PaymentStatus::Unpaid, stage: SessionStage::Open, ..unpaid };
     let created = |number: usize| format!("cs_test_simulated_sale_{number:04}");
-    for number in 0..400 {
+    for number in 0..1_200 {
         let id = SessionId::parse(created(number)).unwrap();
         sim.world.state().sessions.insert(id.clone(), CheckoutSession { id, ..unpaid.clone() });
     }
     let deployment = sim.deployment();
     let asks = |address: usize, number: usize| page_from(&deployment, &format!("203.0.{address}.7"), &created(number));
-    let of_one: Vec<_> = (0..50).map(|number| asks(0, number)).collect();
-    assert_eq!((of_one[8], of_one[9], asked(&sim, "payments.session")), (402, 429, 9));
-    for number in 50..400 {
+    let of_one: Vec<_> = (0..100).map(|number| asks(0, number)).collect();
+    assert_eq!((of_one[89], of_one[90], asked(&sim, "payments.session")), (402, 429, 90));
+    for number in 100..1_200 {
         asks(number % 100, number);
     }
-    assert_eq!(asked(&sim, "payments.session"), 90);
+    assert_eq!(asked(&sim, "payments.session"), 900);
     // The page of a bank debit asks once a minute.
     sim.world.advance(Duration::from_secs(60));
     assert_eq!(asks(0, 0), 402);

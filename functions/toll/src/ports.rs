@@ -3,7 +3,7 @@
 use audit::{FunctionJournal, TollJournal};
 use domain::{
     Guessing,
-    guesses::Limits,
+    guesses::{Guess, Limits},
     ports::{Breakers, Corpora, Facilitator, Guesses, Meter, Model, Node, Notes, Pause, Randomness},
 };
 use retrieval::Library;
@@ -29,11 +29,12 @@ pub struct Ports<'a> {
 }
 
 /// Limits the questions to the facilitator and to the node about new payments: anybody can sign one without funds, or name a
-/// transaction that does not exist. A question costs up to four calls, so all networks together cause ten calls a second.
-/// An agent that waits for its transfer asks every five seconds.
+/// transaction that does not exist. A question costs up to four calls, so all networks together cause sixty calls a second.
+/// An agent that waits for its transfer asks every five seconds, and a network may have many agents.
 #[must_use]
 pub fn payments() -> Guessing {
-    Guessing::within(Limits { of_group: 30, in_all: 150 }, "payment")
+    let free = Guess::OPEN;
+    Guessing::within(Limits { of_group: 300 * free, in_all: 900 * free, free }, "payment")
 }
 
 /// The corpus that answers draw on.

@@ -275,21 +275,21 @@ fn transactions_that_nobody_made_cause_few_questions() {
         let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &format!("0x{number:064x}"));
         code(&send(&world, request.with_address(address)).unwrap())
     };
-    let of_one: Vec<_> = (0..60).map(|number| show(number, "203.0.113.7")).collect();
-    assert_eq!((of_one[29].as_str(), of_one[30].as_str()), ("payment_unconfirmed", "busy"));
-    assert_eq!(asked(&world, "node.transfer"), 30);
-    for number in 60..600 {
+    let of_one: Vec<_> = (0..330).map(|number| show(number, "203.0.113.7")).collect();
+    assert_eq!((of_one[299].as_str(), of_one[300].as_str()), ("payment_unconfirmed", "busy"));
+    assert_eq!(asked(&world, "node.transfer"), 300);
+    for number in 330..1_200 {
         show(number, &format!("203.0.{}.7", number % 100));
     }
-    assert_eq!(asked(&world, "node.transfer"), 150);
+    assert_eq!(asked(&world, "node.transfer"), 900);
     // A transfer that was made buys in the next minute, and then as often as it is shown.
     let transaction = format!("0x{:064x}", 7);
     world.state().chain.transfers.insert(transaction, ("0x1".to_owned(), 50_000));
     assert_eq!(show(7, "203.0.113.7"), "busy");
     world.advance(Duration::from_secs(60));
     assert_eq!(show(7, "203.0.113.7"), "");
-    (0..40).for_each(|number| drop(show(number, "203.0.113.7")));
-    assert_eq!((show(41, "203.0.113.7").as_str(), show(7, "203.0.113.7").as_str()), ("busy", ""));
+    (0..330).for_each(|number| drop(show(number, "203.0.113.7")));
+    assert_eq!((show(331, "203.0.113.7").as_str(), show(7, "203.0.113.7").as_str()), ("busy", ""));
 }
 
 /// A payment costs nothing to sign, and a wallet may be empty. Over MCP the caller's network counts too.
@@ -304,8 +304,8 @@ fn payments_without_funds_cause_few_questions_and_others_are_not_counted() {
     assert!((1..=60).all(|nonce| sent(nonce, "203.0.113.7") == 200));
     world.plan(Plan::none().whenever("facilitator.verify", Fault::Refuse(402)));
     world.state().boundaries.clear();
-    let of_one: Vec<_> = (61..=120).map(|nonce| sent(nonce, "203.0.113.7")).collect();
-    assert_eq!((of_one[29], of_one[30], asked(&world, "facilitator.verify")), (402, 429, 30));
+    let of_one: Vec<_> = (0..330).map(|number| sent(61 + (number % 60) as u8, "203.0.113.7")).collect();
+    assert_eq!((of_one[299], of_one[300], asked(&world, "facilitator.verify")), (402, 429, 300));
     let call = |address: &str| {
         let payment = payment_for(&world, Offer::Query, 121);
         let params =

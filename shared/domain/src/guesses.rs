@@ -62,7 +62,7 @@ impl Guessing {
     }
 
     /// Asks the vendor about an id for a client of this network, if the limits allow it. `is_free` tells of a known id whether
-    /// strangers can have one at no cost: the question then stays counted.
+    /// strangers can have one at no cost: the question then counts too.
     ///
     /// # Errors
     /// The vendor failed, or the question cannot be counted.
@@ -88,7 +88,7 @@ impl Guessing {
         let answer = question.await.map_err(NotAnswered::Vendor)?;
         let count = match &answer {
             None => Guess::UNKNOWN,
-            Some(known) if is_free(known) => Guess::OPEN,
+            Some(known) if is_free(known) => self.limits.free,
             Some(_) => 0,
         };
         // If this fails, the question stays counted as an open one until the window ends.

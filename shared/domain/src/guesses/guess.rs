@@ -16,11 +16,14 @@ pub struct Limits {
     pub of_group: u32,
     /// For all groups.
     pub in_all: u32,
+    /// The count of a question about a known id that strangers can have at no cost.
+    pub free: u32,
 }
 
 impl Limits {
-    /// Of one group three unknown ids, or nine questions at once; of all thirty unknown ids, or ninety questions at once.
-    pub const OF_IDS: Self = Self { of_group: 3 * Guess::UNKNOWN, in_all: 30 * Guess::UNKNOWN };
+    /// Of one group three unknown ids, nine questions at once, or ninety known ids that cost nothing; of all ten times as
+    /// many.
+    pub const OF_IDS: Self = Self { of_group: 3 * Guess::UNKNOWN, in_all: 30 * Guess::UNKNOWN, free: 1 };
 }
 
 /// One question, in the window and for the group in which it counts.
@@ -38,9 +41,9 @@ pub struct Guess {
 
 impl Guess {
     /// The count of a question without an answer.
-    pub const OPEN: u32 = 1;
+    pub const OPEN: u32 = 10;
     /// The count of an unknown id.
-    pub const UNKNOWN: u32 = 3;
+    pub const UNKNOWN: u32 = 30;
 
     pub(super) fn new(kind: &str, limits: Limits, network: Option<&str>, now: Timestamp) -> Self {
         let minute = now.as_seconds() / 60;

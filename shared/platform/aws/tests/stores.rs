@@ -103,9 +103,9 @@ async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
         json!({ "#total": "total", "#group": "group_9", "#expires": "expires_at" })
     );
     let values = &seen[0]["ExpressionAttributeValues"];
-    assert_eq!((&values[":most"]["N"], &values[":few"]["N"]), (&json!("90"), &json!("9")));
-    assert_eq!(seen[2]["ExpressionAttributeValues"], json!({ ":add": { "N": "-1" }, ":until": { "N": "540" } }));
-    assert_eq!(seen[3]["ExpressionAttributeValues"], json!({ ":add": { "N": "2" }, ":until": { "N": "540" } }));
+    assert_eq!((&values[":most"]["N"], &values[":few"]["N"]), (&json!("900"), &json!("90")));
+    assert_eq!(seen[2]["ExpressionAttributeValues"], json!({ ":add": { "N": "-10" }, ":until": { "N": "540" } }));
+    assert_eq!(seen[3]["ExpressionAttributeValues"], json!({ ":add": { "N": "20" }, ":until": { "N": "540" } }));
 }
 
 /// S3 copies a delete marker to another region, but not the removal of a version.
