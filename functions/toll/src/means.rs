@@ -32,6 +32,14 @@ pub(crate) enum Checked {
     Transfer(String),
 }
 
+/// Why a signed payment cannot be used now.
+pub(crate) enum Unusable {
+    /// It does not pay; the payer may see why.
+    Refused(String),
+    /// The facilitator or the node did not answer.
+    Unknown(String),
+}
+
 /// The payer's name for the purchase. Version 1 has no extensions.
 fn identifier(payload: &PaymentPayload) -> Result<Option<PaymentIdentifier>, String> {
     let PaymentPayload::V2(payload) = payload else { return Ok(None) };

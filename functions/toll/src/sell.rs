@@ -2,10 +2,9 @@
 
 use crate::{
     Ports, Settings,
-    means::{Checked, unnamed},
+    means::{Checked, Unusable, unnamed},
     named::{self, Called, Name},
     rejected, reply,
-    verify::Unusable,
 };
 use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};

@@ -1,7 +1,7 @@
 //! Asks the facilitator and the node about payments. Anybody can sign a payment without funds, or name a transaction that
 //! does not exist, so questions about payments that have bought nothing are limited.
 
-use crate::{reply, sell::Sale};
+use crate::{means::Unusable, reply, sell::Sale};
 use chain::payment::PaymentError;
 use domain::{
     Timestamp,
@@ -10,14 +10,6 @@ use domain::{
     toll::SignedPayment,
 };
 use runtime::{http::Reply, telemetry};
-
-/// Why a signed payment cannot be used now.
-pub(crate) enum Unusable {
-    /// It does not pay; the payer may see why.
-    Refused(String),
-    /// The facilitator or the node did not answer.
-    Unknown(String),
-}
 
 impl Sale<'_> {
     /// Asks about a payment that has no purchase yet. The error is the reply beyond the limits. The question stays counted if

@@ -119,6 +119,8 @@ fn template(suite: &Suite) -> Result<Count, Error> {
 }
 
 fn deny(suite: &Suite) -> Result<Count, Error> {
+    // cargo-deny also looks at optional dependencies, which no earlier step needs.
+    run(suite, "cargo fetch", cargo().args(["fetch", "--locked", "--quiet"]))?;
     let program = test_tools(suite)?.program("cargo-deny");
     let arguments = ["--log-level", "error", "--locked", "--offline", "check", "licenses", "bans", "sources"];
     run(suite, "cargo-deny", Command::new(program).args(arguments))
