@@ -157,7 +157,7 @@ async fn declined(
 ) -> Result<(), NotDone> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
     let is_escalated = escalated(&facts).is_some();
-    let decline = |account: &mut Account, now| match account.counts_declined(is_escalated, now) {
+    let decline = |account: &mut Account, now| match account.count_declined(is_escalated, now) {
         true => Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ()),
         false => Change::nothing(()),
     };

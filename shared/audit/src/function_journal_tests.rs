@@ -319,7 +319,7 @@ fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told(
     }
 }
 
-/// Notes of which somebody else keeps changing these.
+/// Notes of a world. Every write to the named ones is refused, as while another process keeps changing them.
 struct Busy<'a>(&'a World, &'static [&'static str]);
 
 #[async_trait::async_trait]

@@ -225,9 +225,8 @@ impl Life {
         self.site.world.state().chain.transfers.extend(self.unconfirmed.drain(..));
     }
 
-    /// A third party submits a payment that it has seen, or its payer uses the nonce for a payment to somebody else. The
-    /// payer of a named one has signed it for an answer that another payment may have bought already, so only payments
-    /// without a name are submitted here.
+    /// A third party submits a signed payment, or the payer spends its nonce on a payment to another recipient. Only payments
+    /// without a name are submitted: another payment may already have bought the answer of a named one.
     fn submit(&mut self) {
         let Some(Shown::Payment { payment, payer, name: None, .. }) =
             (!self.shown.is_empty()).then(|| self.shown[self.draw.below(self.shown.len())].clone())
@@ -328,7 +327,7 @@ pub struct Lived {
     pub shown: usize,
     /// The number of requests with a transfer that was not on the chain yet.
     pub early: usize,
-    /// The number of payments whose nonce was used for a payment to somebody else.
+    /// How many payers spent a nonce on a payment to another recipient.
     pub elsewhere: usize,
     pub reached: BTreeSet<&'static str>,
 }

@@ -26,8 +26,7 @@ pub(super) fn commit(root: &Path) -> Option<String> {
     git(&["rev-parse", "HEAD"]).filter(|_| is_clean)
 }
 
-/// The commit whose tests ran. If the tree changed meanwhile, nobody knows which tree was built: the results belong to no
-/// commit.
+/// The commit whose tests ran. `None` if the tree changed during the run: it is unknown which tree was built.
 fn tested(began: Option<String>, ended: Option<String>) -> Option<String> {
     began.filter(|began| ended.as_ref() == Some(began))
 }

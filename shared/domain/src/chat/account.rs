@@ -230,9 +230,9 @@ impl Account {
         Claimed::Granted
     }
 
-    /// Counts a declined message, if it is to be recorded: later ones of a day than [`MOST_DECLINES_A_DAY`] are not.
-    /// Escalated ones have places of their own, so that nobody can use these up by other messages.
-    pub fn counts_declined(&mut self, is_escalated: bool, now: Timestamp) -> bool {
+    /// Counts a declined message and returns whether to record it. A day has at most [`MOST_DECLINES_A_DAY`] records. The
+    /// limit of escalated messages is twice as high, so that other messages cannot use it up.
+    pub fn count_declined(&mut self, is_escalated: bool, now: Timestamp) -> bool {
         let today = now.to_date();
         let counted = if self.declined.0 == today { self.declined.1 } else { 0 };
         let most = if is_escalated { 2 * MOST_DECLINES_A_DAY } else { MOST_DECLINES_A_DAY };

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use authority::{State, evaluate, ontologies};
+use authority::{Evaluation, State, evaluate, ontologies};
 
 /// The lines of a table without comments.
 fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
@@ -55,12 +55,14 @@ fn the_table_of_vectors_in_the_decisions_is_current() {
     assert_eq!(rows, vectors);
 }
 
-/// A customer who is asked for an axis and answers is not asked for it again.
-#[test]
-fn the_answers_of_customers_supply_what_was_asked() {
-    let mut wrong = Vec::new();
-    let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
-    for case in lines(include_str!("data/answers.tsv")) {
+/// Evaluates the questions of a table with their answers. Returns how many answers each axis has, and what is wrong: a
+/// question that does not ask for its axis, and what `problem` finds in an answered one, by the axis's key.
+fn answered(
+    table: &'static str,
+    problem: impl Fn(&str, &Evaluation) -> Option<String>,
+) -> (BTreeMap<&'static str, usize>, Vec<String>) {
+    let (mut answers, mut wrong) = (BTreeMap::new(), Vec::new());
+    for case in lines(table) {
         let [axis, question, answer] = case[..] else { panic!("{case:?} is not an answer") };
         *answers.entry(axis).or_default() += 1;
         let (_, key) = axis.split_once('.').unwrap();
@@ -68,11 +70,18 @@ fn the_answers_of_customers_supply_what_was_asked() {
         if !asked.missing_axes().contains(&key) {
             wrong.push(format!("{question:?} is not asked for {axis}, but for {:?}", asked.missing_axes()));
         }
-        let answered = evaluate(&format!("{question}\n{answer}"), None);
-        if answered.missing_axes().contains(&key) {
-            wrong.push(format!("{axis}: {answer:?} is not read ({})", answered.reason_code()));
-        }
+        let found = problem(key, &evaluate(&format!("{question}\n{answer}"), None));
+        wrong.extend(found.map(|found| format!("{axis}: {answer:?} {found}")));
     }
+    (answers, wrong)
+}
+
+/// A customer who is asked for an axis and answers is not asked for it again.
+#[test]
+fn the_answers_of_customers_supply_what_was_asked() {
+    let (answers, wrong) = answered(include_str!("data/answers.tsv"), |key, it| {
+        it.missing_axes().contains(&key).then(|| format!("is not read ({})", it.reason_code()))
+    });
     assert!(wrong.is_empty(), "{wrong:#?}");
     let too_few: Vec<String> = asked_axes().into_iter().filter(|axis| answers.get(axis.as_str()) < Some(&5)).collect();
     assert!(too_few.is_empty(), "fewer than five answers: {too_few:?}");
@@ -81,22 +90,11 @@ fn the_answers_of_customers_supply_what_was_asked() {
 /// A customer who denies what was asked for, or does not know it, is not sold a verdict as if it were so.
 #[test]
 fn a_negative_answer_supplies_nothing_that_sells() {
-    let mut wrong = Vec::new();
-    let mut answers: BTreeMap<&str, usize> = BTreeMap::new();
-    for case in lines(include_str!("data/negative_answers.tsv")) {
-        let [axis, question, answer] = case[..] else { panic!("{case:?} is not an answer") };
-        *answers.entry(axis).or_default() += 1;
-        let (_, key) = axis.split_once('.').unwrap();
-        let asked = evaluate(question, None);
-        if !asked.missing_axes().contains(&key) {
-            wrong.push(format!("{question:?} is not asked for {axis}, but for {:?}", asked.missing_axes()));
-        }
-        let answered = evaluate(&format!("{question}\n{answer}"), None);
-        let is_asked_again = !answered.state().is_sold() && answered.missing_axes().contains(&key);
-        if answered.state() != State::Blocked && !is_asked_again {
-            wrong.push(format!("{axis}: {answer:?} ends in {} ({})", answered.state(), answered.reason_code()));
-        }
-    }
+    let (answers, wrong) = answered(include_str!("data/negative_answers.tsv"), |key, it| {
+        let is_asked_again = !it.state().is_sold() && it.missing_axes().contains(&key);
+        let is_refused = it.state() == State::Blocked || is_asked_again;
+        (!is_refused).then(|| format!("ends in {} ({})", it.state(), it.reason_code()))
+    });
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(answers.len() >= 8 && answers.values().all(|count| *count >= 2), "{answers:?}");
 }

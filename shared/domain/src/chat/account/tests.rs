@@ -226,15 +226,15 @@ fn declined_messages_are_recorded_up_to_a_limit_a_day() {
     let mut account = account();
     let day = 24 * 3600;
     for n in [0, day] {
-        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.counts_declined(false, at(n))));
-        assert!(!account.counts_declined(false, at(n)));
-        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.counts_declined(true, at(n))), "these have their own places");
-        assert!(!account.counts_declined(true, at(n)));
+        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.count_declined(false, at(n))));
+        assert!(!account.count_declined(false, at(n)));
+        assert!((0..MOST_DECLINES_A_DAY).all(|_| account.count_declined(true, at(n))), "these have their own places");
+        assert!(!account.count_declined(true, at(n)));
     }
     let mut stored = serde_json::to_value(&account).unwrap();
     stored.as_object_mut().unwrap().remove("declined").unwrap();
     let mut earlier: Account = serde_json::from_value(stored).unwrap();
-    assert!(earlier.counts_declined(false, at(day)), "a row of an earlier version has none");
+    assert!(earlier.count_declined(false, at(day)), "a row of an earlier version has none");
 }
 
 #[test]
