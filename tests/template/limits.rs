@@ -106,7 +106,8 @@ fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String>
     found
 }
 
-/// Forged events of one address cannot use up the room of Stripe's, which has this many an address in five minutes.
+/// The range of the webhook's limit for each address in five minutes: low enough that one address cannot fill the route, high
+/// enough for Stripe.
 const EVENTS_OF_AN_ADDRESS: std::ops::RangeInclusive<u64> = 5_000..=15_000;
 
 fn forged_events_are_limited(rules: &[&Value]) -> Vec<String> {

@@ -100,6 +100,19 @@ impl Opened {
     pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, NotDone> {
         let name = account.memory();
         let key = ports.keys.find_or_create(&name).await?;
+        Self::read(ports, name, key).await
+    }
+
+    /// Reads the account's memory; `None` if it has no key, and so holds nothing.
+    pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, NotDone> {
+        let name = account.memory();
+        match ports.keys.find(&name).await? {
+            Some(key) => Self::read(ports, name, key).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn read(ports: Ports<'_>, name: String, key: SubjectKey) -> Result<Self, NotDone> {
         let seal = seal_of(&key, &name)?;
         let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
         if log.state().is_erased() {

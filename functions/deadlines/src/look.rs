@@ -37,7 +37,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     }
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
     let published = unpublished::publish(ports.memories.journal, ports.notebooks).await;
-    add(&mut report, published, "unpublished records of accounts");
+    add(&mut report, published, "unpublished records");
     add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
     add(&mut report, sign_in_mails::remove(ports.sale_mails, clock).await, "expired sign-in mails");
     report
@@ -172,7 +172,7 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
     Ok(())
 }
 
-/// Leaves a follow-up as it is whose session's money is about to go back: Stripe's report ends both.
+/// Leaves a follow-up unchanged while its session's refund or erasure is under way. Its end also ends the follow-up.
 async fn wait_for_session(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let wait = |sale: &mut Sale, now| match sale.chase(now) {
         Ok(_) => Change::save(()).alerting(chase::stopped(sale, now)),

@@ -50,6 +50,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     let (audit_key, session) = match ask(ports, notice).await {
         Ok(asked) => asked,
         Err(error) => {
+            tracing::warn!(%error, "the alert has no details");
             alert_paid_event(journal, sale, notice).await?;
             return Err(error);
         }

@@ -1,6 +1,7 @@
 //! The toll function's process.
 
 use backend::Backend;
+use domain::notebooks::TOLL_NOT_TAKEN;
 use retrieval::Library;
 use runtime::{Error, System, serve};
 use toll::{Corpus, Ports, Settings, Terms, handle, payments};
@@ -18,7 +19,7 @@ fn main() -> Result<(), Error> {
         let (corpora, library) = (backend.corpora()?, Library::default());
         let ports = Ports {
             journal: stores.toll_journal(),
-            rejections: stores.function_journal("toll"),
+            rejections: stores.function_journal(TOLL_NOT_TAKEN[0]),
             facilitator: &clients.facilitator,
             node: &clients.node,
             payments: &payments(),

@@ -164,7 +164,10 @@ async fn call(
         }
     };
     // The first address of a network stands for it.
-    let request = network.iter().fold(request, |request, network| request.with_address(network));
+    let request = match network {
+        Some(network) => request.with_address(&network),
+        None => request,
+    };
     Ok(result(&request::sell(ports, settings, request).await))
 }
 

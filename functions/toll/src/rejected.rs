@@ -2,7 +2,7 @@
 //! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
 use crate::Ports;
-use audit::{CommitError, TollSource, TollStatus, digest};
+use audit::{TollSource, TollStatus, digest};
 use authority::Evaluation;
 use domain::{
     Metric, Query, Timestamp,
@@ -10,7 +10,7 @@ use domain::{
     toll::Offer,
 };
 use runtime::telemetry;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Records the outcome of such a payment with the fields of the spec's x402 records. `transaction` is the one that was
 /// sent before, if the request names one. `query` is missing for a question that the authority gate declines: it may be a
@@ -36,7 +36,8 @@ pub(crate) async fn record(
             "error_detail": why,
         })
     };
-    if let Err(error) = keep(ports, &TOLL_NOT_TAKEN, "payment_not_taken", facts).await {
+    let token = ports.randomness.token();
+    if let Err(error) = ports.rejections.record_in_one_of(&TOLL_NOT_TAKEN, &token, "payment_not_taken", facts).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a payment that was not taken is not recorded");
     }
@@ -46,19 +47,10 @@ pub(crate) async fn record(
 /// question, see [`record`]. A failure is counted and does not change the reply.
 pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
-    if let Err(error) = keep(ports, &TOLL_DECLINED, "authority_evaluated", facts).await {
+    // A choice of the stream by the question would tell something of a text that must leave no trace.
+    let token = ports.randomness.token();
+    if let Err(error) = ports.rejections.record_in_one_of(&TOLL_DECLINED, &token, "authority_evaluated", facts).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
     }
-}
-
-/// Adds a record to one of the streams. Chance chooses it: a choice by the question would tell something of a text that
-/// must leave no trace.
-async fn keep(
-    ports: Ports<'_>,
-    streams: &[&'static str; 8],
-    event: &'static str,
-    facts: impl Fn(Timestamp) -> Value + Send + Sync,
-) -> Result<(), CommitError> {
-    ports.rejections.record_in_one_of(streams, &ports.randomness.token(), event, facts).await
 }

@@ -27,7 +27,7 @@ pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
 
 /// The reply to a question that the authority gate declines. It names no price. What the payer must know of money that may
 /// be ours stays, and has the refusal beside it: the same request must come again until the money is found, and the
-/// sources of help do not wait for that.
+/// sources of help do not wait for that. Such a reply has no header but `retry-after`.
 pub(crate) fn declined(reply: Reply, refusal: &Refusal) -> Reply {
     if reply.header_value(PAYMENT_REQUIRED).is_some() {
         return Reply::json(DECLINED, &json!(refusal));
@@ -185,7 +185,7 @@ pub(crate) fn settlement_pending() -> Reply {
 pub(crate) fn busy() -> Reply {
     let sentence =
         "Too many payments are being checked. Please send the same request with the same payment again in a minute.";
-    Reply::error(429, "busy", sentence).header("retry-after", "20")
+    Reply::error(429, "busy", sentence).header("retry-after", "60")
 }
 
 /// Another request with this payment is in progress.

@@ -51,7 +51,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
         }
     };
     let network = request.network();
-    Sale::new(ports, settings, offer, query, evaluation, means, asked_at).of(network).sell().await
+    Sale { ports, settings, offer, price, query, evaluation, means, asked_at, network }.sell().await
 }
 
 /// The reply to a question that the gate declines before anything is paid or taken, once that is recorded; `None` if the

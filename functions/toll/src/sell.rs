@@ -50,25 +50,7 @@ enum Begun {
     Other,
 }
 
-impl<'a> Sale<'a> {
-    pub(crate) fn new(
-        ports: Ports<'a>,
-        settings: &'a Settings,
-        offer: Offer,
-        query: Query,
-        evaluation: Evaluation,
-        means: Checked,
-        asked_at: Timestamp,
-    ) -> Self {
-        let price = settings.terms.price(offer);
-        Self { ports, settings, offer, price, query, evaluation, means, asked_at, network: None }
-    }
-
-    /// The same sale to a client of this network.
-    pub(crate) fn of(self, network: Option<String>) -> Self {
-        Self { network, ..self }
-    }
-
+impl Sale<'_> {
     /// Sells the answer, or replies with the reason why not.
     pub(crate) async fn sell(&self) -> Reply {
         let reply = match self.try_sell().await {
@@ -172,7 +154,7 @@ impl<'a> Sale<'a> {
 
     /// Records the evaluation of a question that the gate declines, where no record of a purchase has it.
     pub(crate) async fn record_declined(&self) {
-        if Refusal::of(&self.evaluation).is_some() {
+        if !self.evaluation.state().is_sold() {
             rejected::declined(self.ports, self.offer, &self.evaluation).await;
         }
     }
@@ -180,7 +162,7 @@ impl<'a> Sale<'a> {
     /// Records a payment that is not taken, and leaves no purchase.
     pub(crate) async fn not_taken(&self, status: TollStatus, why: &str) {
         self.record_declined().await;
-        let query = Refusal::of(&self.evaluation).is_none().then_some(&self.query);
+        let query = self.evaluation.state().is_sold().then_some(&self.query);
         let transaction = self.means.transaction();
         rejected::record(self.ports, self.offer, query, transaction, (status, why), self.asked_at).await;
     }

@@ -1,8 +1,7 @@
 //! Begins the purchase of a transfer that was made before.
 
-use crate::{rejected, reply, sell::Sale};
+use crate::{reply, sell::Sale};
 use audit::{Change, CommitError, TollStatus};
-use authority::Refusal;
 use domain::{
     Metric, Timestamp,
     ports::{Transfer, Versioned},
@@ -26,9 +25,7 @@ impl Sale<'_> {
         let answer = match self.ask_within_limits(question, is_free).await {
             Ok(answer) => answer,
             Err(reply) => {
-                if Refusal::of(&self.evaluation).is_some() {
-                    rejected::declined(self.ports, self.offer, &self.evaluation).await;
-                }
+                self.record_declined().await;
                 return Ok(reply);
             }
         };

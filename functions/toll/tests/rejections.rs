@@ -7,7 +7,6 @@ use audit::FunctionJournal;
 use domain::{Metric, toll::Offer};
 use runtime::http::{Reply, Request};
 use serde_json::json;
-use std::{future::Future, pin::Pin};
 use support::*;
 use testkit::{SlowNotes, World, in_turns};
 use toll::{Ports, handle};
@@ -17,9 +16,7 @@ fn handle_at_once(world: &World, requests: Vec<Request>) -> Vec<Reply> {
     let (slow, settings) = (SlowNotes(world), settings());
     let rejections = FunctionJournal { notes: &slow, ..ports(world).rejections };
     let ports = Ports { rejections, ..ports(world) };
-    let handled =
-        |request| -> Pin<Box<dyn Future<Output = Reply> + '_>> { Box::pin(handle(ports, &settings, request)) };
-    in_turns(requests.into_iter().map(handled))
+    in_turns(requests.into_iter().map(|request| handle(ports, &settings, request)))
 }
 
 /// Signing and asking cost nothing, so anybody can send a burst. Its records are all kept, and no alarm is raised.

@@ -184,7 +184,7 @@ impl<'a> FunctionJournal<'a> {
     }
 
     /// Adds a record to one of several streams that keep no state. There are several, so that concurrent requests seldom
-    /// write to the same item. `token` is random text and chooses the stream that is tried first. While others keep
+    /// write to the same item. `token` is random hex text, whose last digit chooses the stream that is tried first. While others keep
     /// changing a stream, the next one is tried.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl<'a> FunctionJournal<'a> {
         event: &'static str,
         facts: impl Fn(Timestamp) -> Value + Send + Sync,
     ) -> Result<(), CommitError> {
-        let first = token.bytes().last().map_or(0, usize::from);
+        let first = token.chars().last().and_then(|digit| digit.to_digit(16)).unwrap_or(0) as usize;
         for tried in 0..streams.len() {
             let journal = FunctionJournal { function: streams[(first + tried) % streams.len()], ..*self };
             let notebook = journal.load::<Stateless>().await?;

@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use domain::ports::{Notes, SaveError, StorageError, Versioned};
 use std::{
     future::{Future, poll_fn},
-    pin::Pin,
     task::{Context, Poll, Waker},
 };
 
@@ -34,8 +33,8 @@ impl Notes for SlowNotes<'_> {
 }
 
 /// Polls handlers in turn until all have ended. No fault may crash one of them.
-pub fn in_turns<'a, T>(handlers: impl IntoIterator<Item = Pin<Box<dyn Future<Output = T> + 'a>>>) -> Vec<T> {
-    let mut running: Vec<_> = handlers.into_iter().collect();
+pub fn in_turns<F: Future>(handlers: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = handlers.into_iter().map(Box::pin).collect();
     let (mut ended, mut context) = (Vec::new(), Context::from_waker(Waker::noop()));
     while !running.is_empty() {
         running.retain_mut(|handler| match handler.as_mut().poll(&mut context) {

@@ -87,7 +87,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
         };
     };
     let case = Case { state, customer, sale, at };
-    let is_stopped = sale.is_followup() && includes(state, session).is_some_and(Sale::stops_followup);
+    let is_stopped = is_stopped(state, sale);
     match case.end() {
         // It waits in a dead-letter queue, behind an alarm.
         // So may the report that a refund failed.
@@ -103,6 +103,11 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
         }
         end => end,
     }
+}
+
+/// Whether this is a follow-up that the session which includes it stops.
+pub(crate) fn is_stopped(state: &State, sale: &Sale) -> bool {
+    sale.is_followup() && includes(state, sale.session_id()).is_some_and(Sale::stops_followup)
 }
 
 /// The sale that includes a follow-up; any other sale itself.

@@ -3,7 +3,7 @@ use crate::record;
 use audit::FunctionJournal;
 use domain::{Timestamp, ports::SecretSource, query};
 use proptest::prelude::*;
-use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 use testkit::{Fault, Plan, SlowNotes, World, in_turns, run};
 
 /// One request to a newly started process.
@@ -288,9 +288,7 @@ fn every_evaluation_of_a_burst_is_recorded() {
     let ports = ports(&world, &world, &known, &keys);
     let journal = FunctionJournal { notes: &slow, ..ports.records.journal };
     let ports = Ports { records: Records { journal, ..ports.records }, ..ports };
-    let evaluated = |_| -> Pin<Box<dyn Future<Output = Reply> + '_>> {
-        Box::pin(handle(ports, Request::post(EVALUATE, r#"{"text":"I want to kill myself"}"#.to_owned())))
-    };
+    let evaluated = |_| handle(ports, Request::post(EVALUATE, r#"{"text":"I want to kill myself"}"#.to_owned()));
     assert!(in_turns((0..40).map(evaluated)).iter().all(|reply| reply.status() == 200));
     assert_eq!(recorded(&world).len(), 40);
     assert!(!world.state().measurements.contains(&Metric::AuditWriteFailed.once()));

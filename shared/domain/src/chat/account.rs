@@ -41,8 +41,8 @@ const MOST_OPEN: usize = 4;
 /// How many exchanges may begin within an hour.
 const MOST_AN_HOUR: u32 = 60;
 
-/// How many declined messages are recorded in a day (UTC), and as many escalated ones beyond them. Anybody who is signed in
-/// can send them at no cost, and the log must not grow with that.
+/// How many declined messages are recorded in a day (UTC); as many escalated ones are recorded beside them. Anybody who is
+/// signed in can send them at no cost, and the log must not grow with that.
 pub const MOST_DECLINES_A_DAY: u32 = 100;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -100,9 +100,9 @@ pub struct Account {
     erasure: Option<Erasure>,
     hour: Timestamp,
     within_hour: u32,
-    /// The day of the last recorded declined message, and how many were recorded on it.
+    /// The day of the last declined message, and how many were recorded on it: others and escalated ones.
     #[serde(default)]
-    declined: (String, u32),
+    declined: (String, [u32; 2]),
     #[serde(flatten)]
     trail: AuditTrail,
 }
@@ -119,7 +119,7 @@ impl Account {
             erasure: None,
             hour: Timestamp::from_seconds(0),
             within_hour: 0,
-            declined: (String::new(), 0),
+            declined: (String::new(), [0; 2]),
             trail: AuditTrail::new(),
         }
     }
@@ -230,16 +230,16 @@ impl Account {
         Claimed::Granted
     }
 
-    /// Counts a declined message and returns whether to record it. A day has at most [`MOST_DECLINES_A_DAY`] records. The
-    /// limit of escalated messages is twice as high, so that other messages cannot use it up.
+    /// Counts a declined message and returns whether to record it: at most [`MOST_DECLINES_A_DAY`] are. Escalated messages
+    /// have a limit of their own, so that other messages cannot use it up.
     pub fn count_declined(&mut self, is_escalated: bool, now: Timestamp) -> bool {
         let today = now.to_date();
-        let counted = if self.declined.0 == today { self.declined.1 } else { 0 };
-        let most = if is_escalated { 2 * MOST_DECLINES_A_DAY } else { MOST_DECLINES_A_DAY };
-        let is_recorded = counted < most;
-        if is_recorded {
-            self.declined = (today, counted + 1);
+        if self.declined.0 != today {
+            self.declined = (today, [0; 2]);
         }
+        let counted = &mut self.declined.1[usize::from(is_escalated)];
+        let is_recorded = *counted < MOST_DECLINES_A_DAY;
+        *counted += u32::from(is_recorded);
         is_recorded
     }
 

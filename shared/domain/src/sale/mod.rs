@@ -78,7 +78,7 @@
 //! | found_again | cache-health | | | |
 //! | approve_declined | operator | failed → ordered | | |
 //! | dismiss_finding | operator | | | |
-//! | erase | operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
+//! | erase | deadlines, operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | free | operator | in review → ready; in review → unusable | held, ordered → not ordered; held, not ordered → ordered; sending → retrying | |
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |

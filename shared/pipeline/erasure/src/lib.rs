@@ -4,7 +4,7 @@
 
 use audit::{Change, Context, Journal};
 use domain::{
-    Operator, Sale, SessionId, StepError, Timestamp,
+    ErrorCode, Operator, Sale, SessionId, StepError, Timestamp,
     erasure::Store,
     ports::{SaleData, SaleMails},
     sale::Fulfilment,
@@ -92,11 +92,12 @@ async fn decide_followup(journal: Journal<'_>, session: &SessionId) -> Result<()
     let Some(followup) = followup.filter(|followup| !followup.value.is_erased()) else { return Ok(()) };
     let policy = Operator::parse("policy erasure", Some("the session that includes it is erased"))?;
     let decide = |sale: &mut Sale, now| match sale.erase(&policy, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), ()),
-        Err(_) => Change::nothing(()),
+        Ok(event) => Change::of(&event, &Context::at(now), Ok(())),
+        Err(_) if sale.is_erased() => Change::nothing(Ok(())),
+        Err(refused) => Change::nothing(Err(refused)),
     };
-    journal.commit(followup, decide).await?.settle().await;
-    Ok(())
+    let (_, decided) = journal.commit(followup, decide).await?.settle().await;
+    decided.map_err(|refused| ErrorCode::Malformed.of(refused))
 }
 
 async fn empty(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> Result<Counts, StepError> {

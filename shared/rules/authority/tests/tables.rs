@@ -114,6 +114,10 @@ fn a_positive_answer_beside_a_negation_counts() {
         ),
         (
             "documented_response",
+            "The freezer had a temperature excursion overnight. Can I release the batch? The root cause was a door that did not close and the corrective action was a new gasket.",
+        ),
+        (
+            "documented_response",
             "The freezer had a temperature excursion overnight. Can I release the batch or not? QA acknowledged it, and the root cause was a door left open.",
         ),
     ] {

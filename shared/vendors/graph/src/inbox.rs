@@ -48,8 +48,8 @@ pub(crate) fn answered(message: &Incoming) -> Vec<String> {
     conversation.into_iter().chain(named).collect()
 }
 
-/// The address of all messages in the mailbox that have a sale's id. The property is
-/// documented as a filter for lists, not as a field in lists.
+/// The address of all messages in the mailbox that have a sale's id. The property is documented as a filter for lists, not
+/// as a field in lists.
 pub(crate) fn of_sale(session: &SessionId) -> String {
     let (property, value) = (encode::literal(SESSION_PROPERTY), encode::literal(session.as_str()));
     format!(

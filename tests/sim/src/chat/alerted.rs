@@ -72,8 +72,5 @@ fn person_of(record: &Value) -> Option<&str> {
 
 /// Whether the schedule has made an attempt that comes with an alert: it counts each before it makes it.
 fn is_alerted(erasure: &Erasure) -> bool {
-    let attempts = serde_json::to_value(erasure).ok().and_then(|stored| stored["attempts"].as_u64());
-    attempts
-        .and_then(|attempts| u32::try_from(attempts).ok())
-        .is_some_and(|attempts| (0..attempts).any(Erasure::is_alerted))
+    (0..erasure.attempts()).any(Erasure::is_alerted)
 }

@@ -98,9 +98,12 @@ impl Checker {
                     format!("person {} has paid and is asked to pay: {owed:?}", asked.person)
                 })
             }
-            ("POST declined", _) => Promise::Help.require(matches!(status, 401 | 422), || {
-                format!("a disclosure of person {} is answered {status}", asked.person)
-            }),
+            ("POST declined", _) => {
+                let has_help = answer["resources"].as_array().is_some_and(|resources| !resources.is_empty());
+                Promise::Help.require(status == 401 || (status == 422 && has_help), || {
+                    format!("a disclosure of person {} is answered {status}: {body}", asked.person)
+                })
+            }
             ("GET memory", 200) => self.exported(asked, body),
             ("DELETE memory", 202) => {
                 let left = &mut self.left[asked.person];

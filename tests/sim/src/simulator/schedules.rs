@@ -4,7 +4,7 @@ use super::{Outcome, Simulator, What, Work};
 use crate::{
     cast::Customer,
     checker::Checked,
-    ends::Whereabouts,
+    ends::{Whereabouts, is_stopped},
     faults::{HOUR, MINUTE},
     queues::Queue,
     rules::Rule,
@@ -105,9 +105,8 @@ impl Simulator<'_> {
         for customer in self.customers.iter().filter(ours) {
             let sale = customer.session.as_ref().and_then(|session| state.sales.get(session)).map(|(sale, _)| sale);
             let Some(sale) = sale.filter(|sale| sale.outbox().is_empty() && sale.alerts().is_empty()) else { continue };
-            // Nothing brings on a follow-up whose session stops it.
-            let includes = state.sales.get(&sale.session_id().paid_session());
-            if sale.is_followup() && includes.is_some_and(|(includes, _)| includes.stops_followup()) {
+            // A follow-up that its session stops has no message and no worker.
+            if is_stopped(&state, sale) {
                 continue;
             }
             let due = sale.open_work().is_some_and(|open| open.work == OpenKind::InFlight && open.due <= now);

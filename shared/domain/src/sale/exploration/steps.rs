@@ -288,7 +288,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("replace_finding", Human, &[Attention], |sale| {
             sale.replace_finding(&operator(), NewVerdict { colour: Colour::Green, verdict_hash: "" }, NOW).is_ok()
         }),
-        step("erase", Human, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
+        step("erase", Refund, EVERYWHERE, |sale| sale.erase(&operator(), NOW).is_ok()),
         step("erasure_finished", Refund, EVERYWHERE, |sale| sale.erasure_finished(NOW).is_ok()),
         step("remove_from_cache", Human, &[Delivery], |sale| sale.remove_from_cache(&operator()).is_ok()),
     ];

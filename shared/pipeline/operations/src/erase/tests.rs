@@ -11,6 +11,7 @@ use domain::{
     sale::ERASURE_SETTLES_AFTER,
 };
 use serde_json::json;
+use std::collections::BTreeSet;
 use testkit::{Plan, World, inbox::Unread, run, sale::WithField, world::Delivered};
 
 /// A word of the customer's text. No store may contain it afterwards.
@@ -347,6 +348,7 @@ fn followed() -> World {
 fn whatever_breaks_a_sale_that_is_forgotten_is_forgotten_with_its_followup() {
     let clean = followed();
     run(go(&clean)).unwrap().unwrap();
+    let mut outcomes = BTreeSet::new();
     for boundary in 0..clean.passed() {
         for fault in FAULTS {
             let world = followed();
@@ -363,8 +365,10 @@ fn whatever_breaks_a_sale_that_is_forgotten_is_forgotten_with_its_followup() {
                 assert_eq!(world.state().traces(&of, NEEDLE).is_empty(), decided, "{what}: {}", of.as_str());
             }
             assert_eq!(decisions(&world).len(), if decided { 2 } else { 0 }, "{what}");
+            outcomes.insert(decided);
         }
     }
+    assert_eq!(outcomes, BTreeSet::from([false, true]), "some faults come before the decision, others after it");
 }
 
 /// The id of either sale names both.
