@@ -99,7 +99,7 @@ fn an_offer_makes_these_calls() {
         ("accounts.load", 1),
         ("subscribers.access", 1),
         ("bridges.load", 1),
-        ("memory.make_key", 1),
+        ("memory.find_key", 1),
         ("memory.head", 1),
         ("memory.read", 3),
         ("sign_ins.take", 1),

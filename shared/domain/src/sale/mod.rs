@@ -58,6 +58,7 @@
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
 //! | payment_reported | payment-events | | not ordered → ordered | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
+//! | erase | deadlines, operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | erasure_finished | deadlines, operator | | | |
 //! | refund_answered | deadlines, operator | | not ordered → ordered | refund authorised → refunded |
 //! | refund_answered (bounced) | deadlines, operator | | | refund authorised → refund failed |
@@ -78,7 +79,6 @@
 //! | found_again | cache-health | | | |
 //! | approve_declined | operator | failed → ordered | | |
 //! | dismiss_finding | operator | | | |
-//! | erase | deadlines, operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | free | operator | in review → ready; in review → unusable | held, ordered → not ordered; held, not ordered → ordered; sending → retrying | |
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
