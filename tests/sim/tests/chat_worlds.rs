@@ -60,7 +60,6 @@ fn no_promise_of_the_chat_is_broken_in_any_world() {
         "alert BRIDGE_ACCEPTED",
         "alert BRIDGE_MESSAGE",
         "alert BRIDGE_LETTER",
-        "alert ERASURE",
         "alert MONEY_BACK",
         "alert MONEY_GONE",
         "alert TWO_SUBSCRIPTIONS",

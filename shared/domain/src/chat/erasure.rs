@@ -42,12 +42,6 @@ impl Erasure {
         self.due
     }
 
-    /// How many attempts the schedule has made or begun.
-    #[must_use]
-    pub const fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
     /// Counts the schedule's attempt before it is made, and doubles the wait for the next one. Returns the number of
     /// earlier attempts, all of which failed.
     pub fn attempt(&mut self, now: Timestamp) -> u32 {

@@ -2,10 +2,7 @@
 //! about what only the rows show.
 
 use super::promises::{Checked, Promise};
-use domain::{
-    Alert,
-    chat::{Erasure, SubscriberId},
-};
+use domain::{Alert, chat::SubscriberId};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::world::State;
@@ -19,8 +16,6 @@ impl Alerted {
     pub(super) fn step(&mut self, state: &State) {
         let doubled = state.subscribers.values().filter(|(known, _)| known.billing().going_on().count() > 1);
         self.0.extend(doubled.map(|(known, _)| ("TWO_SUBSCRIPTIONS", known.id().clone())));
-        let unfinished = state.accounts.values().filter(|(account, _)| account.erasure().is_some_and(is_alerted));
-        self.0.extend(unfinished.map(|(account, _)| ("ERASURE", account.id().clone())));
     }
 
     /// Checks that each was alerted, after everything has been published.
@@ -68,9 +63,4 @@ fn operation_of(record: &Value) -> Option<&'static str> {
 /// The person of a record, as alerts name them: its stream's name ends with their id.
 fn person_of(record: &Value) -> Option<&str> {
     record["session_id"].as_str()?.rsplit('_').next()?.get(..12)
-}
-
-/// Whether the schedule has made an attempt that comes with an alert: it counts each before it makes it.
-fn is_alerted(erasure: &Erasure) -> bool {
-    (0..erasure.attempts()).any(Erasure::is_alerted)
 }

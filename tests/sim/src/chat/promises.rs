@@ -36,7 +36,7 @@ pub enum Promise {
     /// The record of a subscription is Stripe's latest report of it, also after an older one is repeated.
     Latest,
     /// Operators are alerted about everything that waits for them: two subscriptions of a person, money that went back, an
-    /// acceptance, a message on a Bridge, a letter that cannot be mailed, an erasure that does not end.
+    /// acceptance, a message on a Bridge, a letter that cannot be mailed. No world fails so long that an erasure has an alert.
     Alerted,
 }
 
