@@ -3,7 +3,7 @@
 use crate::{samples::body, simulator::Simulator};
 use domain::{
     CheckoutSession, Metric, PaymentStatus, SessionId, SessionStage,
-    guesses::{Answer, Guessing},
+    guesses::{Answer, Guessing, Limits},
     ports::Clock,
     texts,
 };
@@ -78,7 +78,7 @@ fn all_processes_share_the_limits_and_many_networks_have_one_too() {
 #[tokio::test]
 async fn customers_who_ask_at_once_are_asked_to_wait_a_moment_and_not_a_minute() {
     let sim = Simulator::new("quick");
-    let guessing = Guessing::new("session");
+    let guessing = Guessing::new("session", Limits::of_unknown_ids(3));
     let (tell, told) = tokio::sync::watch::channel(());
     let ask = |number: usize| {
         let mut told = told.clone();

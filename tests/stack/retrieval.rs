@@ -56,6 +56,18 @@ async fn unknown_and_malformed_ids_get_the_same_404() {
     assert_eq!((missing.status, &missing.text), (404, &unknown.text));
 }
 
+/// On AWS a group of networks may ask about three unknown ids a minute. Everybody on a local stack has one network.
+#[tokio::test]
+async fn a_local_stack_has_no_limit_for_unknown_ids_and_codes() {
+    let world = World::beside_others().await;
+    for _ in 0..12 {
+        assert_eq!(world.verdict(&format!("cs_test_unknown{}", unique())).await.status, 404);
+        let body = json!({ "tier": "quick", "query": question(), "referral_code": unique().to_string() });
+        let reply = world.checkout(body.to_string()).await;
+        assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("referral_code_unknown")));
+    }
+}
+
 #[tokio::test]
 async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
     let world = World::alone().await;

@@ -178,8 +178,7 @@ impl World {
     pub(crate) async fn answered(&self, session: &str) -> Reply {
         eventually(&format!("an end of {session}"), SOON, async || {
             let reply = self.verdict(session).await;
-            // The page asks again after either.
-            (reply.status != 429 && reply.json()["status"] != "pending").then_some(reply)
+            (reply.json()["status"] != "pending").then_some(reply)
         })
         .await
     }

@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
             randomness: &System,
             meter: &System,
             clock: &System,
-            codes: &codes(),
+            codes: &codes(backend.guess_limits()?),
             guesses: &stores.sales,
             records: Records {
                 journal: stores.function_journal(STREAMS[0]),

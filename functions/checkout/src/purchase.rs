@@ -4,7 +4,7 @@ use crate::{gate, record::Records};
 use authority::evaluate;
 use domain::{
     Guessing, Metric, Query, Tier,
-    guesses::{Answer, NotAnswered},
+    guesses::{Answer, Limits, NotAnswered},
     ports::{Clock, Guesses, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
 };
 use runtime::{
@@ -31,8 +31,8 @@ pub struct Ports<'a> {
 
 /// Limits the questions about referral codes, which a client may be guessing.
 #[must_use]
-pub fn codes() -> Guessing {
-    Guessing::new("code")
+pub fn codes(limits: Limits) -> Guessing {
+    Guessing::new("code", limits)
 }
 
 /// A parsed request.

@@ -1,7 +1,7 @@
 //! Remembers Stripe's recent answers. A client can make up session ids, or poll one that is not paid, and each such
 //! question would use a call that paying customers may need.
 
-use domain::{CheckoutSession, Guessing, PaymentStatus, Recent, SessionStage};
+use domain::{CheckoutSession, Guessing, PaymentStatus, Recent, SessionStage, guesses::Limits};
 use std::time::Duration;
 
 /// How long a session stays known as unpaid: briefly, because it may be paid at any moment.
@@ -38,8 +38,10 @@ pub struct Asked {
     pub(crate) unpaid: Recent<Unpaid>,
 }
 
-impl Default for Asked {
-    fn default() -> Self {
-        Self { sessions: Guessing::new("session"), unpaid: Recent::new(UNPAID_WINDOW) }
+impl Asked {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { sessions: Guessing::new("session", limits), unpaid: Recent::new(UNPAID_WINDOW) }
     }
 }

@@ -18,7 +18,7 @@ fn main() -> Result<(), Error> {
             orders: &backend.queue(QueueName::Orders)?,
             notices: &backend.queue(QueueName::Notices)?,
             meter: &System,
-            asked: &Asked::default(),
+            asked: &Asked::new(backend.guess_limits()?),
             guesses: &stores.sales,
             submissions: &DynamoSubmissions(&stores.sales),
             site: &backend.site()?,

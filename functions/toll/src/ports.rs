@@ -34,7 +34,7 @@ pub struct Ports<'a> {
 #[must_use]
 pub fn payments() -> Guessing {
     let free = Guess::OPEN;
-    Guessing::within(Limits { of_group: 300 * free, in_all: 900 * free, free }, "payment")
+    Guessing::new("payment", Limits { of_group: 300 * free, in_all: 900 * free, free })
 }
 
 /// The corpus that answers draw on.

@@ -168,7 +168,12 @@ fn await_verdict(caller: &Caller, timeline: &Timeline, url: &str) -> Result<Valu
             return Ok(reply);
         }
         // The page gets "unpaid" and "unknown" until the customer has paid and the webhook has arrived.
-        let waiting = [StatusCode::ACCEPTED, StatusCode::PAYMENT_REQUIRED, StatusCode::SERVICE_UNAVAILABLE];
+        let waiting = [
+            StatusCode::ACCEPTED,
+            StatusCode::PAYMENT_REQUIRED,
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
         if !waiting.contains(&status) {
             return Err(Error::Call { call: format!("GET {url}"), why: format!("{status} {reply}") });
         }

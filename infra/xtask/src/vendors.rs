@@ -133,6 +133,7 @@ impl Vendors {
             // All requests on a local stack come from one network.
             ("ChatMailsPerMinute", "100000".to_owned()),
             ("ChatPerNetwork", "100000".to_owned()),
+            ("UnknownIdsPerNetwork", "100000".to_owned()),
         ] {
             parameters.insert(parameter.to_owned(), value);
         }

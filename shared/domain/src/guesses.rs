@@ -51,13 +51,7 @@ pub enum NotAnswered<E> {
 impl Guessing {
     /// Limits for ids of this kind.
     #[must_use]
-    pub fn new(kind: &'static str) -> Self {
-        Self::within(Limits::OF_IDS, kind)
-    }
-
-    /// Other limits for ids of this kind.
-    #[must_use]
-    pub fn within(limits: Limits, kind: &'static str) -> Self {
+    pub fn new(kind: &'static str, limits: Limits) -> Self {
         Self { kind, limits, unknown: Recent::new(WINDOW), refused: Recent::new(PAUSE) }
     }
 
@@ -110,11 +104,11 @@ mod tests {
     #[test]
     fn a_group_changes_with_the_minute_and_names_no_network() {
         let at = Timestamp::from_seconds;
-        let guess = |seconds| Guess::new("session", Limits::OF_IDS, Some("203.0.113.7"), at(seconds));
+        let guess = |seconds| Guess::new("session", Limits::of_unknown_ids(3), Some("203.0.113.7"), at(seconds));
         assert_eq!(guess(0), Guess { until: at(120), ..guess(59) });
         assert_eq!(guess(61).window, "session/1");
         let group = |host, seconds| {
-            Guess::new("session", Limits::OF_IDS, Some(&format!("203.0.113.{host}")), at(seconds)).group
+            Guess::new("session", Limits::of_unknown_ids(3), Some(&format!("203.0.113.{host}")), at(seconds)).group
         };
         let groups = |seconds| (0..200).map(|host| group(host, seconds)).collect::<Vec<_>>();
         assert_ne!(groups(0), groups(60));

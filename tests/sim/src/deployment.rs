@@ -62,8 +62,8 @@ impl<'w> Deployment<'w> {
             smoke: KeptSecret::new(world, SMOKE_SECRET),
             audit_keys: KeptSecret::new(world, AUDIT_KEYS),
             verdict: SETTINGS.verdict.clone(),
-            asked: result::Asked::default(),
-            codes: checkout::codes(),
+            asked: result::Asked::new(SETTINGS.guess_limits),
+            codes: checkout::codes(SETTINGS.guess_limits),
         }
     }
 

@@ -21,9 +21,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of one group three unknown ids, nine questions at once, or ninety known ids that cost nothing; of all ten times as
-    /// many.
-    pub const OF_IDS: Self = Self { of_group: 3 * Guess::UNKNOWN, in_all: 30 * Guess::UNKNOWN, free: 1 };
+    /// Of one group this many unknown ids (up to 10 million), three times as many questions at once, or thirty times as many
+    /// known ids that cost nothing; of all ten times as many.
+    #[must_use]
+    pub const fn of_unknown_ids(count: u32) -> Self {
+        let of_group = count * Guess::UNKNOWN;
+        Self { of_group, in_all: 10 * of_group, free: 1 }
+    }
 }
 
 /// One question, in the window and for the group in which it counts.
@@ -62,14 +66,17 @@ mod tests {
 
     #[test]
     fn a_window_is_a_minute_whose_counts_outlive_it_and_whose_groups_are_its_own() {
-        let at = |seconds| Guess::new("sale", Limits::OF_IDS, Some("203.0.113.0/24"), Timestamp::from_seconds(seconds));
+        let at = |seconds| {
+            Guess::new("sale", Limits::of_unknown_ids(3), Some("203.0.113.0/24"), Timestamp::from_seconds(seconds))
+        };
         assert_eq!((at(119).window.as_str(), at(120).window.as_str()), ("sale/1", "sale/2"));
         assert_eq!(at(119).until, Timestamp::from_seconds(119 + 120));
         assert_eq!(at(60).group, at(119).group);
         let groups: BTreeSet<u8> = (0..100).map(|minute| at(60 * minute).group).collect();
         assert!(groups.len() > 50, "another minute groups anew");
-        let group =
-            |network: &str| Guess::new("sale", Limits::OF_IDS, Some(network), Timestamp::from_seconds(60)).group;
+        let group = |network: &str| {
+            Guess::new("sale", Limits::of_unknown_ids(3), Some(network), Timestamp::from_seconds(60)).group
+        };
         let groups: BTreeSet<u8> = (0..100).map(|network| group(&format!("203.0.{network}.0/24"))).collect();
         assert!(groups.len() > 50);
     }

@@ -90,7 +90,7 @@ async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
     let server = Server::start([nothing(), (400, full.to_owned()), nothing(), nothing()]).await;
     let (sales, _alerts) = table(&server.url);
     let until = Timestamp::from_seconds(540);
-    let guess = Guess { window: "session/7".to_owned(), group: 9, until, limits: Limits::OF_IDS };
+    let guess = Guess { window: "session/7".to_owned(), group: 9, until, limits: Limits::of_unknown_ids(3) };
     assert!(sales.take(&guess).await.unwrap());
     assert!(!sales.take(&guess).await.unwrap());
     sales.settle(&guess, 0).await.unwrap();

@@ -17,7 +17,7 @@ pub use stores::JournalStores;
 pub use toll::TollClients;
 
 use aws::{Connection, InvalidSetting, Patience};
-use domain::{EmailAddress, SalesPeriod, Timestamp};
+use domain::{EmailAddress, SalesPeriod, Timestamp, guesses::Limits};
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
 use std::sync::Arc;
@@ -114,6 +114,14 @@ impl Backend {
             }),
         };
         Ok(SalesPeriod { from: time("SALES_FROM")?, until: time("SALES_UNTIL")? })
+    }
+
+    /// How many unknown ids strangers may ask about (`UNKNOWN_IDS_PER_NETWORK`, a minute; 3 when unset).
+    ///
+    /// # Errors
+    /// [`BackendError`] when it is not a number from 1 to 1,000,000.
+    pub fn guess_limits(&self) -> Result<Limits, BackendError> {
+        Ok(Limits::of_unknown_ids(self.environment.bounded("UNKNOWN_IDS_PER_NETWORK", 3, 1, 1_000_000)?))
     }
 
     fn required(&self, name: &'static str) -> Result<String, BackendError> {
