@@ -101,6 +101,7 @@ async fn the_dashboard_and_the_alarms_are_deployed() {
     let alarms = checks.iter().find(|check| check["what"] == "alarms").expect("alarms");
     assert_ne!(alarms["state"], "unknown", "{alarms}");
     let dashboard = world.aws.output("DashboardUrl");
-    let name = world.stack.description["stack"].as_str().expect("a name");
+    let part = |name: &str| world.stack.description[name].as_str().expect("a name").to_owned();
+    let name = format!("{}-{}", part("stack"), part("region"));
     assert!(dashboard.ends_with(&format!("#dashboards/dashboard/{name}")), "{dashboard}");
 }

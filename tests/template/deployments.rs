@@ -22,6 +22,15 @@ fn traffic_is_shifted(template: &Template) -> Vec<String> {
         if properties["AutoPublishAlias"] != "live" || properties["AutoPublishAliasAllProperties"] != true {
             found.push(format!("{id}: its new version is not published"));
         }
+        if properties["VersionDeletionPolicy"] != "Delete" {
+            found.push(format!("{id}: a build that was rolled back cannot be deployed again"));
+        }
+        // Reserved concurrency is no part of a version: a change of it alone must change something that is.
+        let reserved = target(&properties["ReservedConcurrentExecutions"]["Fn::If"][1]);
+        let description = properties["Description"]["Fn::Sub"].as_str().unwrap_or_default();
+        if reserved.is_some_and(|parameter| !description.contains(&format!("${{{parameter}}}"))) {
+            found.push(format!("{id}: a change of its reserved concurrency alone cannot be deployed"));
+        }
         let preference = &properties["DeploymentPreference"];
         if target(&preference["Type"]) != Some("TrafficShift")
             || target(&preference["Role"]) != Some("TrafficShiftRole")
@@ -60,6 +69,8 @@ fn new_versions_take_over_by_and_by_and_go_back_on_errors() {
     let verdict = |name: &str| property("VerdictFunction", name);
     assert_rule(rule, remove(&verdict("AutoPublishAlias")), "VerdictFunction: its new version is not published");
     assert_rule(rule, remove(&verdict("AutoPublishAliasAllProperties")), "VerdictFunction: its new version is not");
+    assert_rule(rule, remove(&verdict("VersionDeletionPolicy")), "VerdictFunction: a build that was rolled back");
+    assert_rule(rule, set(&verdict("Description"), json!("Writes")), "VerdictFunction: a change of its reserved");
     assert_rule(rule, remove(&verdict("DeploymentPreference/Role")), "VerdictFunction: a new version takes all");
     let alarms = verdict("DeploymentPreference/Alarms");
     let always = json!([{ "Ref": "VerdictErrorsAlarm" }]);

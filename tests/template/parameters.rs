@@ -98,8 +98,13 @@ fn defaults_are_quiet(template: &Template) -> Vec<String> {
     for (id, function) in template.functions() {
         let events = function["Properties"]["Events"].as_object().into_iter().flatten();
         let is_scheduled = events.into_iter().any(|(_, event): (_, &Value)| event["Type"] == "Schedule");
-        if is_scheduled && function["Properties"]["EventInvokeConfig"]["MaximumRetryAttempts"] != 0 {
+        let invoked = &function["Properties"]["EventInvokeConfig"];
+        if is_scheduled && invoked["MaximumRetryAttempts"] != 0 {
             found.push(format!("{id}: a scheduled run that fails is started twice more"));
+        }
+        // Lambda keeps a throttled run for six hours by default, whatever the attempts.
+        if is_scheduled && invoked["MaximumEventAgeInSeconds"].as_u64().is_none_or(|age| age > 3600) {
+            found.push(format!("{id}: the runs of hours without capacity are made up for all at once"));
         }
     }
     found
@@ -111,4 +116,6 @@ fn a_stack_that_is_not_set_up_yet_is_quiet() {
     assert_rule(rule, set("/Parameters/SmokeTest/Default", json!("ENABLED")), "SmokeTest: without its secret");
     assert_rule(rule, set(&property("Api", "MethodSettings/0/MetricsEnabled"), json!(true)), "paid for");
     assert_rule(rule, remove(&property("ReconcileFunction", "EventInvokeConfig")), "ReconcileFunction: a scheduled");
+    let age = property("CacheHealthFunction", "EventInvokeConfig/MaximumEventAgeInSeconds");
+    assert_rule(rule, set(&age, json!(21600)), "CacheHealthFunction: the runs of hours");
 }
