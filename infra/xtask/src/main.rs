@@ -109,7 +109,7 @@ enum Command {
     },
     /// Measure what was promised; one JSON object a line on standard output
     #[command(
-        after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here,\nexcept that front-door fails above its limits and memory if an append to the emulator's table is lost or doubled. A\nmachine that is busy with other things gives other numbers."
+        after_help = "Example: cargo xtask bench start\n\nA line is {\"name\",\"value\",\"unit\",\"peer\"?: {\"name\",\"value\"},\"ratio\"?,…}; the ratio is our value divided by the peer's.\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here,\nexcept that front-door fails above its limits and memory if an append to the emulator's table is lost or doubled. A\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
         /// One benchmark: size, start, requests, health, front-door, audit, filter, memory, authority, anvil, toll or
