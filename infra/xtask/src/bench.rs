@@ -23,7 +23,7 @@ use crate::{
     up,
 };
 use serde_json::{Value, json};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 /// The common parts of the benchmarks.
 struct Bench {
@@ -90,6 +90,8 @@ fn on_stack(bench: &Bench, parameters: &[&str], measure: impl FnOnce() -> Result
     for parameter in parameters {
         start.args(["--parameter", parameter]);
     }
+    // Standard output belongs to the benchmark.
+    start.stdout(Stdio::null());
     run(bench, "cargo xtask up", &mut start)?;
     let measured = measure();
     up::stop(&bench.dir)?;

@@ -5,6 +5,7 @@ use crate::{
     local_dir::LocalDir,
     processes::{self, Recorded, Running, Supervisor, wait_until},
 };
+use serde_json::json;
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -15,8 +16,13 @@ use std::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Stops the stack of this directory, and reports it.
-pub(crate) fn down(dir: &LocalDir) -> Result<ExitCode, Error> {
-    eprintln!("{}", if stop(dir)? { "stopped" } else { "nothing was running" });
+pub(crate) fn down(dir: &LocalDir, as_json: bool) -> Result<ExitCode, Error> {
+    let stopped = stop(dir)?;
+    if as_json {
+        println!("{}", json!({ "stopped": stopped }));
+    } else {
+        println!("{}", if stopped { "stopped" } else { "nothing was running" });
+    }
     Ok(ExitCode::SUCCESS)
 }
 
