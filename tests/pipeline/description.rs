@@ -65,6 +65,21 @@ fn it_describes_ids_as_they_are_checked() {
     assert_eq!([of(least - 1), of(least), of(most), of(most + 1)], [false, true, true, false]);
 }
 
+/// The chat refuses another site's requests and large bodies before it looks for the call.
+#[test]
+fn it_describes_what_the_chat_refuses_first() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/api/chat/"));
+    for (path, calls) in paths {
+        for (method, call) in calls.as_object().unwrap() {
+            let refused: &[&str] = if method == "get" { &["403"] } else { &["403", "413"] };
+            for status in refused {
+                assert!(call["responses"][*status].is_object(), "{method} {path}: {status}");
+            }
+        }
+    }
+}
+
 /// Every reference has a target.
 #[test]
 fn it_is_whole() {

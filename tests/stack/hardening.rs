@@ -82,6 +82,17 @@ async fn every_reply_has_the_security_headers() {
     assert_security_headers(&refused, "POST /api/webhook, 400");
 }
 
+/// Monitors and previews of links ask with HEAD.
+#[tokio::test]
+async fn pages_answer_head_as_get_without_a_body() {
+    let world = World::beside_others().await;
+    for path in ["/", "/oracle/result?session_id=cs_test_any", "/chat", "/result/cs_test_any", "/health", "/agents"] {
+        let reply = world.call(Method::HEAD, path, &[], Vec::new()).await;
+        assert_eq!((reply.status, reply.text.as_str()), (world.get(path).await.status, ""), "{path}");
+        assert_security_headers(&reply, path);
+    }
+}
+
 #[tokio::test]
 async fn the_pages_policy_allows_nothing_but_what_is_in_them() {
     let world = World::beside_others().await;

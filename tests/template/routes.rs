@@ -32,7 +32,8 @@ fn described_is_routed(template: &Template) -> Vec<String> {
     let missing = described.difference(&routes);
     let missing = missing.filter(|(method, _)| method != "get");
     let missing = missing.map(|(method, path)| format!("{method} {path} is described and leads nowhere"));
-    let surplus = routes.difference(&described).filter(|(_, path)| path != REST);
+    // HEAD has no description of its own: it answers as GET.
+    let surplus = routes.difference(&described).filter(|(method, path)| method != "head" && path != REST);
     missing.chain(surplus.map(|(method, path)| format!("{method} {path} is described nowhere"))).collect()
 }
 
@@ -47,4 +48,18 @@ fn every_route_is_described_and_every_description_is_routed() {
     let renamed =
         crate::patch::set("/Resources/ResultFunction/Properties/Events/Health/Properties/Path", "/healthy".into());
     assert_rule(rule, renamed, "get /healthy is described nowhere");
+}
+
+/// Pages, and documents for machines, answer HEAD as GET.
+fn pages_answer_head(template: &Template) -> Vec<String> {
+    let routes = routes(template);
+    let pages = routes.iter().filter(|(method, path)| method == "get" && !path.starts_with("/api/") && path != "/mcp");
+    let silent = pages.filter(|(_, path)| !routes.contains(&("head".to_owned(), path.clone())));
+    silent.map(|(_, path)| format!("head {path} leads nowhere")).collect()
+}
+
+#[test]
+fn every_page_answers_head() {
+    let page = remove("/Resources/ResultFunction/Properties/Events/PageHead");
+    assert_rule(pages_answer_head, page, "head /oracle/result leads nowhere");
 }

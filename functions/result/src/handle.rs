@@ -30,12 +30,36 @@ fn counted(ports: Ports<'_>, reply: Reply) -> Reply {
     reply
 }
 
-/// Redirects `/result/ID`, the short form of the result page's address (Product Tiers, cache entry).
+/// Redirects `/result/ID`, the short form of the result page's address (Product Tiers, cache entry). The page finds out
+/// whether there is such a session.
 fn redirect(path: &str) -> Option<Reply> {
-    let id = SessionId::parse(path.strip_prefix("/result/")?).ok().filter(SessionId::looks_issued)?;
-    Some(Reply::redirect(format!("/oracle/result?session_id={}", id.as_str())))
+    let id = SessionId::parse(path.strip_prefix("/result/")?).ok()?;
+    let id = id.as_str();
+    let is_from_stripe = ["cs_live_", "cs_test_"].into_iter().any(|mode| id.len() > mode.len() && id.starts_with(mode));
+    is_from_stripe.then(|| Reply::redirect(format!("/oracle/result?session_id={id}")))
 }
 
 fn html(status: u16, page: &pages::Page) -> Reply {
     Reply::html(status, &page.html, &page.content_security_policy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_link_of_every_session_leads_to_its_page() {
+        for (path, location) in [
+            ("/result/cs_test_1", Some("/oracle/result?session_id=cs_test_1")),
+            ("/result/cs_live_a-b_c", Some("/oracle/result?session_id=cs_live_a-b_c")),
+            ("/result/cs_test_", None),
+            ("/result/cs_link_1", None),
+            ("/result/nonsense", None),
+            ("/result/cs_test_1/more", None),
+            ("/cs_test_1", None),
+        ] {
+            let reply = redirect(path);
+            assert_eq!(reply.as_ref().and_then(|reply| reply.header_value("location")), location, "{path}");
+        }
+    }
 }

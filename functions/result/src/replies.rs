@@ -82,3 +82,69 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
 pub(crate) fn temporarily_unavailable() -> Reply {
     Reply::json(503, &json!({ "error": texts::TEMPORARILY_UNAVAILABLE })).header("retry-after", "30")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{
+        SessionId,
+        sale::{Helper, HumanLock},
+    };
+    use serde_json::Value;
+    use testkit::sale::WithField;
+
+    fn description() -> Value {
+        serde_json::from_str(crate::OPENAPI).unwrap()
+    }
+
+    fn declined_reply() -> Reply {
+        let at = Timestamp::from_seconds(0);
+        let decision = Declined {
+            state: "BLOCKED".to_owned(),
+            reason: "high_stakes".to_owned(),
+            domain: "medicine".to_owned(),
+            lock: HumanLock::Nobody,
+            helpers: vec![Helper { name: "A physician".to_owned(), contact: "911".to_owned() }],
+            advice: vec!["Ask a physician.".to_owned()],
+            is_crisis: false,
+            at,
+            approvals: Vec::new(),
+            approved_at: None,
+        };
+        let refunded = Money::Refunded { at };
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", refunded);
+        declined(&decision, &sale)
+    }
+
+    #[test]
+    fn the_description_has_the_status_of_every_reply() {
+        let document = description();
+        let described = &document["paths"]["/api/verdict"]["get"]["responses"];
+        for reply in [
+            not_found(),
+            pending(),
+            in_review(),
+            unpaid(&Unpaid::Open("https://pay.example".to_owned())),
+            unpaid(&Unpaid::InProcess),
+            unpaid(&Unpaid::Closed),
+            busy(),
+            erased(),
+            failed(None),
+            declined_reply(),
+            temporarily_unavailable(),
+        ] {
+            assert!(described[reply.status().to_string()].is_object(), "{} {}", reply.status(), reply.body());
+        }
+    }
+
+    #[test]
+    fn the_description_has_the_fields_of_a_declined_question() {
+        let document = description();
+        let schema = &document["components"]["schemas"]["Declined"];
+        let body: Value = serde_json::from_str(declined_reply().body()).unwrap();
+        let body = body.as_object().unwrap();
+        assert!(body.keys().eq(schema["properties"].as_object().unwrap().keys()), "{body:?}");
+        assert_eq!(body["code"], schema["properties"]["code"]["const"]);
+        assert!(schema["required"].as_array().unwrap().iter().all(|name| body.contains_key(name.as_str().unwrap())));
+    }
+}

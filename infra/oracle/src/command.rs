@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     io::{self, BufRead, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
@@ -31,9 +31,10 @@ pub(crate) struct Target {
     /// A deployed stack, by its name; without this the stack in the file --stack.
     #[arg(long, value_name = "NAME", conflicts_with = "stack", help_heading = "Stack")]
     stack_name: Option<String>,
-    /// A stack's file: stack.json, or what `aws cloudformation describe-stacks --stack-name NAME` printed.
-    #[arg(long, value_name = "FILE", default_value = "target/local/stack.json", help_heading = "Stack")]
-    stack: PathBuf,
+    /// A stack's file: stack.json, or what `aws cloudformation describe-stacks --stack-name NAME` printed; without this
+    /// the stack.json in ORACLE_LOCAL_DIR, or in target/local of this directory or of one above it.
+    #[arg(long, value_name = "FILE", help_heading = "Stack")]
+    stack: Option<PathBuf>,
     /// A profile of your AWS configuration; without this AWS_PROFILE or the usual chain.
     #[arg(long, value_name = "NAME", help_heading = "Stack")]
     profile: Option<String>,
@@ -49,12 +50,29 @@ impl Target {
     pub(crate) fn open(&self) -> Result<Deployed, CommandError> {
         let wanted = Wanted { profile: self.profile.clone(), region: self.region.clone(), emulator: None };
         wait(async {
-            Ok(match &self.stack_name {
-                Some(name) => Deployed::find(name, &wanted).await?,
-                None => Deployed::open(&self.stack, wanted).await?,
+            Ok(match (&self.stack_name, &self.stack) {
+                (Some(name), _) => Deployed::find(name, &wanted).await?,
+                (None, Some(file)) => Deployed::open(file, wanted).await?,
+                (None, None) => Deployed::open(&local_file(), wanted).await?,
             })
         })
     }
+}
+
+/// The file of the stack that `cargo xtask up` started, found as xtask finds its directory.
+fn local_file() -> PathBuf {
+    let chosen = Environment::of_process().optional("ORACLE_LOCAL_DIR");
+    local_file_from(chosen.as_deref(), &std::env::current_dir().unwrap_or_default())
+}
+
+/// The file in the `chosen` directory. Without one: in the first `target/local` that has it, of `current` and the
+/// directories above it, or of `current` if none has it.
+fn local_file_from(chosen: Option<&str>, current: &Path) -> PathBuf {
+    if let Some(chosen) = chosen {
+        return current.join(chosen).join("stack.json");
+    }
+    let in_target = |directory: &Path| directory.join("target/local/stack.json");
+    current.ancestors().map(in_target).find(|file| file.is_file()).unwrap_or_else(|| in_target(current))
 }
 
 /// Who decides, and whether to ask first.
@@ -66,7 +84,7 @@ pub(crate) struct Signature {
     /// Why, for the audit log; never an address.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Do not ask before anything is changed.
+    /// Do not ask before anything is changed. A script needs it, because there nobody can answer.
     #[arg(long)]
     yes: bool,
 }
@@ -146,6 +164,21 @@ mod tests {
             assert_eq!(ask("Sure?", answer.as_bytes(), &mut asked).unwrap(), yes, "{answer:?}");
             assert_eq!(asked, b"Sure? [y/N] ");
         }
+    }
+
+    #[test]
+    fn the_local_stack_is_found_from_a_folder_inside_the_repository() {
+        let root = std::env::temp_dir().join(format!("oracle-local-file-{}", std::process::id()));
+        let (inside, local) = (root.join("infra/oracle"), root.join("target/local"));
+        std::fs::create_dir_all(&inside).unwrap();
+        assert_eq!(local_file_from(None, &inside), inside.join("target/local/stack.json"));
+        std::fs::create_dir_all(&local).unwrap();
+        std::fs::write(local.join("stack.json"), "{}").unwrap();
+        assert_eq!(local_file_from(None, &inside), local.join("stack.json"));
+        assert_eq!(local_file_from(None, &root), local.join("stack.json"));
+        assert_eq!(local_file_from(Some("/elsewhere"), &inside), Path::new("/elsewhere/stack.json"));
+        assert_eq!(local_file_from(Some("own"), &inside), inside.join("own/stack.json"));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -177,7 +177,7 @@ enum Command {
     /// mailbox's drafts, sent mails and replies. The page answers 410 from then on. The audit log stays: it holds digests
     /// and no text. Stripe's own data stays: erase it there.
     #[command(
-        after_help = "Example:\n  oracle erase cs_live_abc123 --dry-run\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20'\n\nExit code 1: refused, or there is no such sale."
+        after_help = "Example:\n  oracle erase cs_live_abc123 --dry-run\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20'\n  oracle erase cs_live_abc123 --by dana --reason 'request of 2026-11-20' --yes  # from a script\n\nExit code 1: refused, or there is no such sale."
     )]
     Erase(sales::erase::EraseArguments),
     /// Print the completions for a shell.

@@ -1,4 +1,7 @@
 //! `bench`: measures what was promised. Prints one JSON object per line on standard output, progress on standard error.
+//!
+//! A line is `{"name","value","unit","peer"?: {"name","value"},"ratio"?,…}`: a peer is another program in the same
+//! measurement, and the ratio is our value divided by the peer's. Other quotients have names of their own.
 
 mod audit;
 mod chat;
@@ -19,8 +22,8 @@ use crate::{
     processes::Supervisor,
     up,
 };
-use serde_json::Value;
-use std::process::{Command, ExitCode};
+use serde_json::{Value, json};
+use std::process::{Command, ExitCode, Stdio};
 
 /// The common parts of the benchmarks.
 struct Bench {
@@ -87,6 +90,8 @@ fn on_stack(bench: &Bench, parameters: &[&str], measure: impl FnOnce() -> Result
     for parameter in parameters {
         start.args(["--parameter", parameter]);
     }
+    // Standard output belongs to the benchmark.
+    start.stdout(Stdio::null());
     run(bench, "cargo xtask up", &mut start)?;
     let measured = measure();
     up::stop(&bench.dir)?;
@@ -97,8 +102,27 @@ fn report(line: &Value) {
     println!("{line}");
 }
 
+/// Adds a peer's value to the line, and the ratio of ours to it.
+fn with_peer(mut line: Value, peer: &str, value: f64) -> Value {
+    line["ratio"] = line["value"].as_f64().map(|ours| ours / value).into();
+    line["peer"] = json!({ "name": peer, "value": value });
+    line
+}
+
 /// The median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_our_value_by_the_peers() {
+        let line = with_peer(json!({ "name": "start", "value": 3.0, "unit": "ms" }), "node", 12.0);
+        assert_eq!(line["ratio"], 0.25);
+        assert_eq!(line["peer"], json!({ "name": "node", "value": 12.0 }));
+    }
 }

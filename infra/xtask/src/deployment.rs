@@ -102,11 +102,12 @@ pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -
 
 /// Writes the file for `sam local --env-vars`: the variables of every function by its logical id, with this machine's
 /// address as a container reaches it.
-pub(crate) fn write_sam_environment(dir: &LocalDir) -> Result<ExitCode, Error> {
+pub(crate) fn write_sam_environment(dir: &LocalDir, as_json: bool) -> Result<ExitCode, Error> {
     dir.stack()?;
     let all = sam_environment(&read(dir)?.environments);
     dir.write("sam-env.json", &all)?;
-    println!("{}", dir.file("sam-env.json").display());
+    let file = dir.file("sam-env.json").display().to_string();
+    println!("{}", if as_json { json!({ "file": file }).to_string() } else { file });
     Ok(ExitCode::SUCCESS)
 }
 

@@ -90,11 +90,6 @@ impl LocalDir {
         self.dir.join("logs").join(format!("{program}.log"))
     }
 
-    /// The running stack's description.
-    pub(crate) fn stack(&self) -> Result<StackFile, Error> {
-        self.read("stack.json")?.ok_or_else(|| Error::NotRunning(self.dir.clone()))
-    }
-
     /// Reads a JSON file of the directory; `None` when it does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
         let path = self.file(name);

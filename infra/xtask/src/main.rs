@@ -9,6 +9,7 @@ mod error;
 mod front_door;
 mod functions;
 mod http;
+mod json_result;
 mod layering;
 mod local_dir;
 mod mutants;
@@ -25,11 +26,15 @@ mod vendors;
 use clap::{Parser, Subcommand};
 use error::Error;
 use local_dir::LocalDir;
+use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Runs, tries and tests Oracle on this machine")]
 struct Arguments {
+    /// Write the result as JSON to standard output, and nothing else
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,12 +51,15 @@ struct Dir {
 enum Command {
     /// Start the whole system here: build, deploy template.yaml to the emulator, open the front door
     #[command(
-        after_help = "Example: cargo xtask up --detach\n\nIn the foreground, Ctrl-C stops everything. When a stack is running already, its functions and its\ntemplate are brought up to date instead. Vendors whose keys are in .env are used for real (see .env.example)."
+        after_help = "Example: cargo xtask up --detach\n\nProgress goes to standard error. Standard output gets the site's address once it answers, or with --json what\nstack.json has. In the foreground, Ctrl-C stops everything. When a stack is running already, its functions and its\ntemplate are brought up to date instead. Vendors whose keys are in .env are used for real (see .env.example)."
     )]
     Up {
         /// Return once the site answers and leave it running; `cargo xtask down` stops it
         #[arg(long)]
         detach: bool,
+        /// Started by --detach, which shows the result itself
+        #[arg(long, hide = true, conflicts_with = "detach")]
+        background: bool,
         /// Build nothing: the programs in target/debug are the ones to deploy
         #[arg(long)]
         built: bool,
@@ -84,9 +92,6 @@ enum Command {
         /// Buy as an agent does, for USDC with the sandbox's wallet; the tier says which address is asked
         #[arg(long)]
         toll: bool,
-        /// One JSON object on standard output instead of the timeline
-        #[arg(long)]
-        json: bool,
         #[command(flatten)]
         dir: Dir,
     },
@@ -99,17 +104,14 @@ enum Command {
         #[arg(required_unless_present = "sam")]
         function: Option<String>,
         /// Write sam-env.json into the stack's directory: every function's variables, as a container reaches this machine
-        #[arg(long, conflicts_with_all = ["function", "json"])]
+        #[arg(long, conflicts_with = "function")]
         sam: bool,
-        /// One JSON object instead of lines
-        #[arg(long)]
-        json: bool,
         #[command(flatten)]
         dir: Dir,
     },
     /// Measure what was promised; one JSON object a line on standard output
     #[command(
-        after_help = "Example: cargo xtask bench start\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here,\nexcept that front-door fails above its limits and memory if an append to the emulator's table is lost or doubled. A\nmachine that is busy with other things gives other numbers."
+        after_help = "Example: cargo xtask bench start\n\nA line is {\"name\",\"value\",\"unit\",\"peer\"?: {\"name\",\"value\"},\"ratio\"?,…}; the ratio is our value divided by the peer's.\n\nBuilds the functions as they are deployed first (release: minutes the first time). Nothing is judged here,\nexcept that front-door fails above its limits and memory if an append to the emulator's table is lost or doubled. A\nmachine that is busy with other things gives other numbers."
     )]
     Bench {
         /// One benchmark: size, start, requests, health, front-door, audit, filter, memory, authority, anvil, toll or
@@ -175,9 +177,6 @@ enum Command {
         /// Name the mutants and stop
         #[arg(long)]
         list: bool,
-        /// Accepted because every command takes it: the output is JSON anyway
-        #[arg(long, hide = true)]
-        json: bool,
     },
     /// Draw the crates and what they use, or put the drawing into CONTRIBUTING.md
     #[command(
@@ -190,7 +189,7 @@ enum Command {
     },
     /// Run every check and test, installing what they need; what continuous integration runs
     #[command(
-        after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed."
+        after_help = "Example: cargo xtask test\nExample: cargo xtask test --only layering --only template\n\nThe last line is `N passed, N failed`; the exit code is 0 only when nothing failed. With --json standard output has one\nobject with the summary, and everything else goes to standard error."
     )]
     Test {
         /// Run only these steps (repeatable); `--list` names them
@@ -206,7 +205,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    let arguments = Arguments::parse();
+    match run(arguments.command, arguments.json) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
@@ -215,42 +215,52 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<ExitCode, Error> {
+fn run(command: Command, as_json: bool) -> Result<ExitCode, Error> {
     match command {
-        Command::Up { detach, built, sandbox_only, parameter, dir } => {
-            let options = up::Options { detach, built, sandbox_only, parameters: parameter };
+        Command::Up { detach, background, built, sandbox_only, parameter, dir } => {
+            let options = up::Options { detach, background, built, sandbox_only, parameters: parameter, as_json };
             up::up(&LocalDir::new(dir.dir)?, &options)
         }
-        Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?),
-        Command::Demo { question, tier, toll: true, json, dir, .. } => {
-            demo::toll(&LocalDir::new(dir.dir)?, &question, tier, json)
+        Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?, as_json),
+        Command::Demo { question, tier, toll: true, dir, .. } => {
+            demo::toll(&LocalDir::new(dir.dir)?, &question, tier, as_json)
         }
-        Command::Demo { question, tier, email, json, dir, .. } => {
-            demo::demo(&LocalDir::new(dir.dir)?, &question, tier, &email, json)
+        Command::Demo { question, tier, email, dir, .. } => {
+            demo::demo(&LocalDir::new(dir.dir)?, &question, tier, &email, as_json)
         }
-        Command::Env { function: Some(function), json, dir, .. } => {
-            deployment::print_environment(&LocalDir::new(dir.dir)?, &function, json)
+        Command::Env { function: Some(function), dir, .. } => {
+            deployment::print_environment(&LocalDir::new(dir.dir)?, &function, as_json)
         }
-        Command::Env { function: None, dir, .. } => deployment::write_sam_environment(&LocalDir::new(dir.dir)?),
+        Command::Env { function: None, dir, .. } => {
+            deployment::write_sam_environment(&LocalDir::new(dir.dir)?, as_json)
+        }
         Command::Layers { write } => {
             let root = local_dir::repository()?;
             let packages = layering::read(&root)?;
             if write {
                 layering::write(&root, &packages)?;
-            } else {
-                print!("{}", layering::draw(&packages));
+            }
+            let drawing = layering::draw(&packages);
+            if as_json {
+                println!("{}", json!({ "drawing": drawing, "written": write }));
+            } else if !write {
+                print!("{drawing}");
             }
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
         Command::Sim { seeds, first, seed, keep_going, defects, chat, optimized } => {
-            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized })
+            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized }, as_json)
         }
-        Command::Prompts { options } => functions::run_tool("prompt-regression", &options),
-        Command::Mutants { sample, containing, resume, seeds, judges, list, json: _ } => {
+        Command::Prompts { mut options } => {
+            options.extend(as_json.then(|| "--json".to_owned()));
+            functions::run_tool("prompt-regression", &options)
+        }
+        // The lines of `bench` and `mutants` are JSON anyway.
+        Command::Mutants { sample, containing, resume, seeds, judges, list } => {
             mutants::mutants(&mutants::Options { sample, containing, resume, seeds, judges, list })
         }
-        Command::Test { only, sam, list } => suite::test(&only, sam, list),
+        Command::Test { only, sam, list } => suite::test(&only, sam, list, as_json),
     }
 }
 
@@ -258,4 +268,27 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     text.split_once('=')
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .ok_or_else(|| "expected NAME=VALUE".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_has_an_example_and_json() {
+        let mut arguments = Arguments::command();
+        // Passes the global arguments on to the commands.
+        arguments.build();
+        for command in arguments.get_subcommands().filter(|command| command.get_name() != "help") {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Example: "), "{} has no example", command.get_name());
+            let has_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            assert!(has_json, "{} has no --json", command.get_name());
+        }
+        for words in ["up --detach --json", "bench size --json", "--json down", "env --sam --json"] {
+            let parsed = Arguments::try_parse_from(["xtask"].into_iter().chain(words.split(' ')));
+            assert!(parsed.is_ok_and(|arguments| arguments.json), "{words}");
+        }
+    }
 }

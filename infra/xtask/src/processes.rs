@@ -3,7 +3,10 @@
 //! A process is identified by its id and its start time together, so that another process that later got the same id is
 //! never signalled.
 
-use crate::{error::Error, local_dir::LocalDir};
+use crate::{
+    error::Error,
+    local_dir::{LocalDir, StackFile},
+};
 use nix::{
     errno::Errno,
     sys::signal::{Signal, killpg},
@@ -81,6 +84,18 @@ impl Recorded {
         if !wait_until(GRACE, || !self.is_alive()) {
             let _ = nix::sys::signal::kill(group, Signal::SIGKILL);
         }
+    }
+}
+
+impl LocalDir {
+    /// The running stack's description. A stack whose supervisor was killed has left its files, and does not run.
+    ///
+    /// # Errors
+    /// [`Error::NotRunning`]; or a file cannot be read.
+    pub(crate) fn stack(&self) -> Result<StackFile, Error> {
+        let running = self.read::<Running>("processes.json")?.filter(|running| running.supervisor.is_alive());
+        let stack = running.map(|_| self.read("stack.json")).transpose()?.flatten();
+        stack.ok_or_else(|| Error::NotRunning(self.path().to_owned()))
     }
 }
 
@@ -283,6 +298,24 @@ mod tests {
         assert!(wait_until(GRACE, || leftovers(&dir).len() == expected));
         assert!(supervisor.run("third", &mut Command::new("true"))?.success(), "others may start afterwards");
         supervisor.stop_all();
+        std::fs::remove_dir_all(dir.path()).map_err(Error::io("tidying up"))
+    }
+
+    #[test]
+    fn a_stack_runs_only_while_its_supervisor_does() -> Result<(), Error> {
+        let dir = directory("supervised")?;
+        let stack = serde_json::json!({
+            "site": "http://127.0.0.1:8080", "sandbox": "http://127.0.0.1:8090",
+            "aws_endpoint": "http://127.0.0.1:4566", "stack": "oracle-local", "region": "us-east-1",
+            "stripe_webhook_secret": "whsec_x", "real_vendors": [], "outputs": {},
+        });
+        dir.write("stack.json", &stack)?;
+        assert!(matches!(dir.stack(), Err(Error::NotRunning(_))));
+        Supervisor::new(&dir).record()?;
+        assert_eq!(dir.stack()?.site, "http://127.0.0.1:8080");
+        let supervisor = Recorded { name: "up".to_owned(), pid: 1, started: "an earlier process".to_owned() };
+        dir.write("processes.json", &Running { supervisor, children: Vec::new() })?;
+        assert!(matches!(dir.stack(), Err(Error::NotRunning(_))));
         std::fs::remove_dir_all(dir.path()).map_err(Error::io("tidying up"))
     }
 

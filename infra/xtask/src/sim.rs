@@ -1,6 +1,7 @@
 //! `sim`: starts the simulation, a separate program that is built with the functions, and then the toll's worlds.
 
-use crate::{error::Error, functions::cargo, local_dir::repository};
+use crate::{error::Error, functions::cargo, json_result::JsonResult, local_dir::repository};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// How cargo runs a simulation.
@@ -24,9 +25,15 @@ impl Options {
     fn profile(&self) -> &'static [&'static str] {
         if self.optimized { &OPTIMIZED } else { &[] }
     }
+
+    /// The first seed, and how many worlds.
+    fn worlds(&self) -> (u64, u64) {
+        self.seed.map_or((self.first, self.seeds), |seed| (seed, 1))
+    }
 }
 
-pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
+pub(crate) fn sim(options: &Options, as_json: bool) -> Result<ExitCode, Error> {
+    let result = as_json.then(JsonResult::reserve).transpose()?;
     let mut command = cargo();
     command.current_dir(repository()?).args(RUN).args(options.profile()).args(["--package", "simulation"]);
     command.arg("--");
@@ -44,12 +51,17 @@ pub(crate) fn sim(options: &Options) -> Result<ExitCode, Error> {
     }
     let status = command.status().map_err(Error::io("starting the simulation"))?;
     let lived = (status.success() || options.keep_going) && toll(options)?;
-    Ok(if status.success() && lived { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let passed = status.success() && lived;
+    if let Some(result) = result {
+        let (first, seeds) = options.worlds();
+        result.write(&json!({ "first": first, "seeds": seeds, "passed": passed }))?;
+    }
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The worlds in which agents buy: whether every promise was kept, or every defect noticed. One seed is that of both.
 fn toll(options: &Options) -> Result<bool, Error> {
-    let (first, count) = options.seed.map_or((options.first, options.seeds), |seed| (seed, 1));
+    let (first, count) = options.worlds();
     let mut command = cargo();
     command.current_dir(repository()?).args(RUN).args(options.profile());
     command.args(["--package", "toll", "--example", "worlds"]);

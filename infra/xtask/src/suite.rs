@@ -22,23 +22,33 @@ mod vendor_types;
 
 use crate::{
     error::Error,
+    json_result::JsonResult,
     local_dir::{LocalDir, repository},
     processes::Supervisor,
     up,
 };
 use failures::Failure;
+use serde_json::{Value, json};
 use state::{Count, Skipped, Step, Suite};
 use std::{process::ExitCode, sync::Mutex, thread, time::Duration};
 
-/// Runs the chosen steps (all if none is named), prints a summary, and ends with the line `N passed, N failed`.
-pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, Error> {
+/// The name, the duration and the outcome of a step.
+type Ran = (&'static str, Duration, Result<Count, Error>);
+
+/// Runs the chosen steps (all if none is named), prints a summary, and ends with the line `N passed, N failed`. For
+/// programs the summary is one JSON object.
+pub(crate) fn test(only: &[String], sam: bool, list: bool, as_json: bool) -> Result<ExitCode, Error> {
     let mut chosen: Vec<&Step> = steps::STEPS.iter().collect();
     if sam || only.iter().any(|name| name == steps::SAM.name) {
         chosen.push(&steps::SAM);
     }
     if list {
         for step in steps::STEPS.iter().chain([&steps::SAM]) {
-            println!("{:10} {}", step.name, step.about);
+            if as_json {
+                println!("{}", json!({ "name": step.name, "about": step.about }));
+            } else {
+                println!("{:10} {}", step.name, step.about);
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -47,6 +57,7 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
     }
     chosen.retain(|step| only.is_empty() || only.iter().any(|name| name == step.name));
 
+    let result = as_json.then(JsonResult::reserve).transpose()?;
     let root = repository()?;
     if only.is_empty() {
         machine::require_disk(&root)?;
@@ -75,32 +86,71 @@ pub(crate) fn test(only: &[String], sam: bool, list: bool) -> Result<ExitCode, E
         });
     }
     Suite::stop(&suite.stacks)?;
-    Ok(summarise(&results, &suite.skipped(), &suite.failures()))
+    let (skipped, failures) = (suite.skipped(), suite.failures());
+    print_summary(&results, &skipped, &failures);
+    if let Some(result) = result {
+        result.write(&summary(&results, &skipped, &failures))?;
+    }
+    Ok(if total(&results).failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn summarise(
-    results: &[(&str, Duration, Result<Count, Error>)],
-    skipped: &[Skipped],
-    failures: &[Failure],
-) -> ExitCode {
+/// A step that could not run its tests counts as one failure; otherwise the total would show none.
+fn count(outcome: &Result<Count, Error>) -> Count {
+    outcome.as_ref().copied().unwrap_or(Count { passed: 0, failed: 1 })
+}
+
+fn total(results: &[Ran]) -> Count {
+    results.iter().map(|(.., outcome)| count(outcome)).sum()
+}
+
+/// Prints the summary for people.
+fn print_summary(results: &[Ran], skipped: &[Skipped], failures: &[Failure]) {
     println!();
-    let counts = results.iter().map(|(name, duration, outcome)| {
-        let (verdict, count) = match outcome {
-            Ok(count) if count.failed == 0 => ("ok", *count),
-            Ok(count) => ("FAILED", *count),
-            // A step that could not run its tests counts as one failure; otherwise the total would show none.
-            Err(_) => ("FAILED", Count { passed: 0, failed: 1 }),
-        };
+    for (name, duration, outcome) in results {
+        let verdict = if count(outcome).failed == 0 { "ok" } else { "FAILED" };
         println!("{verdict:7} {name:10} {:7.1} s", duration.as_secs_f64());
-        count
-    });
-    let total: Count = counts.sum();
+    }
     for Skipped { what, reason, enable } in skipped {
         println!("skipped {what}: {reason}; {enable}");
     }
     for Failure { test, said } in failures {
         println!("\nfailed {test}:\n{said}");
     }
-    println!("\n{} passed, {} failed", total.passed, total.failed);
-    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let Count { passed, failed } = total(results);
+    println!("\n{passed} passed, {failed} failed");
+}
+
+/// The summary for programs.
+fn summary(results: &[Ran], skipped: &[Skipped], failures: &[Failure]) -> Value {
+    let Count { passed, failed } = total(results);
+    let step = |(name, duration, outcome): &Ran| {
+        let Count { passed, failed } = count(outcome);
+        json!({ "name": name, "passed": passed, "failed": failed, "seconds": duration.as_secs_f64() })
+    };
+    let skip = |Skipped { what, reason, .. }: &Skipped| json!({ "what": what, "reason": reason });
+    let failure = |Failure { test, said }: &Failure| json!({ "test": test, "said": said });
+    json!({
+        "passed": passed,
+        "failed": failed,
+        "steps": results.iter().map(step).collect::<Vec<_>>(),
+        "skipped": skipped.iter().map(skip).collect::<Vec<_>>(),
+        "failures": failures.iter().map(failure).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_could_not_run_is_a_failure_of_the_summary() {
+        let ran = |name, outcome| (name, Duration::from_millis(1500), outcome);
+        let broken = Err(Error::Refused("no tests".to_owned()));
+        let results = [ran("rules", Ok(Count { passed: 9, failed: 0 })), ran("template", broken)];
+        let failed = [Failure { test: "a".to_owned(), said: "b".to_owned() }];
+        let summary = summary(&results, &[], &failed);
+        assert_eq!((&summary["passed"], &summary["failed"]), (&json!(9), &json!(1)));
+        assert_eq!(summary["steps"][1], json!({ "name": "template", "passed": 0, "failed": 1, "seconds": 1.5 }));
+        assert_eq!(summary["failures"], json!([{ "test": "a", "said": "b" }]));
+    }
 }

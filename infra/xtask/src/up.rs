@@ -16,12 +16,13 @@ use crate::{
     toll::Toll,
     vendors::Vendors,
 };
+use serde_json::json;
 use services::{address, configure_sandbox, listen, open_door, step};
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
     fs,
-    io::{Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
     process::{Command, ExitCode},
     thread,
@@ -36,12 +37,16 @@ const SANDBOX_PORT: u16 = 8090;
 pub(crate) struct Options {
     /// Leaves the stack running and returns.
     pub(crate) detach: bool,
+    /// Started by `detach`, which announces the stack itself.
+    pub(crate) background: bool,
     /// The programs are already built: build nothing.
     pub(crate) built: bool,
     /// Uses no real vendor, whatever .env contains.
     pub(crate) sandbox_only: bool,
     /// Template parameters other than the defaults, as NAME=VALUE.
     pub(crate) parameters: Vec<(String, String)>,
+    /// Prints the stack's description instead of the site's address.
+    pub(crate) as_json: bool,
 }
 
 /// Starts the stack, or updates a running one.
@@ -54,16 +59,16 @@ pub(crate) fn up(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
         clear(dir, &running);
     }
     forget(dir);
-    if options.detach { detached(dir, options) } else { foreground(dir, options, begin) }
+    if options.detach { detached(dir, options, begin) } else { foreground(dir, options, begin) }
 }
 
 /// Starts a second `up` that stays in the background, and shows its progress until the site answers.
-fn detached(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
+fn detached(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode, Error> {
     let supervisor = Supervisor::new(dir);
     forget_on_signal(&supervisor, dir)?;
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut command = Command::new(program);
-    command.arg("up").arg("--dir").arg(dir.path());
+    command.args(["up", "--background", "--dir"]).arg(dir.path());
     for (flag, is_set) in [("--built", options.built), ("--sandbox-only", options.sandbox_only)] {
         if is_set {
             command.arg(flag);
@@ -76,9 +81,13 @@ fn detached(dir: &LocalDir, options: &Options) -> Result<ExitCode, Error> {
     let mut shown = 0;
     loop {
         let ended = supervisor.ended();
-        let started = dir.read::<Running>("processes.json")?.is_some() && dir.file("stack.json").exists();
+        let started = match dir.stack() {
+            Err(Error::NotRunning(_)) => None,
+            stack => Some(stack?),
+        };
         shown = show(&dir.log("up"), shown)?;
-        if started {
+        if let Some(stack) = started {
+            announce(&stack, options, begin)?;
             return Ok(ExitCode::SUCCESS);
         }
         if ended.is_some() {
@@ -102,7 +111,12 @@ fn show(log: &Path, from: u64) -> Result<u64, Error> {
 fn foreground(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode, Error> {
     let supervisor = Supervisor::new(dir);
     forget_on_signal(&supervisor, dir)?;
-    let outcome = start(dir, &supervisor, options, begin).and_then(|()| watch(dir, &supervisor));
+    let outcome = start(dir, &supervisor, options).and_then(|stack| {
+        if !options.background {
+            announce(&stack, options, begin)?;
+        }
+        watch(dir, &supervisor)
+    });
     supervisor.stop_all();
     forget(dir);
     outcome.map(|()| ExitCode::SUCCESS)
@@ -132,7 +146,7 @@ fn prepare(supervisor: &Supervisor, options: &Options) -> Result<(python::Enviro
     })
 }
 
-fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Instant) -> Result<(), Error> {
+fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<StackFile, Error> {
     // Recorded before the slow steps, so that `down` finds the processes.
     supervisor.record()?;
     let vendors = Vendors::new(dir, options.sandbox_only)?;
@@ -179,8 +193,8 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options, begin: Inst
         real_vendors: vendors.real.clone(),
         outputs: deployment.outputs,
     };
-    announce(&stack, begin);
-    dir.write("stack.json", &stack)
+    dir.write("stack.json", &stack)?;
+    Ok(stack)
 }
 
 /// Builds, and deploys to the running stack.
@@ -202,13 +216,13 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     configure_sandbox(&stack.sandbox, &stack.site, &vendors)?;
     stack.real_vendors.clone_from(&vendors.real);
     stack.stripe_webhook_secret.clone_from(&vendors.webhook_secret);
-    announce(&stack, begin);
+    dir.write("stack.json", &stack)?;
+    announce(&stack, options, begin)?;
     if is_newer(&built.sandbox, &dir.file("processes.json")) {
         eprintln!(
             "\nThe sandbox itself has changed since it was started: `cargo xtask down` and `up` again to use the new one."
         );
     }
-    dir.write("stack.json", &stack)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -237,7 +251,8 @@ pub(crate) fn architecture() -> &'static str {
     if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x86_64" }
 }
 
-fn announce(stack: &StackFile, begin: Instant) {
+/// Shows that the stack is ready, and prints the result. Its file exists already: who reads this may open it.
+fn announce(stack: &StackFile, options: &Options, begin: Instant) -> Result<(), Error> {
     let vendors = match stack.real_vendors.as_slice() {
         [] => "all vendors are the sandbox's".to_owned(),
         real => format!("real: {}; the others are the sandbox's", real.join(", ")),
@@ -250,4 +265,6 @@ fn announce(stack: &StackFile, begin: Instant) {
         stack.sandbox,
         stack.aws_endpoint
     );
+    let result = if options.as_json { json!(stack).to_string() } else { stack.site.clone() };
+    writeln!(io::stdout(), "{result}").map_err(Error::io("writing to standard output"))
 }

@@ -2,8 +2,10 @@
 
 use audit::Notebook;
 use clap::{Args, Subcommand};
+use crosscheck::constants::PHI;
 use domain::{
-    SessionId,
+    SessionId, Timestamp,
+    cache_entries::CacheTotals,
     cache_health::{FUNCTION, HealthRecord, unknown_block},
     ports::{CacheEntries, CacheEntry, Clock, Notes, SaleStore},
 };
@@ -66,16 +68,27 @@ fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     let stale = last.as_ref().is_none_or(|record| record.is_stale(System.now()));
     let line = last.as_ref().map(HealthRecord::line);
     if arguments.target.json {
-        let now = json!({ "entries": totals.entries, "bytes": totals.bytes });
-        // The block of Cache Health, outputs 2. The public health page does not show it.
-        let block = last.as_ref().map_or_else(unknown_block, |record| record.block(System.now()));
-        output::print_json(&json!({ "last": line, "stale": stale, "now": now, "cache": block }))?;
+        output::print_json(&document(last.as_ref(), totals, System.now()))?;
     } else {
         output::print(&text(line.as_ref(), stale))?;
         output::print(&format!("now: {} entries, {} bytes\n", totals.entries, totals.bytes))?;
     }
     let fine = !stale && line.is_some_and(|line| line["overall"] == "healthy");
     Ok(if fine { Ended::Done } else { Ended::Nothing })
+}
+
+/// The status for programs: the last look, and the fields of the specified health page (Cache Health, outputs 2) that
+/// the public one leaves out.
+fn document(last: Option<&HealthRecord>, totals: CacheTotals, now: Timestamp) -> Value {
+    json!({
+        "last": last.map(HealthRecord::line),
+        "stale": last.is_none_or(|record| record.is_stale(now)),
+        "now": { "entries": totals.entries, "bytes": totals.bytes },
+        "cache": last.map_or_else(unknown_block, |record| record.block(now)),
+        "phi": PHI,
+        // No part of the service has a mode in which it does nothing.
+        "dry_run": false,
+    })
 }
 
 fn text(line: Option<&Value>, stale: bool) -> String {
@@ -139,7 +152,7 @@ fn failed(error: RemoveError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{CachedVerdict, Colour, Query, Tier, Timestamp, Verdict};
+    use domain::{CachedVerdict, Colour, Query, Tier, Verdict};
     use testkit::World;
 
     #[test]
@@ -153,6 +166,15 @@ mod tests {
         world.state().cache_verdict(&session, &cached, at);
         let item = wait(entry(&world, &session)).unwrap();
         assert_eq!((&item["entry"], &item["verdict"]), (&json!("cached"), &json!(cached)));
+    }
+
+    #[test]
+    fn programs_get_the_fields_that_the_public_page_leaves_out() {
+        let totals = CacheTotals { entries: 7, bytes: 9, changes: 8 };
+        let shown = document(None, totals, Timestamp::from_seconds(0));
+        assert_eq!((&shown["phi"], &shown["dry_run"]), (&json!(0.042), &json!(false)));
+        assert_eq!((&shown["stale"], &shown["cache"]["stale"]), (&json!(true), &json!(true)));
+        assert_eq!((&shown["last"], &shown["now"]), (&Value::Null, &json!({ "entries": 7, "bytes": 9 })));
     }
 
     #[test]

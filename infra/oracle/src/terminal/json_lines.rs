@@ -37,13 +37,11 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
             .and_then(|reply| serde_json::to_string(&reply).map_err(|error| error.to_string()));
         match reply {
             Ok(reply) => writeln!(output, "{reply}")?,
-            Err(problem) => {
-                output.flush()?;
-                return Err(LinesError::Line { line, expected, problem });
-            }
+            Err(problem) => return Err(LinesError::Line { line, expected, problem }),
         }
+        // A caller may wait for this answer before it sends its next line.
+        output.flush()?;
     }
-    output.flush()?;
     Ok(())
 }
 
@@ -57,4 +55,52 @@ pub(crate) fn answers(command: impl FnOnce(&mut Vec<u8>) -> Result<(), LinesErro
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io::{BufReader, BufWriter, Read};
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A caller that sends each of its two lines only after the answer to the line before.
+    struct Caller<'a> {
+        sent: usize,
+        answers: &'a RefCell<Vec<u8>>,
+    }
+
+    impl Read for Caller<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let answered = self.answers.borrow().iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(answered, self.sent, "a caller waits for its answer");
+            if self.sent == 2 {
+                return Ok(0);
+            }
+            self.sent += 1;
+            (&b"{}\n"[..]).read(buffer)
+        }
+    }
+
+    struct Answers<'a>(&'a RefCell<Vec<u8>>);
+
+    impl Write for Answers<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_line_is_answered_before_the_next_is_read() {
+        let answers = RefCell::default();
+        let caller = BufReader::new(Caller { sent: 0, answers: &answers });
+        answer_lines(caller, BufWriter::new(Answers(&answers)), "{}", Ok::<Value, String>).unwrap();
+        assert_eq!(answers.into_inner(), b"{}\n{}\n");
+    }
 }

@@ -47,7 +47,7 @@ fn measure(stack: &StackFile) -> Result<(), Error> {
     let worst = page.iter().copied().fold(f64::NAN, f64::max);
     let (page, direct) = (median(&mut page), median(&mut direct));
     report(&json!({ "name": "chat/first-sentence", "value": page, "unit": "ms", "direct": direct,
-        "later": page - direct, "ratio": page / direct, "worst": worst, "target_later": MOST_LATER_MS,
+        "later": page - direct, "slowdown": page / direct, "worst": worst, "target_later": MOST_LATER_MS,
         "exchanges": CUSTOMERS * EXCHANGES }));
     Ok(())
 }

@@ -60,7 +60,7 @@ fn measure(bench: &Bench) -> Result<(), Error> {
     let (mut before, mut during) = (quiet.taken.clone(), busy.taken.clone());
     report(&json!({ "name": "front-door/paying", "value": median(&mut during), "unit": "ms",
         "quiet": median(&mut before), "p99": p99(&busy.taken), "quiet_p99": p99(&quiet.taken),
-        "ratio": p99(&busy.taken) / p99(&quiet.taken), "target": MOST_DELAY, "requests": busy.taken.len(),
+        "slowdown": p99(&busy.taken) / p99(&quiet.taken), "target_slowdown": MOST_DELAY, "requests": busy.taken.len(),
         "failures": quiet.failures + busy.failures }));
     let broken = broken(ratio, requests, &quiet, &busy);
     if broken.is_empty() { Ok(()) } else { Err(Error::Refused(format!("front-door: {}", broken.join("; ")))) }

@@ -4,7 +4,7 @@
 use super::{
     Bench,
     lambda::{Measured, SIGNING_SECRET, measure},
-    median, report,
+    median, report, with_peer,
 };
 use crate::{error::Error, functions::build_release, local_dir::repository, runtime_api};
 use hmac::{Hmac, KeyInit, Mac};
@@ -39,11 +39,8 @@ pub(super) fn start(bench: &Bench) -> Result<(), Error> {
         let round = |value: f64| (value * 100.0).round() / 100.0;
         let (value, peer) = (middle(&ours), middle(&peers));
         let best = ours.iter().map(pick).fold(f64::INFINITY, f64::min);
-        report(&json!({
-            "name": name, "value": round(value), "unit": unit, "best": round(best), "runs": RUNS,
-            "peer": {"name": "node with stripe and @aws-sdk/client-sqs, bundled", "value": round(peer)},
-            "ratio": round(peer / value),
-        }));
+        let line = json!({ "name": name, "value": round(value), "unit": unit, "best": round(best), "runs": RUNS });
+        report(&with_peer(line, "node with stripe and @aws-sdk/client-sqs, bundled", round(peer)));
     };
     compare("start/webhook", "ms", |measured| measured.start_ms);
     compare("memory/webhook", "MiB", |measured| measured.peak_mib);

@@ -5,6 +5,7 @@ use super::{
     lambda::{Measured, measure},
     median, on_stack, report, run,
     start::{event, gateway_event, isolated},
+    with_peer,
 };
 use crate::{
     error::Error,
@@ -66,8 +67,8 @@ fn start(bench: &Bench) -> Result<(), Error> {
     let compare = |name: &str, unit: &str, pick: fn(&Measured) -> f64| {
         let middle = |runs: &[Measured]| median(&mut runs.iter().map(pick).collect::<Vec<_>>());
         let (value, webhook) = (middle(&ours), middle(&others));
-        report(&json!({ "name": name, "value": value, "unit": unit, "webhook": webhook, "ratio": value / webhook,
-            "target": MOST_START, "runs": STARTS }));
+        let line = json!({ "name": name, "value": value, "unit": unit, "target_ratio": MOST_START, "runs": STARTS });
+        report(&with_peer(line, "the webhook function", webhook));
     };
     compare("toll/start", "ms", |measured| measured.start_ms);
     compare("toll/memory", "MiB", |measured| measured.peak_mib);
@@ -188,8 +189,8 @@ fn handshakes(bench: &Bench) -> Result<(), Error> {
         ("toll/handshake-price", median(&mut priced), median(&mut peer_priced)),
         ("toll/handshake-sale", median(&mut sold), median(&mut peer_sold)),
     ] {
-        report(&json!({ "name": name, "value": value, "unit": "ms", "ratio": peer / value, "handshakes": HANDSHAKES,
-            "peer": { "name": "x402-axum 2.0.2", "value": peer } }));
+        let line = json!({ "name": name, "value": value, "unit": "ms", "handshakes": HANDSHAKES });
+        report(&with_peer(line, "x402-axum 2.0.2", peer));
     }
     Ok(())
 }

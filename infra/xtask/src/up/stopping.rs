@@ -5,12 +5,24 @@ use crate::{
     local_dir::LocalDir,
     processes::{self, Recorded, Running, Supervisor, wait_until},
 };
-use std::{process::ExitCode, sync::mpsc, thread, time::Duration};
-use tokio::signal::unix::{SignalKind, signal};
+use serde_json::json;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Stops the stack of this directory, and reports it.
-pub(crate) fn down(dir: &LocalDir) -> Result<ExitCode, Error> {
-    eprintln!("{}", if stop(dir)? { "stopped" } else { "nothing was running" });
+pub(crate) fn down(dir: &LocalDir, as_json: bool) -> Result<ExitCode, Error> {
+    let stopped = stop(dir)?;
+    if as_json {
+        println!("{}", json!({ "stopped": stopped }));
+    } else {
+        println!("{}", if stopped { "stopped" } else { "nothing was running" });
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,8 +74,46 @@ pub(super) fn forget_on_signal(supervisor: &Supervisor, dir: &LocalDir) -> Resul
     })
 }
 
-/// Installs a handler: SIGINT and SIGTERM stop everything that was started, call `last`, and end this process with the
-/// exit code that `last` returns.
+/// The signals that stop a command.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// Sent when the terminal is closed; `None` if the command is to survive that.
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    fn watch(survives_terminal: bool) -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: if survives_terminal { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// Returns when one of the signals has come.
+    async fn received(&mut self) {
+        let Self { interrupt, terminate, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hung_up => {} }
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored, as `nohup` does.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // SIGHUP is signal 1, the lowest bit.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+/// Installs a handler: SIGINT, SIGTERM and SIGHUP stop everything that was started, call `last`, and end this process
+/// with the exit code that `last` returns. Under `nohup` SIGHUP does nothing.
 pub(crate) fn stop_on_signal(
     supervisor: &Supervisor,
     last: impl FnOnce() -> i32 + Send + 'static,
@@ -74,16 +124,16 @@ pub(crate) fn stop_on_signal(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let outcome = runtime.and_then(|runtime| {
             runtime.block_on(async {
-                let mut interrupt = signal(SignalKind::interrupt())?;
-                let mut terminate = signal(SignalKind::terminate())?;
+                let mut signals = Signals::watch(is_hangup_ignored())?;
                 let _ = ready.send(Ok(()));
-                tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+                signals.received().await;
                 Ok(())
             })
         });
         match outcome {
             Ok(()) => {
-                eprintln!("\nstopping");
+                // A closed terminal takes no text.
+                let _ = writeln!(io::stderr(), "\nstopping");
                 supervisor.stop_all();
                 std::process::exit(last());
             }
@@ -94,6 +144,19 @@ pub(crate) fn stop_on_signal(
     });
     is_ready
         .recv()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the signal thread ended")))
+        .unwrap_or_else(|_| Err(io::Error::other("the signal thread ended")))
         .map_err(Error::io("watching for Ctrl-C"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_closed_terminal_stops_what_it_started() -> Result<(), Box<dyn std::error::Error>> {
+        let mut signals = Signals::watch(false)?;
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGHUP)?;
+        tokio::time::timeout(Duration::from_secs(10), signals.received()).await?;
+        Ok(())
+    }
 }

@@ -228,7 +228,7 @@ async fn campaigns(logs: &DynamoMemoryLogs<'_>, run: &str) {
         println!(
             "{}",
             json!({"name": "memory cold boot by other campaigns on the table", "value": value, "unit": "ms",
-                "events": EVENTS, "campaigns": others, "ratio": value / first})
+                "events": EVENTS, "campaigns": others, "growth": value / first})
         );
     }
 }

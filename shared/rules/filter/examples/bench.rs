@@ -1,5 +1,5 @@
 //! Measures the filter and other implementations on the same text in the same run. Prints one JSON object per line:
-//! `{"name","value","unit","peer"?,"peer_value"?,"ratio"?}`. Meaningful in release builds only.
+//! `{"name","value","unit","peer"?: {"name","value"},"ratio"?}`. Meaningful in release builds only.
 //!
 //! `cargo run --release -p filter --example bench`
 //!
@@ -41,7 +41,7 @@ fn per_byte(text: &str, mut run: impl FnMut(&str)) -> f64 {
 
 fn report(name: &str, value: f64, unit: &str, peer: Option<(&str, f64)>) {
     let peer = peer.map_or(String::new(), |(peer, other)| {
-        format!(",\"peer\":\"{peer}\",\"peer_value\":{other:.3},\"ratio\":{:.2}", value / other)
+        format!(",\"peer\":{{\"name\":\"{peer}\",\"value\":{other:.3}}},\"ratio\":{:.2}", value / other)
     });
     println!("{{\"name\":\"{name}\",\"value\":{value:.3},\"unit\":\"{unit}\"{peer}}}");
 }
