@@ -1,5 +1,5 @@
-//! The account's settings: webhook endpoints, payment links, payment methods and the customer portal, each replaceable by
-//! /control/configure.
+//! The account's settings: webhook endpoints, payment links, payment methods and the customer portal. All but the
+//! payment methods are replaceable by /control/configure.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -56,12 +56,13 @@ pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::page(&items, "payment_link", form, "/v1/payment_links")
 }
 
-/// The single configuration, with the enabled payment methods.
-pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, StripeError> {
+/// The single configuration: cards are the only enabled payment method.
+pub(crate) fn payment_methods(form: &Form) -> Result<Value, StripeError> {
     let mut parameters = vec!["application"];
     parameters.extend(listing::PARAMETERS);
     form.allow(&parameters)?;
-    let mut configuration = json!({
+    let preference = json!({"overridable": null, "preference": "on", "value": "on"});
+    let configuration = json!({
         "id": "pmc_sandbox",
         "object": "payment_method_configuration",
         "active": true,
@@ -70,11 +71,8 @@ pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, Strip
         "livemode": false,
         "name": "Default",
         "parent": null,
+        "card": {"available": true, "display_preference": preference},
     });
-    for method in &state.config.stripe_payment_methods {
-        let preference = json!({"overridable": null, "preference": "on", "value": "on"});
-        configuration[method] = json!({"available": true, "display_preference": preference});
-    }
     listing::page(&[configuration], "payment_method_configuration", form, "/v1/payment_method_configurations")
 }
 
