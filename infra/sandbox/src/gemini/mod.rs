@@ -3,7 +3,6 @@
 pub(crate) mod catalogue;
 mod error;
 mod phrases;
-mod question;
 mod request;
 mod verdict;
 
@@ -155,10 +154,9 @@ fn generate(state: &mut State, model: &Model, generation: &Generation, replaceme
         return reply;
     }
     let text = replacement.text.clone().unwrap_or_else(|| {
-        let question = question::extract(&generation.question);
-        let phrases = &state.catalogue.phrases;
+        let (phrases, question) = (&state.catalogue.phrases, &generation.question);
         match generation.tier.reply {
-            true => verdict::reply(phrases, &generation.question, &generation.system).to_string(),
+            true => verdict::reply(phrases, question, &generation.system).to_string(),
             false => verdict::write(phrases, question, &generation.system, &generation.tier).to_string(),
         }
     });
