@@ -81,11 +81,8 @@ fn decide(
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
-    if arguments.one.target.json {
-        output::print_json(&json!({ "session_id": session, "decision": word }))?;
-    } else {
-        output::print(&format!("{} {text}\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "decision": word });
+    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 

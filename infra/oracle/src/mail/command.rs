@@ -49,11 +49,10 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     wait(async { send_again(ports, &operator, &session).await.map_err(failed) })?;
-    if target.json {
-        output::print_json(&json!({ "session_id": session, "mail": "sent_again" }))?;
-    } else {
-        output::print(&format!("{} is on its way to the customer again\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "mail": "sent_again" });
+    output::print_answer(target.json, &answer, || {
+        format!("{} is on its way to the customer again\n", session.as_str())
+    })?;
     Ok(Ended::Done)
 }
 

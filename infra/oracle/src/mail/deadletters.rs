@@ -129,13 +129,12 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         false => CommandError::failed("the mail was not settled", error),
     })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
-    if arguments.one.target.json {
-        output::print_json(&names)?;
-    } else if names.is_empty() {
-        output::print("the sale has no mail of which nobody knows whether it went\n")?;
-    } else {
-        output::print(&format!("settled: {}\n", names.join(", ")))?;
-    }
+    output::print_list(
+        arguments.one.target.json,
+        &names,
+        "the sale has no mail of which nobody knows whether it went\n",
+        || format!("settled: {}\n", names.join(", ")),
+    )?;
     Ok(if names.is_empty() { Ended::Nothing } else { Ended::Done })
 }
 
@@ -154,26 +153,23 @@ async fn load(deployed: &Deployed, session: &SessionId) -> Result<Option<Sale>, 
 }
 
 fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
-    if json {
-        output::print_json(&letters)?;
-    } else if letters.is_empty() {
-        output::print("there are no dead letters\n")?;
-    } else {
-        let line = |letter: &DeadLetter| output::Row {
-            cells: vec![
-                letter.letter.as_str().to_owned(),
-                minute(&letter.died_at),
-                letter.attempts.to_string(),
-                if letter.draft { "yes" } else { "no" }.to_owned(),
-                letter.errors.join(" "),
-            ],
-            below: letter.session_id.as_str().to_owned(),
-        };
-        let rows: Vec<_> = letters.iter().map(line).collect();
-        let head = ["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"];
-        output::print(&output::table(&head, &rows, output::width()))?;
-    }
+    output::print_list(json, letters, "there are no dead letters\n", || table(letters, output::width()))?;
     Ok(Ended::Done)
+}
+
+fn table(letters: &[DeadLetter], width: usize) -> String {
+    let line = |letter: &DeadLetter| output::Row {
+        cells: vec![
+            letter.letter.as_str().to_owned(),
+            minute(&letter.died_at),
+            letter.attempts.to_string(),
+            if letter.draft { "yes" } else { "no" }.to_owned(),
+            letter.errors.join(" "),
+        ],
+        below: letter.session_id.as_str().to_owned(),
+    };
+    let rows: Vec<_> = letters.iter().map(line).collect();
+    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], &rows, width)
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {

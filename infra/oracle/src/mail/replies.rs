@@ -139,11 +139,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     let settled = wait(async { replies::settle(deployed.stores.journal(), &operator, session).await.map_err(failed) })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "session_id": session, "settled": settled }))?;
-    } else {
-        output::print(&format!("{settled} settled\n"))?;
-    }
+    let answer = json!({ "session_id": session, "settled": settled });
+    output::print_answer(arguments.target.json, &answer, || format!("{settled} settled\n"))?;
     Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
 }
 

@@ -126,11 +126,8 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
 }
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
-    if target.json {
-        output::print_json(&json!({ "session_id": session, "decided": word }))?;
-    } else {
-        output::print(&format!("{session} {told}\n"))?;
-    }
+    let answer = json!({ "session_id": session, "decided": word });
+    output::print_answer(target.json, &answer, || format!("{session} {told}\n"))?;
     Ok(Ended::Done)
 }
 

@@ -241,11 +241,8 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);
-    if one.target.json {
-        output::print_json(&json!({ "session_id": session, "decided": word }))?;
-    } else {
-        output::print(&format!("{} {text}\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "decided": word });
+    output::print_answer(one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 

@@ -112,11 +112,8 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
             CommandError::failed("it is not recorded for certain", error)
         }
     })?;
-    if target.json {
-        output::print_json(&serde_json::json!({ "session_id": session, "refund": "by_hand" }))?;
-    } else {
-        output::print(&format!("{} is recorded as refunded by hand\n", session.as_str()))?;
-    }
+    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
+    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 
@@ -196,13 +193,7 @@ fn failed(error: IssueError) -> CommandError {
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let charged = wait(charged(&deployed))?;
-    if target.json {
-        output::print_json(&charged)?;
-    } else if charged.is_empty() {
-        output::print("no decision is needed\n")?;
-    } else {
-        output::print(&table(&charged, output::width()))?;
-    }
+    output::print_list(target.json, &charged, "no decision is needed\n", || table(&charged, output::width()))?;
     Ok(Ended::Done)
 }
 
