@@ -57,9 +57,5 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
 }
 
 fn failed(error: SendAgainError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the mail was not sent again for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the mail was not sent again for certain", error)
 }

@@ -124,10 +124,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
-    let letters = settled.map_err(|error| match error.is_refusal() {
-        true => CommandError::Refused(error.to_string()),
-        false => CommandError::failed("the mail was not settled", error),
-    })?;
+    let letters = settled
+        .map_err(|error| CommandError::refused_or_failed(error.is_refusal(), "the mail was not settled", error))?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
         arguments.one.target.json,

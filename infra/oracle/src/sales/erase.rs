@@ -55,11 +55,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
 }
 
 fn failed(error: EraseError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the erasure is not finished", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the erasure is not finished", error)
 }
 
 /// The steps that a human must do elsewhere.

@@ -132,9 +132,5 @@ fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended,
 }
 
 fn failed(error: FindingError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the finding was not settled for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the finding was not settled for certain", error)
 }

@@ -255,11 +255,7 @@ fn answer_for(decided: Decided) -> Answer {
 }
 
 fn failed(error: DecideError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the decision was not carried out", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
 }
 
 #[cfg(test)]
