@@ -16,6 +16,7 @@ use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     evidence,
     sales::{
+        named_sale::NamedSale,
         sale_name::{self, SaleName},
         signed_sale::SignedSale,
     },
@@ -39,13 +40,7 @@ pub(crate) enum DeadLettersCommand {
     },
     /// Show one sale's dead-lettered mails.
     #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
-    Show {
-        /// The sale: its Stripe session, or its reference of 8 characters.
-        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-        sale: SaleName,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(NamedSale),
     /// Redrive dead-lettered mails.
     ///
     /// Each mail starts again at its first attempt and keeps its draft. Before sending, the function checks in the mailbox
@@ -98,11 +93,10 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
             let letters = listed(&target.open()?, since.as_deref())?;
             print(&letters, target.json)
         }
-        DeadLettersCommand::Show { sale, target } => {
-            let deployed = target.open()?;
-            let session = sale.find(&deployed)?;
+        DeadLettersCommand::Show(one) => {
+            let (deployed, session) = one.open()?;
             let letters = wait(load(&deployed, &session))?.map(|sale| dead_letters::of(&sale)).unwrap_or_default();
-            print(&letters, target.json)?;
+            print(&letters, one.target.json)?;
             Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
         }
         DeadLettersCommand::Redrive(arguments) => redrive(arguments),
