@@ -16,6 +16,7 @@ use domain::{
     ports::{CacheEntry, StorageError, Versioned},
     smoke,
 };
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// The partition key of the index of open sales, which is also the index's name.
@@ -59,6 +60,17 @@ pub(crate) fn with_document(mut key: Item, version: u64, token: &str, document: 
     key
 }
 
+/// The document of an item with a version.
+pub(crate) fn parse_document<T: DeserializeOwned>(
+    found: &Item,
+    name: &'static str,
+) -> Result<Versioned<T>, StorageError> {
+    let incomplete = || storage(name, std::io::Error::other("the item has no document or version"));
+    let document = text(found, "document").ok_or_else(incomplete)?;
+    let value = serde_json::from_str(document).map_err(|error| storage(name, error))?;
+    Ok(Versioned { value, version: version(found).ok_or_else(incomplete)? })
+}
+
 pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, StorageError> {
     let document = serde_json::to_string(sale).map_err(|error| storage("sale write", error))?;
     let mut stored = with_document(key(sale.session_id(), SALE), version, token, document);
@@ -96,11 +108,6 @@ pub(crate) fn verdict_item(
     item.insert("document".to_owned(), string(document));
     list(&mut item, session, stored_at);
     Ok(item)
-}
-
-pub(crate) fn breaker_item(model: &str, breaker: &Breaker, version: u64, token: &str) -> Result<Item, StorageError> {
-    let document = serde_json::to_string(breaker).map_err(|error| storage("breaker write", error))?;
-    Ok(with_document(breaker_key(model), version, token, document))
 }
 
 /// Why a sale's item cannot be read.
@@ -212,7 +219,8 @@ mod tests {
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));
         item.insert("document".to_owned(), string("{"));
         assert!(matches!(parse_sale(&item), Err(Unreadable::Malformed(_))));
-        let mut row = breaker_item("m", &Breaker { failures: 2, ..Breaker::default() }, 7, "token").unwrap();
+        let breaker = serde_json::to_string(&Breaker { failures: 2, ..Breaker::default() }).unwrap();
+        let mut row = with_document(breaker_key("m"), 7, "token", breaker);
         assert_eq!((parse_breaker(&row).0.value.failures, parse_breaker(&row).1), (2, true));
         row.insert("document".to_owned(), string("{"));
         assert_eq!(parse_breaker(&row), (Versioned { value: Breaker::default(), version: 7 }, false));
