@@ -4,10 +4,9 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{DUE, Item, WORK, item, string, text},
+    items::{DUE, Item, WORK, item, numeral, string, text},
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     Timestamp,
     audit_trail::{Audited, StateId},
@@ -48,15 +47,11 @@ fn id<S: Kept>(item: &Item) -> Option<S::Id> {
     S::Id::read(text(item, "pk")?.strip_prefix(S::PARTITION)?)
 }
 
-fn number(time: Timestamp) -> AttributeValue {
-    AttributeValue::N(time.as_millis().to_string())
-}
-
 /// The key of a state, and where the index of open work lists it.
 fn listed<S: Kept>(state: &S) -> Item {
     let mut listed = key::<S>(state.id());
     if let Some((list, due)) = state.open() {
-        listed.extend(item([(WORK, string(list)), (DUE, number(due))]));
+        listed.extend(item([(WORK, string(list)), (DUE, numeral(due.as_millis()))]));
     }
     listed
 }
@@ -106,7 +101,7 @@ impl DynamoSales {
                     .expression_attribute_names("#work", WORK)
                     .expression_attribute_names("#due", DUE)
                     .expression_attribute_values(":work", string(list))
-                    .expression_attribute_values(":due", number(due));
+                    .expression_attribute_values(":due", numeral(due.as_millis()));
                 Ok(query.set_exclusive_start_key(start.clone()).send().await?)
             };
             let step = Step { name: S::LIST, operation: S::OPERATION, subject: "-" };

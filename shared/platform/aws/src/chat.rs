@@ -7,11 +7,11 @@ use crate::{
     DynamoSales,
     attempts::{Failure, Step},
     audited::{Kept, Part},
-    items::{Item, item, string, text, with_document},
+    items::{Item, item, numeral, string, text, with_document},
     storage,
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::{operation::update_item::UpdateItemError, types::AttributeValue};
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use domain::{
     Timestamp,
     audit_trail::Audited,
@@ -48,10 +48,6 @@ fn session_key(digest: &str) -> Item {
 
 const fn step(name: &'static str) -> Step<'static> {
     Step { name, operation: "CHAT", subject: "-" }
-}
-
-fn number(number: i64) -> AttributeValue {
-    AttributeValue::N(number.to_string())
 }
 
 impl Kept for Account {
@@ -93,7 +89,7 @@ impl ReplyBeginnings for DynamoSales {
         let step = Step { subject: who.prefix(), ..step("chat beginning write") };
         let mut item = beginning_key(who, exchange);
         item.insert("sealed".to_owned(), string(sealed));
-        item.insert(EXPIRES.to_owned(), number(until.as_seconds()));
+        item.insert(EXPIRES.to_owned(), numeral(until.as_seconds()));
         self.overwrite(step, item).await
     }
 
@@ -112,7 +108,7 @@ impl SignIns for DynamoSales {
 
     async fn save_login(&self, digest: &str, login: &Login, expected: u64) -> Result<(), SaveError> {
         let mut item = login_key(digest);
-        item.insert(EXPIRES.to_owned(), number(login.until().as_seconds()));
+        item.insert(EXPIRES.to_owned(), numeral(login.until().as_seconds()));
         self.put_document(step("chat link write"), item, login, expected).await.map(drop)
     }
 
@@ -125,7 +121,7 @@ impl SignIns for DynamoSales {
         let step = step("chat session write");
         let document = serde_json::to_string(session).map_err(|error| storage(step.name, error))?;
         let mut item = with_document(session_key(digest), 1, "", document);
-        item.insert(EXPIRES.to_owned(), number(session.until().as_seconds()));
+        item.insert(EXPIRES.to_owned(), numeral(session.until().as_seconds()));
         self.overwrite(step, item).await
     }
 
@@ -143,9 +139,9 @@ impl SignIns for DynamoSales {
                 .condition_expression("attribute_not_exists(#taken) OR #taken < :most")
                 .expression_attribute_names("#taken", "taken")
                 .expression_attribute_names("#expires", EXPIRES)
-                .expression_attribute_values(":one", number(1))
-                .expression_attribute_values(":most", number(i64::from(most)))
-                .expression_attribute_values(":until", number(until.as_seconds()));
+                .expression_attribute_values(":one", numeral(1))
+                .expression_attribute_values(":most", numeral(most))
+                .expression_attribute_values(":until", numeral(until.as_seconds()));
             match update.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {
@@ -173,7 +169,7 @@ mod tests {
         assert!(!stored(&account, 3, "token").unwrap().contains_key(WORK));
         account.begin_erasure(Timestamp::from_seconds(10));
         let mut item = stored(&account, 4, "token").unwrap();
-        assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &number(130_000)));
+        assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &numeral(130_000)));
         assert_eq!(text(&item, "pk").unwrap(), format!("CHAT#{}", "d".repeat(64)));
         assert_eq!(parse_document::<Account>(&item, "test").unwrap(), Versioned { value: account, version: 4 });
         item.remove("version");

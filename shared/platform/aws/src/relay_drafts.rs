@@ -4,7 +4,7 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{Item, item, string, text},
+    items::{Item, item, numeral, string, text},
     now,
 };
 use async_trait::async_trait;
@@ -36,7 +36,7 @@ fn link_key(message: &str) -> Item {
 }
 
 fn expiring(lifetime: Duration) -> (String, AttributeValue) {
-    ("expires_at".to_owned(), AttributeValue::N(now().plus(lifetime).as_seconds().to_string()))
+    ("expires_at".to_owned(), numeral(now().plus(lifetime).as_seconds()))
 }
 
 fn step<'a>(name: &'static str, id: &'a RelayDraftId) -> Step<'a> {
