@@ -34,7 +34,7 @@ const EVENTS: [&str; 17] = [
 
 /// The configured endpoints, or else the one that the site needs.
 pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
-    form.allow(&listing::PARAMETERS)?;
+    listing::allow(form, &[])?;
     let configured = state.config.stripe_webhook_endpoints.clone();
     let of_site = || {
         let site = state.config.site.as_ref();
@@ -47,9 +47,7 @@ pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Va
 
 /// The configured links; none by default.
 pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["active"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["active"])?;
     let active = form.boolean("active")?;
     let links = state.config.stripe_payment_links.iter().enumerate().map(|(index, given)| link(index, given));
     let items: Vec<Value> = links.filter(|link| active.is_none_or(|active| link["active"] == active)).collect();
@@ -58,9 +56,7 @@ pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
 
 /// The single configuration: cards are the only enabled payment method.
 pub(crate) fn payment_methods(form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["application"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["application"])?;
     let preference = json!({"overridable": null, "preference": "on", "value": "on"});
     let configuration = json!({
         "id": "pmc_sandbox",
@@ -78,9 +74,7 @@ pub(crate) fn payment_methods(form: &Form) -> Result<Value, StripeError> {
 
 /// The single configuration of the customer portal, as the deployment guide describes it.
 pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["active", "is_default"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["active", "is_default"])?;
     let mut features = json!({
         "customer_update": { "allowed_updates": [], "enabled": false },
         "invoice_history": { "enabled": true },

@@ -103,16 +103,16 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
             found.ok_or_else(|| StripeError::missing("payment_intent", id, None))
         }
         ("GET", ["charges", "search"]) => charges::search(state, form),
-        ("GET", ["disputes"]) => disputes::list(state, form),
-        ("GET", ["disputes", id]) => disputes::retrieve(state, id, form),
+        ("GET", ["disputes"]) => listing::of_payment(&state.stripe.disputes, "dispute", form, "/v1/disputes"),
+        ("GET", ["disputes", id]) => listing::retrieve(&state.stripe.disputes, "dispute", id, form),
         ("GET", ["subscriptions"]) => subscriptions::list(state, form),
-        ("GET", ["subscriptions", id]) => subscriptions::retrieve(state, id, form),
+        ("GET", ["subscriptions", id]) => listing::retrieve(&state.stripe.book.subscriptions, "subscription", id, form),
         ("GET", ["invoices"]) => subscriptions::invoices(state, form),
         ("GET", ["invoice_payments"]) => subscriptions::invoice_payments(state, form),
         ("POST", ["billing_portal", "sessions"]) => subscriptions::portal(state, form, now),
         ("POST", ["refunds"]) => refunds::create(state, form, now),
-        ("GET", ["refunds"]) => refunds::list(state, form),
-        ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),
+        ("GET", ["refunds"]) => listing::of_payment(&state.stripe.refunds, "refund", form, "/v1/refunds"),
+        ("GET", ["refunds", id]) => listing::retrieve(&state.stripe.refunds, "refund", id, form),
         _ => Err(StripeError {
             status: 404,
             ..StripeError::invalid(format!(
