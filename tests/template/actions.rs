@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The client methods and transaction parts that our AWS adapters use, with the action that each needs.
-const CALLS: [(&str, &str); 39] = [
+const CALLS: [(&str, &str); 38] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
     ("Update::builder", "dynamodb:UpdateItem"),
     ("update_item", "dynamodb:UpdateItem"),
-    ("Delete::builder", "dynamodb:DeleteItem"),
     ("delete_item", "dynamodb:DeleteItem"),
     ("ConditionCheck::builder", "dynamodb:ConditionCheckItem"),
     ("query", "dynamodb:Query"),

@@ -37,9 +37,7 @@ impl Checks {
             self.0.insert(name, error.to_string());
         }
     }
-}
 
-impl Checks {
     /// Checks that a topic exists and has a confirmed subscription.
     pub(crate) async fn subscribers(
         &mut self,

@@ -1,6 +1,6 @@
 //! One scheduled run: probes everything once and reports changes.
 
-use crate::probe::{self, Findings, probe};
+use crate::probe::{Findings, probe};
 use async_trait::async_trait;
 use domain::{
     Metric, Timestamp,
@@ -35,8 +35,7 @@ pub async fn handle(ports: Ports<'_>) {
         let now = ports.clock.now();
         ports.meter.record(&[Metric::RefreshTokenAge.of(now.since(written_at).as_secs())], now);
     }
-    let Ports { notes, alerts, clock, .. } = ports;
-    probe(probe::Ports { notes, alerts, clock }, &findings).await;
+    probe(ports.notes, ports.alerts, ports.clock, &findings).await;
 }
 
 #[cfg(test)]

@@ -14,30 +14,21 @@ pub type Findings = BTreeMap<&'static str, String>;
 /// The note that holds the names of the checks that failed last time.
 pub(crate) const NOTE: &str = "boot-probe";
 
-/// The ports that a report uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
-    pub notes: &'a dyn Notes,
-    pub alerts: &'a dyn Alerts,
-    pub clock: &'a dyn Clock,
-}
-
 /// Alerts on changes since the last run and then saves the findings: a run that crashes in between alerts again. A note
 /// that cannot be read counts as empty, so that every failed check is alerted on.
-pub(crate) async fn probe(ports: Ports<'_>, findings: &Findings) {
-    let noted = ports.notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
+pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Clock, findings: &Findings) {
+    let noted = notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
     let before: BTreeSet<String> =
         noted.value.and_then(|document| serde_json::from_str(&document).ok()).unwrap_or_default();
-    for alert in changes(&before, findings, ports.clock.now()) {
-        ports.alerts.raise(alert).await;
+    for alert in changes(&before, findings, clock.now()) {
+        alerts.raise(alert).await;
     }
     let names: BTreeSet<String> = findings.keys().map(|name| (*name).to_owned()).collect();
     if names == before {
         return;
     }
     let document = Value::from_iter(names).to_string();
-    if ports.notes.save(NOTE, &document, noted.version).await.is_err() {
+    if notes.save(NOTE, &document, noted.version).await.is_err() {
         tracing::error!("cannot save the findings: the next run alerts on them again");
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
     if current.value.memory.cleanup.plan.is_some() {
         return carry_out(ports, settings, current).await;
     }
-    let now = ports.clock.now();
+    let now = ports.journal.clock.now();
     let Some(cutoff) = cutoff(&current.value.memory, settings, now) else { return Ok(current) };
     let before = current.value.memory.cleanup.clone();
     let listing = match list(ports, &before, cutoff, now).await {

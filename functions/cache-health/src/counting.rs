@@ -104,7 +104,6 @@ fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
         cache: &cache,
         archive: &world,
         randomness: &world,
-        clock: &world,
         pause: &world,
         meter: &world,
     };

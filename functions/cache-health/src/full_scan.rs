@@ -53,7 +53,7 @@ fn last_sunday(now: Timestamp) -> Timestamp {
 
 /// Continues the scan, or starts one that is due.
 pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), CommitError> {
-    let due = last_sunday(ports.clock.now());
+    let due = last_sunday(ports.journal.clock.now());
     let scan = current.value.memory.scan.clone();
     let current = if scan.due == Some(due) {
         current
@@ -92,7 +92,7 @@ fn replace(memory: &mut Memory, before: &FullScan, next: &FullScan) -> Noted<()>
 }
 
 async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice: &Slice) -> Result<(), CommitError> {
-    let begun = ports.clock.now();
+    let begun = ports.journal.clock.now();
     let mut slice = slice.clone();
     let mut corrupt = BTreeSet::new();
     let mut finished = false;
@@ -109,7 +109,7 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
             Some(next) => slice.place = next,
             None => finished = true,
         }
-        if finished || ports.clock.now().since(begun) > LONGEST_SLICE {
+        if finished || ports.journal.clock.now().since(begun) > LONGEST_SLICE {
             break;
         }
     }
@@ -138,7 +138,7 @@ struct Count {
 }
 
 async fn count(ports: &Ports<'_>) -> Result<Count, StorageError> {
-    let begun = ports.clock.now();
+    let begun = ports.journal.clock.now();
     let before = ports.cache.totals().await?;
     let (mut entries, mut bytes, mut place) = (0_i64, 0_i64, Some(String::new()));
     while let Some(after) = place.take() {
@@ -146,7 +146,7 @@ async fn count(ports: &Ports<'_>) -> Result<Count, StorageError> {
         entries += i64::try_from(page.entries.len()).unwrap_or(i64::MAX);
         bytes += page.entries.iter().map(|entry| i64::try_from(entry.bytes).unwrap_or(i64::MAX)).sum::<i64>();
         place = page.next;
-        if ports.clock.now().since(begun) > LONGEST_COUNT {
+        if ports.journal.clock.now().since(begun) > LONGEST_COUNT {
             break;
         }
     }
@@ -175,7 +175,7 @@ async fn count_again(
         return Ok(());
     }
     let found = count(ports).await?;
-    let now = ports.clock.now();
+    let now = ports.journal.clock.now();
     let none = found.drift == CacheDelta::default();
     let believed = found.exact && (none || recount.suspected == Some(found.drift));
     let suspected = found.exact.then_some(found.drift).or(recount.suspected);
@@ -208,7 +208,7 @@ async fn put_right(
     scan: &FullScan,
     correction: &Correction,
 ) -> Result<(), CommitError> {
-    let now = ports.clock.now();
+    let now = ports.journal.clock.now();
     let is_known = now.since(correction.at) < CORRECTION_KNOWN_FOR;
     if is_known {
         ports.cache.correct(correction.drift, &correction.token).await?;

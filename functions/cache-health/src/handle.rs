@@ -20,6 +20,6 @@ pub async fn handle(ports: Ports<'_>, settings: Settings, unrecorded: &Unrecorde
             ports.meter.record(&[Metric::CacheBudgetUsed.of(used)], record.at);
         }
     }
-    ports.meter.record(&[Metric::CacheHealthRan.once()], ports.clock.now());
+    ports.meter.record(&[Metric::CacheHealthRan.once()], ports.journal.clock.now());
     Ok(())
 }

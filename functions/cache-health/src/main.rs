@@ -20,7 +20,6 @@ fn main() -> Result<(), Error> {
             cache: &stores.sales,
             archive: &backend.archive()?,
             randomness: &System,
-            clock: &System,
             pause: &System,
             meter: &System,
         };

@@ -2,7 +2,7 @@
 
 use crate::Service;
 use audit::{FunctionJournal, Journal};
-use domain::ports::{CacheEntries, Clock, Meter, Pause, Randomness, VerdictArchive};
+use domain::ports::{CacheEntries, Meter, Pause, Randomness, VerdictArchive};
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -14,7 +14,6 @@ pub struct Ports<'a> {
     pub cache: &'a dyn CacheEntries,
     pub archive: &'a dyn VerdictArchive,
     pub randomness: &'a dyn Randomness,
-    pub clock: &'a dyn Clock,
     pub pause: &'a dyn Pause,
     pub meter: &'a dyn Meter,
 }

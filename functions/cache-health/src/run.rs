@@ -33,7 +33,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
         let notebook = ports.journal.load().await?;
         return Ok(step(&ports, settings, notebook).await?.into_iter().collect());
     }
-    let begun = ports.clock.now();
+    let begun = ports.journal.clock.now();
     let mut records: Vec<HealthRecord> = Vec::new();
     loop {
         // Usually the next look belongs to another run: then the memory need not be read again.
@@ -41,7 +41,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
             return Ok(records);
         }
         let notebook = ports.journal.load::<Memory>().await?;
-        let now = ports.clock.now();
+        let now = ports.journal.clock.now();
         let due = notebook.value.memory.last.as_ref().map_or(now, |last| last.at.plus(settings.interval));
         // Without this, a clock that was set back would wait until it reaches its earlier time again.
         let due = if due > now.plus(settings.interval) { now } else { due };

@@ -91,7 +91,7 @@ async fn look_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, Com
     };
     let Some(cached) = cached else { return Ok(Found::Nothing) };
     let gate = gates::before_page(&cached);
-    let now = ports.clock.now();
+    let now = ports.journal.clock.now();
     match gate.outcome() {
         Outcome::Pass => Ok(Found::Nothing),
         Outcome::Replace => {

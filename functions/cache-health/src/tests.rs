@@ -86,7 +86,6 @@ impl Stage {
             cache: world,
             archive: world,
             randomness: world,
-            clock: world,
             pause: world,
             meter: world,
         }

@@ -28,7 +28,7 @@ impl Unrecorded {
         when: When,
     ) -> Result<Vec<HealthRecord>, CommitError> {
         let outcome = run(ports, settings, when).await;
-        let (now, subject) = (ports.clock.now(), Problem::Cache.subject());
+        let (now, subject) = (ports.journal.clock.now(), Problem::Cache.subject());
         if outcome.is_ok() {
             if self.0.swap(0, Ordering::Relaxed) >= settings.failures_critical {
                 ports.journal.alerts.raise(all_clear(now, subject, "recovered: looks are put on record again")).await;

@@ -2,13 +2,10 @@
 
 use crate::{
     run,
-    watch::{self, Report, Settings},
+    watch::{Keys, Ports, Report, Settings},
 };
-use audit::{AuditKeys, FunctionJournal};
-use domain::{
-    EmailAddress, Metric,
-    ports::{Broadcast, Inbox, Mailbox, Meter, Pause, Queue, RelayDrafts, SaleStore, SecretSource, Submissions},
-};
+use audit::AuditKeys;
+use domain::{EmailAddress, Metric};
 use runtime::{ConfigurationError, Environment, Error, telemetry};
 use std::time::Duration;
 
@@ -20,24 +17,6 @@ const BUDGET: Duration = Duration::from_secs(50);
 
 /// The most time for one message, so that a message begun last still ends before the time-out, and is counted.
 const LIMIT: Duration = Duration::from_secs(40);
-
-/// The ports that the function uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: FunctionJournal<'a>,
-    pub store: &'a dyn SaleStore,
-    pub submissions: &'a dyn Submissions,
-    pub orders: &'a dyn Queue,
-    pub bridges: bridge::Ports<'a>,
-    pub inbox: &'a dyn Inbox,
-    pub relayed: &'a dyn RelayDrafts,
-    pub mailbox: &'a dyn Mailbox,
-    pub broadcast: &'a dyn Broadcast,
-    pub pause: &'a dyn Pause,
-    pub audit_keys: &'a dyn SecretSource,
-    pub meter: &'a dyn Meter,
-}
 
 impl Settings {
     /// Reads and validates the settings.
@@ -72,21 +51,8 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, request_id: &str) {
 }
 
 async fn run(ports: Ports<'_>, settings: &Settings, request_id: &str) -> Result<Report, Error> {
-    let audit_keys = AuditKeys::parse(&ports.audit_keys.document().await?)?;
-    let ports = watch::Ports {
-        journal: ports.journal,
-        store: ports.store,
-        submissions: ports.submissions,
-        orders: ports.orders,
-        bridges: ports.bridges,
-        inbox: ports.inbox,
-        relayed: ports.relayed,
-        mailbox: ports.mailbox,
-        broadcast: ports.broadcast,
-        pause: ports.pause,
-        audit_key: &audit_keys.current()?,
-        audit_keys: &audit_keys,
-    };
+    let keys = AuditKeys::parse(&ports.audit_keys.document().await?)?;
+    let keys = Keys { current: &keys.current()?, all: &keys };
     // Boxed: the compiler cannot lay out futures that are nested this deep.
-    Ok(Box::pin(run::run(ports, settings, request_id)).await?)
+    Ok(Box::pin(run::run(ports, keys, settings, request_id)).await?)
 }

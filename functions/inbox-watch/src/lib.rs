@@ -18,8 +18,8 @@ mod run;
 mod trouble;
 mod watch;
 
-pub use handle::{Ports, handle};
-pub use watch::{FUNCTION, Settings};
+pub use handle::handle;
+pub use watch::{FUNCTION, Ports, Settings};
 
 #[cfg(test)]
 mod tests;

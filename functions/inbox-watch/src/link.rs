@@ -92,7 +92,7 @@ impl Watch<'_> {
     /// Whether the sender is the buyer. The comparison uses the key that made the sale's tag, because the current key
     /// may be a newer one. A sender that fails DMARC does not count as the buyer.
     fn is_from_buyer(&self, sale: &Sale, message: &Incoming, sender: &EmailAddress) -> Option<bool> {
-        let is_same = sale.email_tag().and_then(|buyer| self.ports.audit_keys.is_tag_of(buyer, sender));
+        let is_same = sale.email_tag().and_then(|buyer| self.keys.all.is_tag_of(buyer, sender));
         is_same.map(|same| same && is_authenticated(message))
     }
 
@@ -100,7 +100,7 @@ impl Watch<'_> {
     pub(crate) async fn inquire(&self, id: &str, sender: &EmailAddress) -> Result<(), WatchError> {
         let journal = FunctionJournal { function: INQUIRIES, ..self.ports.journal };
         let notebook = journal.load::<Inquiries>().await?;
-        let sender = self.ports.audit_key.email_tag(sender);
+        let sender = self.keys.current.email_tag(sender);
         let note = |inquiries: &mut Inquiries, now| {
             if !inquiries.add(Inquiry { message: id.to_owned(), at: now, sender: sender.clone() }) {
                 return Noted::nothing(());

@@ -7,7 +7,7 @@ use crate::{
     link::Linked,
     memory::{AtHand, Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
     trouble::{alert, changed, trouble, unanswered},
-    watch::{Ports, Report, Settings, Watch},
+    watch::{Keys, Ports, Report, Settings, Watch},
 };
 use audit::Noted;
 use authority::{Evaluation, Refusal};
@@ -28,9 +28,9 @@ const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 ///
 /// # Errors
 /// [`WatchError`]. Saved steps stay saved, and the next run continues from there.
-pub(crate) async fn run(ports: Ports<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
+pub(crate) async fn run(ports: Ports<'_>, keys: Keys<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
     let notebook = ports.journal.load::<Memory>().await?;
-    let mut watch = Watch { ports, settings, id, notebook, report: Report::default() };
+    let mut watch = Watch { ports, keys, settings, id, notebook, report: Report::default() };
     let (begun_at, lease) = (watch.now(), settings.lease);
     let begun = watch.commit(|memory, _| match memory.begin(id, begun_at, lease) {
         begun @ (Begun::Seed | Begun::Go) => Noted::save(begun),
@@ -152,7 +152,7 @@ impl Watch<'_> {
         address: &EmailAddress,
         disclosed: &Evaluation,
     ) -> Result<(), WatchError> {
-        let sender = self.ports.audit_key.email_tag(address);
+        let sender = self.keys.current.email_tag(address);
         let is_authenticated = is_authenticated(message);
         let note = |memory: &mut Memory, now| match memory.record_disclosure(id) {
             true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
@@ -195,7 +195,7 @@ impl Watch<'_> {
             (None, Some(answer)) => (Kind::Followup, Some(answer)),
             (None, None) => (Kind::Acknowledgement, None),
         };
-        let sender = self.ports.audit_key.email_tag(&address);
+        let sender = self.keys.current.email_tag(&address);
         let claim = |memory: &mut Memory, now| Noted::save(memory.claim_answer(id, &sender, kind, now));
         let claimed = self.note(claim).await?;
         let outcome = match claimed {

@@ -5,7 +5,7 @@ use crate::{
     error::WatchError,
     memory::{COOLDOWN, MOST_FAILURES, Memory},
     run::run as watch,
-    watch::{FUNCTION, Ports, Report, Settings},
+    watch::{FUNCTION, Keys, Ports, Report, Settings},
 };
 use async_trait::async_trait;
 use audit::{AuditKeys, BridgeJournal, FunctionJournal};
@@ -91,14 +91,14 @@ fn look_with(
     id: &str,
     (inbox, mailbox): (&dyn Inbox, &dyn Mailbox),
     pause: &dyn Pause,
-    audit_keys: &AuditKeys,
+    keys: &AuditKeys,
 ) -> Option<Result<Report, WatchError>> {
     world.advance(Duration::from_secs(120));
     let journal = FunctionJournal { function: FUNCTION, notes: world, log: world, alerts: world, clock: world };
     let own = EmailAddress::parse("oracle@42sisters.ai").unwrap();
     let seconds = Duration::from_secs;
     let settings = Settings { own, lease: seconds(110), budget: seconds(50), limit: seconds(40) };
-    let audit_key = &audit_keys.current().unwrap();
+    let keys = Keys { current: &keys.current().unwrap(), all: keys };
     let ports = Ports {
         journal,
         store: world,
@@ -110,10 +110,10 @@ fn look_with(
         mailbox,
         broadcast: world,
         pause,
-        audit_key,
-        audit_keys,
+        audit_keys: &world.secret(""),
+        meter: world,
     };
-    run(watch(ports, &settings, id))
+    run(watch(ports, keys, &settings, id))
 }
 
 /// A world after its first run, in which the buyer has replied to a mail of a sale.

@@ -7,7 +7,9 @@ use crate::{
 use audit::{AuditKey, AuditKeys, CommitError, FunctionJournal, Journal, Notebook, Noted};
 use domain::{
     Alert, EmailAddress, Timestamp,
-    ports::{Broadcast, Inbox, Mailbox, Pause, Queue, RelayDrafts, SaleStore, Submissions, Versioned},
+    ports::{
+        Broadcast, Inbox, Mailbox, Meter, Pause, Queue, RelayDrafts, SaleStore, SecretSource, Submissions, Versioned,
+    },
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -15,10 +17,10 @@ use std::time::Duration;
 /// The name of the function's memory and of its stream in the log.
 pub const FUNCTION: &str = "inbox-watch";
 
-/// The ports that a run uses.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
+pub struct Ports<'a> {
     pub journal: FunctionJournal<'a>,
     pub store: &'a dyn SaleStore,
     pub submissions: &'a dyn Submissions,
@@ -30,10 +32,17 @@ pub(crate) struct Ports<'a> {
     pub mailbox: &'a dyn Mailbox,
     pub broadcast: &'a dyn Broadcast,
     pub pause: &'a dyn Pause,
+    pub audit_keys: &'a dyn SecretSource,
+    pub meter: &'a dyn Meter,
+}
+
+/// The keys of one run.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys<'a> {
     /// The key that hashes the senders' addresses.
-    pub audit_key: &'a AuditKey,
+    pub(crate) current: &'a AuditKey,
     /// All keys that the addresses of sales were hashed with, including the current one.
-    pub audit_keys: &'a AuditKeys,
+    pub(crate) all: &'a AuditKeys,
 }
 
 /// The settings of a run.
@@ -65,6 +74,7 @@ pub(crate) struct Report {
 /// A run in progress.
 pub(crate) struct Watch<'a> {
     pub(crate) ports: Ports<'a>,
+    pub(crate) keys: Keys<'a>,
     pub(crate) settings: &'a Settings,
     pub(crate) id: &'a str,
     pub(crate) notebook: Versioned<Notebook<Memory>>,

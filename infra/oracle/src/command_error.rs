@@ -44,6 +44,11 @@ impl CommandError {
         Self::Failed { what: what.to_owned(), source: Box::new(source) }
     }
 
+    /// A refusal, or else a failure of `what`.
+    pub(crate) fn refused_or_failed(is_refusal: bool, what: &str, error: impl Error + Send + Sync + 'static) -> Self {
+        if is_refusal { Self::Refused(error.to_string()) } else { Self::failed(what, error) }
+    }
+
     pub(crate) fn unreadable_log(error: StorageError) -> Self {
         Self::failed("the audit log, its digests or the table cannot be read", error)
     }

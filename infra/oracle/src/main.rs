@@ -237,43 +237,49 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
-    match command {
-        Command::List(arguments) => return Ok(operation::list::run(&arguments)?),
-        Command::Find(arguments) => return Ok(sales::find::run(&arguments)?),
-        Command::Status(arguments) => return Ok(operation::status::run(&arguments)?),
-        Command::Doctor(arguments) => return Ok(operation::doctor::run(&arguments)?),
-        Command::Queues(command) => return Ok(operation::queues::run(&command)?),
-        Command::Completions(arguments) => return Ok(terminal::pages::completions(&arguments, Arguments::command())?),
-        Command::Man(arguments) => return Ok(terminal::pages::man(&arguments, Arguments::command())?),
-        Command::Show(arguments) => return Ok(sales::show::run(&arguments)?),
-        Command::Deadletters(command) => return Ok(mail::deadletters::run(&command)?),
-        Command::Mail(command) => return Ok(mail::command::run(&command)?),
-        Command::Findings(command) => return Ok(sales::findings::run(&command)?),
-        Command::Quarantine(command) => return Ok(sales::quarantine::run(&command)?),
-        Command::Refunds(command) => return Ok(sales::refunds::run(&command)?),
-        Command::Replies(command) => return Ok(mail::replies::run(&command)?),
-        Command::Inquiries(command) => return Ok(mail::inquiries::run(&command)?),
-        Command::Toll(command) => return Ok(toll::command::run(&command)?),
-        Command::Corpus(command) => return Ok(toll::corpus::run(&command)?),
-        Command::Subscriptions(command) => return Ok(chat::subscriptions::run(&command)?),
-        Command::Bridge(command) => return Ok(chat::bridge::run(&command)?),
-        Command::Audit(command) => return Ok(audit::command::run(&command)?),
-        Command::Cache(command) => return Ok(sales::cache::run(&command)?),
-        Command::Memory(command) => return Ok(memory::command::run(&command, io::stdin().lock(), output())?),
-        Command::Erase(arguments) => return Ok(sales::erase::run(&arguments)?),
-        Command::Reattempt(arguments) => return Ok(sales::reattempt::run(&arguments)?),
-        Command::Secrets(command) => return Ok(operation::secrets::run(&command)?),
-        Command::Smoke(arguments) => return Ok(operation::smoke::run(&arguments)?),
-        Command::Anvil(command) => return anvil::command::run(&command, io::stdin().lock(), output()),
-        Command::Authority(command) => return authority::command::run(&command, io::stdin().lock(), output()),
-        Command::Filter(FilterArguments { command: None, .. }) => texts::filter::run(io::stdin().lock(), output())?,
+    Ok(match command {
+        Command::List(arguments) => operation::list::run(&arguments)?,
+        Command::Find(arguments) => sales::find::run(&arguments)?,
+        Command::Status(arguments) => operation::status::run(&arguments)?,
+        Command::Doctor(arguments) => operation::doctor::run(&arguments)?,
+        Command::Queues(command) => operation::queues::run(&command)?,
+        Command::Completions(arguments) => terminal::pages::completions(&arguments, Arguments::command())?,
+        Command::Man(arguments) => terminal::pages::man(&arguments, Arguments::command())?,
+        Command::Show(arguments) => sales::show::run(&arguments)?,
+        Command::Deadletters(command) => mail::deadletters::run(&command)?,
+        Command::Mail(command) => mail::command::run(&command)?,
+        Command::Findings(command) => sales::findings::run(&command)?,
+        Command::Quarantine(command) => sales::quarantine::run(&command)?,
+        Command::Refunds(command) => sales::refunds::run(&command)?,
+        Command::Replies(command) => mail::replies::run(&command)?,
+        Command::Inquiries(command) => mail::inquiries::run(&command)?,
+        Command::Toll(command) => toll::command::run(&command)?,
+        Command::Corpus(command) => toll::corpus::run(&command)?,
+        Command::Subscriptions(command) => chat::subscriptions::run(&command)?,
+        Command::Bridge(command) => chat::bridge::run(&command)?,
+        Command::Audit(command) => audit::command::run(&command)?,
+        Command::Cache(command) => sales::cache::run(&command)?,
+        Command::Memory(command) => memory::command::run(&command, io::stdin().lock(), output())?,
+        Command::Erase(arguments) => sales::erase::run(&arguments)?,
+        Command::Reattempt(arguments) => sales::reattempt::run(&arguments)?,
+        Command::Secrets(command) => operation::secrets::run(&command)?,
+        Command::Smoke(arguments) => operation::smoke::run(&arguments)?,
+        Command::Anvil(command) => anvil::command::run(&command, io::stdin().lock(), output())?,
+        Command::Authority(command) => authority::command::run(&command, io::stdin().lock(), output())?,
+        Command::Filter(FilterArguments { command: None, .. }) => {
+            texts::filter::run(io::stdin().lock(), output())?;
+            Ended::Done
+        }
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
             let text = text.map_or_else(read_standard_input, Ok)?;
             texts::filter::explain(&text, json, output())?;
+            Ended::Done
         }
-        Command::Crosscheck(_) => texts::crosscheck::run(io::stdin().lock(), output())?,
-    }
-    Ok(Ended::Done)
+        Command::Crosscheck(_) => {
+            texts::crosscheck::run(io::stdin().lock(), output())?;
+            Ended::Done
+        }
+    })
 }
 
 fn read_standard_input() -> io::Result<String> {

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use crate::credentials::{GRAPH_CLIENT, GRAPH_SENDER, GRAPH_TENANT};
 use crate::stripe::refund_status::STATUSES;
 
-/// The settings of a sandbox. `Default` has the credentials that the help text names.
-// No Debug, because it contains credentials, though only a sandbox's.
+/// The settings of a sandbox. `Default` has the webhook secret that the help text names.
+// No Debug, because it contains a secret, though only a sandbox's.
 #[derive(Clone)]
 pub struct Config {
     /// The address of the site; webhooks go to `{site}/api/webhook` unless `webhook_url` is set.
@@ -15,20 +16,6 @@ pub struct Config {
     pub webhook_url: Option<String>,
     /// Signs webhooks; the whole string is the key.
     pub webhook_secret: String,
-    /// The only Stripe key accepted.
-    pub stripe_key: String,
-    /// The only Gemini key accepted.
-    pub gemini_key: String,
-    /// Directory (tenant) of the mailbox.
-    pub graph_tenant: String,
-    /// Application (client) id.
-    pub graph_client: String,
-    /// Needed for client_credentials, optional for refresh_token.
-    pub graph_client_secret: String,
-    /// The refresh token from a person's consent.
-    pub graph_refresh_token: String,
-    /// Owner of the mailbox.
-    pub graph_sender: String,
     /// The pauses in milliseconds before a failed webhook is delivered again; their number limits the attempts.
     pub webhook_retry_pauses_ms: Vec<u64>,
     /// The account's webhook endpoints, each with the fields that differ from a correct one; `None` for the one of
@@ -38,8 +25,6 @@ pub struct Config {
     pub stripe_payment_links: Vec<Value>,
     /// The fields of the customer portal's features that differ from those of the deployment guide, by feature.
     pub stripe_portal: Value,
-    /// The enabled payment methods.
-    pub stripe_payment_methods: Vec<String>,
     /// The status of a new refund.
     pub stripe_refund_status: String,
     /// The scopes that were consented to in the directory.
@@ -56,18 +41,10 @@ impl Default for Config {
             site: None,
             webhook_url: None,
             webhook_secret: "whsec_sandbox".to_owned(),
-            stripe_key: "sk_test_sandbox".to_owned(),
-            gemini_key: "sandbox-gemini-key".to_owned(),
-            graph_tenant: "sandbox-tenant".to_owned(),
-            graph_client: "sandbox-client".to_owned(),
-            graph_client_secret: "sandbox-client-secret".to_owned(),
-            graph_refresh_token: "sandbox-refresh-token".to_owned(),
-            graph_sender: "oracle@42sisters.ai".to_owned(),
             webhook_retry_pauses_ms: vec![1_000, 2_000, 4_000, 8_000, 16_000],
             stripe_webhook_endpoints: None,
             stripe_payment_links: Vec::new(),
             stripe_portal: Value::Null,
-            stripe_payment_methods: vec!["card".to_owned()],
             stripe_refund_status: "succeeded".to_owned(),
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
             sent_items_lag_ms: 0,
@@ -86,20 +63,6 @@ pub struct ConfigChange {
     pub webhook_url: Option<String>,
     /// See [`Config::webhook_secret`].
     pub webhook_secret: Option<String>,
-    /// See [`Config::stripe_key`].
-    pub stripe_key: Option<String>,
-    /// See [`Config::gemini_key`].
-    pub gemini_key: Option<String>,
-    /// See [`Config::graph_tenant`].
-    pub graph_tenant: Option<String>,
-    /// See [`Config::graph_client`].
-    pub graph_client: Option<String>,
-    /// See [`Config::graph_client_secret`].
-    pub graph_client_secret: Option<String>,
-    /// See [`Config::graph_refresh_token`].
-    pub graph_refresh_token: Option<String>,
-    /// See [`Config::graph_sender`].
-    pub graph_sender: Option<String>,
     /// See [`Config::webhook_retry_pauses_ms`].
     pub webhook_retry_pauses_ms: Option<Vec<u64>>,
     /// See [`Config::stripe_webhook_endpoints`]; null restores the one of `site`.
@@ -109,8 +72,6 @@ pub struct ConfigChange {
     pub stripe_payment_links: Option<Vec<Value>>,
     /// See [`Config::stripe_portal`].
     pub stripe_portal: Option<Value>,
-    /// See [`Config::stripe_payment_methods`].
-    pub stripe_payment_methods: Option<Vec<String>>,
     /// See [`Config::stripe_refund_status`].
     pub stripe_refund_status: Option<String>,
     /// See [`Config::graph_scopes`].
@@ -140,20 +101,14 @@ impl ConfigChange {
     /// The settings after this change.
     ///
     /// # Errors
-    /// When an address is not an http or https one, or a credential is empty or malformed.
+    /// When an address is not an http or https one, the webhook secret does not start with `whsec_`, or the status is
+    /// no status of a refund.
     pub fn apply(self, current: &Config) -> Result<Config, ConfigError> {
         let replaced = |new: Option<String>, old: &String| new.unwrap_or_else(|| old.clone());
         let changed = Config {
             site: self.site.or_else(|| current.site.clone()).map(|site| site.trim_end_matches('/').to_owned()),
             webhook_url: self.webhook_url.or_else(|| current.webhook_url.clone()),
             webhook_secret: replaced(self.webhook_secret, &current.webhook_secret),
-            stripe_key: replaced(self.stripe_key, &current.stripe_key),
-            gemini_key: replaced(self.gemini_key, &current.gemini_key),
-            graph_tenant: replaced(self.graph_tenant, &current.graph_tenant),
-            graph_client: replaced(self.graph_client, &current.graph_client),
-            graph_client_secret: replaced(self.graph_client_secret, &current.graph_client_secret),
-            graph_refresh_token: replaced(self.graph_refresh_token, &current.graph_refresh_token),
-            graph_sender: replaced(self.graph_sender, &current.graph_sender),
             webhook_retry_pauses_ms: self
                 .webhook_retry_pauses_ms
                 .unwrap_or_else(|| current.webhook_retry_pauses_ms.clone()),
@@ -162,9 +117,6 @@ impl ConfigChange {
                 .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
             stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
             stripe_portal: self.stripe_portal.unwrap_or_else(|| current.stripe_portal.clone()),
-            stripe_payment_methods: self
-                .stripe_payment_methods
-                .unwrap_or_else(|| current.stripe_payment_methods.clone()),
             stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
             graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
             sent_items_lag_ms: self.sent_items_lag_ms.unwrap_or(current.sent_items_lag_ms),
@@ -187,23 +139,8 @@ impl Config {
         if !self.webhook_secret.starts_with("whsec_") {
             return Err(refused("webhook_secret", "must start with whsec_", "…"));
         }
-        for (field, value) in [
-            ("stripe_key", &self.stripe_key),
-            ("gemini_key", &self.gemini_key),
-            ("graph_tenant", &self.graph_tenant),
-            ("graph_client", &self.graph_client),
-            ("graph_client_secret", &self.graph_client_secret),
-            ("graph_refresh_token", &self.graph_refresh_token),
-        ] {
-            if value.trim().is_empty() {
-                return Err(refused(field, "must not be empty", value));
-            }
-        }
         if !STATUSES.contains(&self.stripe_refund_status.as_str()) {
             return Err(refused("stripe_refund_status", "must be a refund's status", &self.stripe_refund_status));
-        }
-        if !self.graph_sender.contains('@') {
-            return Err(refused("graph_sender", "must be an e-mail address", &self.graph_sender));
         }
         Ok(())
     }
@@ -218,9 +155,9 @@ impl Config {
         json!({
             "site": self.site,
             "webhook_url": self.webhook_address(),
-            "graph_tenant": self.graph_tenant,
-            "graph_client": self.graph_client,
-            "graph_sender": self.graph_sender,
+            "graph_tenant": GRAPH_TENANT,
+            "graph_client": GRAPH_CLIENT,
+            "graph_sender": GRAPH_SENDER,
             "webhook_retry_pauses_ms": self.webhook_retry_pauses_ms,
         })
     }

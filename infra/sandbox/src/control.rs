@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::chain::{ledger as chain, wallet};
 use crate::config::ConfigChange;
+use crate::credentials::GRAPH_SENDER;
 use crate::http::{Reply, Request};
 use crate::state::{Shared, State};
 use crate::stripe::{
@@ -374,7 +375,7 @@ impl NewMessage {
             None => (self.from.as_str(), self.from.as_str()),
         };
         let from = json!({"emailAddress": {"name": name, "address": address}});
-        let to = json!([{"emailAddress": {"name": "Oracle", "address": state.config.graph_sender}}]);
+        let to = json!([{"emailAddress": {"name": "Oracle", "address": GRAPH_SENDER}}]);
         let mut fields = Map::new();
         fields.insert("from".to_owned(), from.clone());
         fields.insert("sender".to_owned(), from);

@@ -6,6 +6,7 @@ mod calls;
 mod chain;
 mod config;
 mod control;
+mod credentials;
 mod faults;
 mod gemini;
 mod graph;

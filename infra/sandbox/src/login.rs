@@ -4,6 +4,7 @@ use hyper::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::credentials::{GRAPH_CLIENT, GRAPH_CLIENT_SECRET, GRAPH_REFRESH_TOKEN, GRAPH_TENANT};
 use crate::http::{Reply, Request, parse_form};
 use crate::state::State;
 use crate::tokens::Access;
@@ -61,7 +62,7 @@ fn route(state: &mut State, request: &Request, now: Timestamp) -> Result<Value, 
     if request.method != Method::POST {
         return Err(refused(405, "invalid_request", 900_561, "The endpoint only accepts POST requests."));
     }
-    if *tenant != state.config.graph_tenant {
+    if *tenant != GRAPH_TENANT {
         return Err(refused(
             400,
             "invalid_request",
@@ -87,7 +88,7 @@ fn route(state: &mut State, request: &Request, now: Timestamp) -> Result<Value, 
     };
     let grant = required("grant_type")?;
     let client = required("client_id")?;
-    if client != state.config.graph_client {
+    if client != GRAPH_CLIENT {
         return Err(refused(
             400,
             "unauthorized_client",
@@ -96,7 +97,7 @@ fn route(state: &mut State, request: &Request, now: Timestamp) -> Result<Value, 
         ));
     }
     let secret = field("client_secret");
-    if secret.is_some_and(|secret| secret != state.config.graph_client_secret) {
+    if secret.is_some_and(|secret| secret != GRAPH_CLIENT_SECRET) {
         return Err(refused(401, "invalid_client", 7_000_215, "Invalid client secret provided."));
     }
     match grant {
@@ -141,7 +142,7 @@ fn route(state: &mut State, request: &Request, now: Timestamp) -> Result<Value, 
 
 fn refresh(state: &mut State, token: &str, scope: Option<&str>, now: Timestamp) -> Result<Value, LoginError> {
     let issued = state.login.refresh.get(token);
-    if token != state.config.graph_refresh_token {
+    if token != GRAPH_REFRESH_TOKEN {
         let Some(issued) = issued else {
             return Err(refused(400, "invalid_grant", 9_002_313, "Invalid request. Request is malformed or invalid."));
         };

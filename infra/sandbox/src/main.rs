@@ -8,9 +8,9 @@ use sandbox::{Clock, Config, ConfigChange, Identifiers, Sandbox};
 
 /// Look-alikes of Stripe, Gemini and Microsoft Graph for local runs and tests.
 ///
-/// Credentials accepted unless configured otherwise: Stripe key sk_test_sandbox, Gemini key sandbox-gemini-key,
-/// Graph tenant sandbox-tenant, client sandbox-client, client secret sandbox-client-secret, refresh token
-/// sandbox-refresh-token, mailbox oracle@42sisters.ai, webhook secret whsec_sandbox.
+/// Credentials accepted: Stripe key sk_test_sandbox, Gemini key sandbox-gemini-key, Graph tenant sandbox-tenant, client
+/// sandbox-client, client secret sandbox-client-secret, refresh token sandbox-refresh-token, mailbox
+/// oracle@42sisters.ai. Webhooks are signed with whsec_sandbox unless configured otherwise.
 #[derive(Parser)]
 #[command(after_help = "Example:\n  \
     sandbox --port 0 --site http://127.0.0.1:8080 --webhook-secret whsec_local\n  \
@@ -22,33 +22,9 @@ struct Arguments {
     /// Address of the site; webhooks go to SITE/api/webhook
     #[arg(long, value_name = "URL")]
     site: Option<String>,
-    /// Where webhooks go, if not to SITE/api/webhook
-    #[arg(long, value_name = "URL")]
-    webhook_url: Option<String>,
     /// Secret that signs webhooks
     #[arg(long, value_name = "whsec_…")]
     webhook_secret: Option<String>,
-    /// The Stripe key to accept
-    #[arg(long, value_name = "KEY")]
-    stripe_key: Option<String>,
-    /// The Gemini key to accept
-    #[arg(long, value_name = "KEY")]
-    gemini_key: Option<String>,
-    /// Directory (tenant) of the mailbox
-    #[arg(long, value_name = "TENANT")]
-    graph_tenant: Option<String>,
-    /// Application (client) id to accept
-    #[arg(long, value_name = "ID")]
-    graph_client: Option<String>,
-    /// Client secret to accept
-    #[arg(long, value_name = "SECRET")]
-    graph_client_secret: Option<String>,
-    /// Refresh token to accept
-    #[arg(long, value_name = "TOKEN")]
-    graph_refresh_token: Option<String>,
-    /// Owner of the mailbox
-    #[arg(long, value_name = "ADDRESS")]
-    graph_sender: Option<String>,
     /// A file that every call and every event is added to, one JSON object a line
     #[arg(long, value_name = "FILE")]
     record: Option<std::path::PathBuf>,
@@ -75,15 +51,7 @@ fn run(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let port = arguments.port;
     let change = ConfigChange {
         site: arguments.site,
-        webhook_url: arguments.webhook_url,
         webhook_secret: arguments.webhook_secret,
-        stripe_key: arguments.stripe_key,
-        gemini_key: arguments.gemini_key,
-        graph_tenant: arguments.graph_tenant,
-        graph_client: arguments.graph_client,
-        graph_client_secret: arguments.graph_client_secret,
-        graph_refresh_token: arguments.graph_refresh_token,
-        graph_sender: arguments.graph_sender,
         record: arguments.record,
         ..ConfigChange::default()
     };

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::is_email;
+use crate::credentials::GRAPH_SENDER;
 use crate::graph::store::time;
 use crate::http::{Reply, Request};
 use crate::state::State;
@@ -84,7 +85,7 @@ fn send(state: &mut State, request: &Request) -> Result<String, SesError> {
     let mail: SendEmail = serde_json::from_slice(&request.body)
         .map_err(|error| refused(400, "SerializationException", error.to_string()))?;
     let sender = &mail.from_email_address;
-    if !sender.eq_ignore_ascii_case(&state.config.graph_sender) {
+    if !sender.eq_ignore_ascii_case(GRAPH_SENDER) {
         let message = format!("Email address is not verified. The following identities failed the check: {sender}");
         return Err(refused(400, "MessageRejected", message));
     }

@@ -1,7 +1,7 @@
 //! Deploys template.yaml to the emulator, and reads the resulting environment of each function.
 
 use crate::{
-    error::Error,
+    error::{Error, require_success},
     functions::Built,
     local_dir::{LocalDir, REGION, STACK},
     processes::Supervisor,
@@ -67,14 +67,7 @@ pub(crate) fn deploy(
     );
     // The request contains keys.
     dir.remove("deployment-request.json");
-    let status = status?;
-    if !status.success() {
-        return Err(Error::Program {
-            program: "the deployment".to_owned(),
-            status: status.to_string(),
-            log: Some(log),
-        });
-    }
+    require_success("the deployment", status?, Some(log))?;
     read(dir)
 }
 

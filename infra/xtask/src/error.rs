@@ -1,6 +1,9 @@
 //! The errors of commands, with messages for the person at the terminal.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
 
 /// A failed command; its Display is the whole message.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +58,21 @@ impl Error {
         let what = what.into();
         move |source| Self::Io { what, source }
     }
+}
+
+/// Refuses the status of a program that failed; the message names it `program` and ends with its log, if it has one.
+///
+/// # Errors
+/// [`Error::Program`].
+pub(crate) fn require_success(
+    program: impl Into<String>,
+    status: ExitStatus,
+    log: Option<PathBuf>,
+) -> Result<(), Error> {
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Program { program: program.into(), status: status.to_string(), log })
 }
 
 /// The last lines of a log, to append to a message.

@@ -89,11 +89,7 @@ pub(crate) fn build_for_lambda(supervisor: &Supervisor, architecture: &str, path
     for name in names(&metadata(&root)?) {
         command.args(["--bin", &name]);
     }
-    let status = supervisor.run("cargo lambda build", &mut command)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Error::Program { program: "cargo lambda build".to_owned(), status: status.to_string(), log: None })
+    supervisor.check("cargo lambda build", &mut command)
 }
 
 /// The packages under functions/.
@@ -111,11 +107,7 @@ fn build(supervisor: &Supervisor, root: &Path, arguments: &[&str], names: &[Stri
     for name in names {
         command.args(["--package", name]);
     }
-    let status = supervisor.run("cargo build", &mut command)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Error::Program { program: "cargo build".to_owned(), status: status.to_string(), log: None })
+    supervisor.check("cargo build", &mut command)
 }
 
 fn located(metadata: &Value, profile_directory: &str, names: Vec<String>) -> Built {

@@ -184,6 +184,11 @@ impl Supervisor {
         }
     }
 
+    /// As [`Self::run`]; a program that fails is an error.
+    pub(crate) fn check(&self, name: &'static str, command: &mut Command) -> Result<(), Error> {
+        crate::error::require_success(name, self.run(name, command)?, None)
+    }
+
     fn launch(&self, name: &'static str, command: &mut Command) -> Result<i32, Error> {
         let mut started = self.started();
         if started.stopped {
@@ -337,6 +342,8 @@ mod tests {
         let supervisor = Supervisor::new(&dir);
         let status = supervisor.run("quick", Command::new("sh").args(["-c", "exit 3"]))?;
         assert_eq!(status.code(), Some(3));
+        let failure = supervisor.check("quick", Command::new("sh").args(["-c", "exit 3"])).err();
+        assert_eq!(failure.map(|error| error.to_string()).as_deref(), Some("quick failed (exit status: 3)"));
         supervisor.start("service", Command::new("sh").args(["-c", "exit 4"]))?;
         let mut ended = None;
         assert!(wait_until(GRACE, || {

@@ -1,6 +1,10 @@
 //! Virtual Python environments under target/, made from the pinned lists in infra/local/.
 
-use crate::{error::Error, local_dir::repository, processes::Supervisor};
+use crate::{
+    error::{Error, require_success},
+    local_dir::repository,
+    processes::Supervisor,
+};
 use sha2::{Digest, Sha256};
 use std::{
     fs::{self, File},
@@ -59,14 +63,7 @@ pub(crate) fn prepare(supervisor: &Supervisor, directory: &str, requirements: &s
             .map_err(Error::io(format!("opening {}", log.display())))?;
         let errors = output.try_clone().map_err(Error::io("sharing a log"))?;
         let status = supervisor.run("pip", Command::new(program).args(arguments).stdout(output).stderr(errors))?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Error::Program {
-            program: format!("preparing {}", directory.display()),
-            status: status.to_string(),
-            log: Some(log.clone()),
-        })
+        require_success(format!("preparing {}", directory.display()), status, Some(log.clone()))
     };
     // The existing directory is not removed: a stack may run from it, and an interrupted attempt is completed.
     let target = directory.to_string_lossy();

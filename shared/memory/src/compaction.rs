@@ -9,7 +9,6 @@ use lens::{
     canonical::{self, CanonicalError},
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A summary of facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,39 +72,4 @@ fn first_sentence(text: &str) -> &str {
         (matches!(c, '.' | '!' | '?') && after.starts_with(char::is_whitespace)).then(|| at + c.len_utf8())
     };
     text.char_indices().find_map(ends).map_or(text, |end| &text[..end])
-}
-
-/// A cache of compactions. Deleting any entry costs time and changes no result.
-#[derive(Debug, Default)]
-pub struct Cache {
-    made: BTreeMap<Digest, Compaction>,
-}
-
-impl Cache {
-    /// Returns a compaction of the state from the cache, or makes it.
-    pub fn get(&mut self, state: &State, id: &Digest) -> Option<&Compaction> {
-        let recipe = state.compactions().get(id)?;
-        if !self.made.contains_key(id) {
-            self.made.insert(*id, make(state, recipe)?);
-        }
-        self.made.get(id)
-    }
-
-    /// Drops the outputs that the state no longer requests: one of their facts is withdrawn, or the compaction is
-    /// deleted.
-    pub fn purge(&mut self, state: &State) {
-        self.made.retain(|id, _| state.compactions().contains_key(id));
-    }
-
-    /// The number of cached outputs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.made.len()
-    }
-
-    /// Whether the cache is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.made.is_empty()
-    }
 }

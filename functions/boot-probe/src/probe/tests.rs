@@ -7,7 +7,7 @@ use testkit::{Fault, Plan, World, run};
 fn alerts_after(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
     world.state().alerts.clear();
     let findings = wrong.iter().map(|name| (*name, "refused".to_owned())).collect();
-    run(probe(Ports { notes: world, alerts: world, clock: world }, &findings)).unwrap();
+    run(probe(world, world, world, &findings)).unwrap();
     let alerts = world.state().alerts.clone();
     alerts.into_iter().map(|alert| (alert.channel, alert.matter().unwrap().detail.to_owned())).collect()
 }

@@ -151,11 +151,7 @@ fn service(text: &str) -> Result<(String, ServiceState), String> {
 }
 
 fn answer(as_json: bool, document: &serde_json::Value, text: &str) -> Result<Ended, CommandError> {
-    if as_json {
-        output::print_json(document)?
-    } else {
-        output::print(text)?
-    }
+    output::print_answer(as_json, document, || text.to_owned())?;
     Ok(Ended::Done)
 }
 

@@ -194,11 +194,7 @@ fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keepi
     if let Some(ledger) = &keeping.ledger {
         append(ledger, &entry)?;
     }
-    if json {
-        output::print_json(&entry)?;
-    } else {
-        output::print(&format!("{}\n\n{}\n", entry.text, entry.narrative))?;
-    }
+    output::print_answer(json, &entry, || format!("{}\n\n{}\n", entry.text, entry.narrative))?;
     Ok(if assessment.verdict().may_ship() { Ended::Done } else { Ended::Nothing })
 }
 

@@ -37,13 +37,11 @@ pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> 
         let granted = grant(deployed.stores.function_journal(release::FUNCTION), &request).await;
         granted.map_err(|error| CommandError::failed("the override is not granted", error))
     })?;
-    if target.json {
-        output::print_json(&granted)?;
-    } else {
-        output::print(&format!(
+    output::print_answer(target.json, &granted, || {
+        format!(
             "Release {} may go live once until {}, by {} and {}. It is in the audit log, and operators are alerted.\n",
             granted.release, granted.until, granted.by, granted.second
-        ))?;
-    }
+        )
+    })?;
     Ok(Ended::Done)
 }

@@ -132,11 +132,7 @@ pub(crate) fn verified(arguments: &VerifyArguments) -> Result<Outcome, CommandEr
 
 fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
     let found = verified(arguments)?;
-    if arguments.target.json {
-        output::print_json(&found)?;
-    } else {
-        output::print(&for_people(&found, output::width()))?;
-    }
+    output::print_answer(arguments.target.json, &found, || for_people(&found, output::width()))?;
     Ok(if found.findings.is_empty() { Ended::Done } else { Ended::Nothing })
 }
 
@@ -156,11 +152,7 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         let what = format!("{} cannot be written", file.display());
         std::fs::write(file, page).map_err(|error| CommandError::failed(&what, error))?;
     }
-    if arguments.target.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&report::for_people(&report, output::width()))?;
-    }
+    output::print_answer(arguments.target.json, &report, || report::for_people(&report, output::width()))?;
     Ok(Ended::Done)
 }
 

@@ -97,11 +97,7 @@ fn list(arguments: &ListArguments) -> Result<Ended, CommandError> {
         digests.each(first, take).await?;
         Ok(lines)
     })?;
-    if arguments.target.json {
-        output::print_json(&lines)?;
-    } else {
-        output::print(&for_people(&lines, output::width()))?;
-    }
+    output::print_answer(arguments.target.json, &lines, || for_people(&lines, output::width()))?;
     Ok(if lines.iter().all(|line| line.signature_ok) { Ended::Done } else { Ended::Nothing })
 }
 
@@ -153,11 +149,8 @@ fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {
         }
         Ok(())
     })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "announced": plan.keys.len(), "left_out": plan.left_out }))?;
-    } else {
-        output::print(&announced(&plan))?;
-    }
+    let answer = json!({ "announced": plan.keys.len(), "left_out": plan.left_out });
+    output::print_answer(arguments.target.json, &answer, || announced(&plan))?;
     Ok(Ended::Done)
 }
 

@@ -68,13 +68,7 @@ pub(crate) fn run(arguments: &EscalationsArguments) -> Result<Ended, CommandErro
     let since = when::parse(&arguments.since, System.now())?;
     let objects = arguments.target.open()?.log_ports().objects;
     let found = wait(find(&objects, since))?;
-    if arguments.target.json {
-        output::print_json(&found)?;
-    } else if found.is_empty() {
-        output::print("no text was escalated\n")?;
-    } else {
-        output::print(&table(&found, output::width()))?;
-    }
+    output::print_list(arguments.target.json, &found, "no text was escalated\n", || table(&found, output::width()))?;
     Ok(Ended::Done)
 }
 

@@ -81,18 +81,11 @@ fn decide(
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
-    if arguments.one.target.json {
-        output::print_json(&json!({ "session_id": session, "decision": word }))?;
-    } else {
-        output::print(&format!("{} {text}\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "decision": word });
+    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 
 fn failed(error: DecideError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the decision was not carried out", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
 }

@@ -145,13 +145,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
         rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))
     })?;
-    if target.json {
-        output::print_json(&rows)?;
-    } else if rows.is_empty() {
-        output::print("nobody has accepted the agreement\n")?;
-    } else {
-        output::print(&table(&rows, output::width()))?;
-    }
+    output::print_list(target.json, &rows, "nobody has accepted the agreement\n", || table(&rows, output::width()))?;
     Ok(Ended::Done)
 }
 
@@ -165,22 +159,15 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
         let person = held.person(&desk.keys).await.map_err(unreadable)?;
         Ok(described(&held, person.as_ref(), &messages, System.now()))
     })?;
-    if arguments.target.json {
-        output::print_json(&shown)?;
-    } else {
-        output::print(&text(&shown))?;
-    }
+    output::print_answer(arguments.target.json, &shown, || text(&shown))?;
     Ok(Ended::Done)
 }
 
 fn print_decided(bridge: &Bridge, target: &Target) -> Result<Ended, CommandError> {
     let (digits, state) = (bridge.id().prefix(), bridge.state(System.now()));
-    if target.json {
-        let expires = bridge.expires().map(Timestamp::to_iso);
-        output::print_json(&json!({ "bridge": digits, "state": state.as_str(), "expires": expires }))?;
-    } else {
-        output::print(&format!("{digits} is {state}\n"))?;
-    }
+    let expires = bridge.expires().map(Timestamp::to_iso);
+    let answer = json!({ "bridge": digits, "state": state.as_str(), "expires": expires });
+    output::print_answer(target.json, &answer, || format!("{digits} is {state}\n"))?;
     Ok(Ended::Done)
 }
 
@@ -243,10 +230,9 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
         let who = find(&deployed, &arguments.bridge).await?;
         bridge::reply(desk.ports(), &mailbox, &site, &who, &operator, &text).await.map_err(replied)
     })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true }))?;
-    } else {
-        output::print(&format!("{} has the reply, on the page and by mail\n", arguments.bridge))?;
-    }
+    let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true });
+    output::print_answer(arguments.target.json, &answer, || {
+        format!("{} has the reply, on the page and by mail\n", arguments.bridge)
+    })?;
     Ok(Ended::Done)
 }

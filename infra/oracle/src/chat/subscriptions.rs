@@ -48,23 +48,13 @@ pub(crate) fn run(command: &SubscriptionsCommand) -> Result<Ended, CommandError>
             let now = System.now();
             let from = if *all { Timestamp::from_millis(0) } else { now };
             let rows: Vec<Value> = wait(found(&deployed, from))?.iter().map(|it| row(it, now)).collect();
-            if target.json {
-                output::print_json(&rows)?;
-            } else if rows.is_empty() {
-                output::print("nobody subscribes\n")?;
-            } else {
-                output::print(&table(&rows, output::width()))?;
-            }
+            output::print_list(target.json, &rows, "nobody subscribes\n", || table(&rows, output::width()))?;
         }
         SubscriptionsCommand::Show(ShowArguments { subscriber, target }) => {
             let deployed = target.open()?;
             let one = wait(find(&deployed.stores.sales, subscriber))?;
             let shown = show(&one, System.now());
-            if target.json {
-                output::print_json(&shown)?;
-            } else {
-                output::print(&text(&shown))?;
-            }
+            output::print_answer(target.json, &shown, || text(&shown))?;
         }
     }
     Ok(Ended::Done)

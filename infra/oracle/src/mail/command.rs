@@ -1,7 +1,7 @@
 //! `oracle mail`.
 
 use backend::QueueName;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use operations::{
     redrive,
     send_again::{SendAgainError, send_again},
@@ -10,9 +10,9 @@ use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, wait},
     evidence,
-    sales::sale_name::{self, SaleName},
+    sales::signed_sale::SignedSale,
     terminal::output,
 };
 
@@ -22,45 +22,27 @@ pub(crate) enum MailCommand {
     #[command(
         after_help = "Example:\n  oracle mail send-again cs_live_abc123 --by dana --reason 'the customer deleted it'\n\nExit code 1: none was delivered, or it was sent again before."
     )]
-    SendAgain(SendAgainArguments),
-}
-
-#[derive(Args)]
-pub(crate) struct SendAgainArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
-    #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    SendAgain(SignedSale),
 }
 
 pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
-    let MailCommand::SendAgain(SendAgainArguments { sale, signature, target }) = command;
-    let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
-    let session = sale.find(&deployed)?;
+    let MailCommand::SendAgain(one) = command;
+    let (deployed, operator, session) = one.open()?;
     let question = format!("Send the mail of {} once more?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (signature, &operator), "mail send-again", &question)? {
+    if !observed.confirm(&deployed, (&one.signature, &operator), "mail send-again", &question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     wait(async { send_again(ports, &operator, &session).await.map_err(failed) })?;
-    if target.json {
-        output::print_json(&json!({ "session_id": session, "mail": "sent_again" }))?;
-    } else {
-        output::print(&format!("{} is on its way to the customer again\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "mail": "sent_again" });
+    output::print_answer(one.target.json, &answer, || {
+        format!("{} is on its way to the customer again\n", session.as_str())
+    })?;
     Ok(Ended::Done)
 }
 
 fn failed(error: SendAgainError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the mail was not sent again for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the mail was not sent again for certain", error)
 }

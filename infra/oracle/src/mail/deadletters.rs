@@ -16,6 +16,7 @@ use crate::{
     command::{CommandError, Ended, Signature, Target, wait},
     evidence,
     sales::{
+        named_sale::NamedSale,
         sale_name::{self, SaleName},
         signed_sale::SignedSale,
     },
@@ -39,13 +40,7 @@ pub(crate) enum DeadLettersCommand {
     },
     /// Show one sale's dead-lettered mails.
     #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
-    Show {
-        /// The sale: its Stripe session, or its reference of 8 characters.
-        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-        sale: SaleName,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(NamedSale),
     /// Redrive dead-lettered mails.
     ///
     /// Each mail starts again at its first attempt and keeps its draft. Before sending, the function checks in the mailbox
@@ -98,11 +93,10 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
             let letters = listed(&target.open()?, since.as_deref())?;
             print(&letters, target.json)
         }
-        DeadLettersCommand::Show { sale, target } => {
-            let deployed = target.open()?;
-            let session = sale.find(&deployed)?;
+        DeadLettersCommand::Show(one) => {
+            let (deployed, session) = one.open()?;
             let letters = wait(load(&deployed, &session))?.map(|sale| dead_letters::of(&sale)).unwrap_or_default();
-            print(&letters, target.json)?;
+            print(&letters, one.target.json)?;
             Ok(if letters.is_empty() { Ended::Nothing } else { Ended::Done })
         }
         DeadLettersCommand::Redrive(arguments) => redrive(arguments),
@@ -124,18 +118,15 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
-    let letters = settled.map_err(|error| match error.is_refusal() {
-        true => CommandError::Refused(error.to_string()),
-        false => CommandError::failed("the mail was not settled", error),
-    })?;
+    let letters = settled
+        .map_err(|error| CommandError::refused_or_failed(error.is_refusal(), "the mail was not settled", error))?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
-    if arguments.one.target.json {
-        output::print_json(&names)?;
-    } else if names.is_empty() {
-        output::print("the sale has no mail of which nobody knows whether it went\n")?;
-    } else {
-        output::print(&format!("settled: {}\n", names.join(", ")))?;
-    }
+    output::print_list(
+        arguments.one.target.json,
+        &names,
+        "the sale has no mail of which nobody knows whether it went\n",
+        || format!("settled: {}\n", names.join(", ")),
+    )?;
     Ok(if names.is_empty() { Ended::Nothing } else { Ended::Done })
 }
 
@@ -154,26 +145,23 @@ async fn load(deployed: &Deployed, session: &SessionId) -> Result<Option<Sale>, 
 }
 
 fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
-    if json {
-        output::print_json(&letters)?;
-    } else if letters.is_empty() {
-        output::print("there are no dead letters\n")?;
-    } else {
-        let line = |letter: &DeadLetter| output::Row {
-            cells: vec![
-                letter.letter.as_str().to_owned(),
-                minute(&letter.died_at),
-                letter.attempts.to_string(),
-                if letter.draft { "yes" } else { "no" }.to_owned(),
-                letter.errors.join(" "),
-            ],
-            below: letter.session_id.as_str().to_owned(),
-        };
-        let rows: Vec<_> = letters.iter().map(line).collect();
-        let head = ["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"];
-        output::print(&output::table(&head, &rows, output::width()))?;
-    }
+    output::print_list(json, letters, "there are no dead letters\n", || table(letters, output::width()))?;
     Ok(Ended::Done)
+}
+
+fn table(letters: &[DeadLetter], width: usize) -> String {
+    let line = |letter: &DeadLetter| output::Row {
+        cells: vec![
+            letter.letter.as_str().to_owned(),
+            minute(&letter.died_at),
+            letter.attempts.to_string(),
+            if letter.draft { "yes" } else { "no" }.to_owned(),
+            letter.errors.join(" "),
+        ],
+        below: letter.session_id.as_str().to_owned(),
+    };
+    let rows: Vec<_> = letters.iter().map(line).collect();
+    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], &rows, width)
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {

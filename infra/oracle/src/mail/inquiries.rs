@@ -57,13 +57,7 @@ pub(crate) fn run(command: &InquiriesCommand) -> Result<Ended, CommandError> {
         InquiriesCommand::List { target } => {
             let deployed = target.open()?;
             let waiting = wait(async { waiting(&deployed, None).await })?;
-            if target.json {
-                output::print_json(&waiting)?;
-            } else if waiting.is_empty() {
-                output::print("no inquiry waits\n")?;
-            } else {
-                output::print(&table(&waiting, output::width()))?;
-            }
+            output::print_list(target.json, &waiting, "no inquiry waits\n", || table(&waiting, output::width()))?;
             Ok(Ended::Done)
         }
         InquiriesCommand::Show { inquiry, target } => show(inquiry, target),
@@ -108,15 +102,12 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
         let says = mailbox.correspondence(&found.message).await;
         says.map_err(|error| CommandError::failed("the mailbox cannot be read", error))
     })?;
-    if target.json {
-        let text = |field: fn(&domain::inbox::Correspondence) -> &String| says.as_ref().map(field);
-        output::print_json(&json!({
-            "inquiry": name, "sender": text(|it| &it.sender), "subject": text(|it| &it.subject),
-            "text": text(|it| &it.text),
-        }))?;
-    } else {
-        output::print(&correspondence::for_people(says.as_ref()))?;
-    }
+    let text = |field: fn(&domain::inbox::Correspondence) -> &String| says.as_ref().map(field);
+    let answer = json!({
+        "inquiry": name, "sender": text(|it| &it.sender), "subject": text(|it| &it.subject),
+        "text": text(|it| &it.text),
+    });
+    output::print_answer(target.json, &answer, || correspondence::for_people(says.as_ref()))?;
     Ok(Ended::Done)
 }
 
@@ -134,10 +125,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
             error => CommandError::failed("the inquiry may still be on the list", error),
         })
     })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "inquiry": name, "settled": true }))?;
-    } else {
-        output::print(&format!("{name} is settled\n"))?;
-    }
+    let answer = json!({ "inquiry": name, "settled": true });
+    output::print_answer(arguments.target.json, &answer, || format!("{name} is settled\n"))?;
     Ok(Ended::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use domain::{inbox::FollowupReply, ports::Clock};
 use operations::{
     list,
@@ -13,11 +13,8 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
-    sales::{
-        sale_name::{self, SaleName},
-        waiting,
-    },
+    command::{CommandError, Ended, Target, wait},
+    sales::{named_sale::NamedSale, signed_sale::SignedSale, waiting},
     terminal::output,
 };
 
@@ -33,32 +30,12 @@ pub(crate) enum RepliesCommand {
     ///
     /// Says whether a reply came from the address that the sale's mails went to.
     #[command(after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits.")]
-    Show(ShowArguments),
+    Show(NamedSale),
     /// Note that what the replies of a sale ask for is done. A re-attempt notes it by itself.
     #[command(
         after_help = "Example:\n  oracle replies settle cs_live_abc123 --by dana --reason 'answered'\n\nExit code 1: nothing waits."
     )]
-    Settle(SettleArguments),
-}
-
-#[derive(Args)]
-pub(crate) struct ShowArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
-    #[command(flatten)]
-    target: Target,
-}
-
-#[derive(Args)]
-pub(crate) struct SettleArguments {
-    /// The sale: its Stripe session, or its reference of 8 characters.
-    #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-    sale: SaleName,
-    #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    Settle(SignedSale),
 }
 
 pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
@@ -71,17 +48,16 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
             };
             waiting::print(&wait(replied)?, target.json)
         }
-        RepliesCommand::Show(arguments) => show(arguments),
-        RepliesCommand::Settle(arguments) => settle(arguments),
+        RepliesCommand::Show(one) => show(one),
+        RepliesCommand::Settle(one) => settle(one),
     }
 }
 
-fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let session = &arguments.sale.find(&deployed)?;
+fn show(one: &NamedSale) -> Result<Ended, CommandError> {
+    let (deployed, session) = one.open()?;
     let mailbox = deployed.backend().mailbox()?;
-    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, session).await.map_err(failed) })?;
-    if arguments.target.json {
+    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, &session).await.map_err(failed) })?;
+    if one.target.json {
         let replies: Vec<_> = shown.iter().map(as_json).collect();
         output::print_json(&json!({ "session_id": session, "replies": replies }))?;
     } else if shown.is_empty() {
@@ -131,19 +107,15 @@ const fn meant(followup: FollowupReply) -> &'static str {
     }
 }
 
-fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
-    let session = &arguments.sale.find(&deployed)?;
-    if !arguments.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
+fn settle(one: &SignedSale) -> Result<Ended, CommandError> {
+    let (deployed, operator, session) = one.open()?;
+    if !one.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
-    let settled = wait(async { replies::settle(deployed.stores.journal(), &operator, session).await.map_err(failed) })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "session_id": session, "settled": settled }))?;
-    } else {
-        output::print(&format!("{settled} settled\n"))?;
-    }
+    let settled =
+        wait(async { replies::settle(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
+    let answer = json!({ "session_id": session, "settled": settled });
+    output::print_answer(one.target.json, &answer, || format!("{settled} settled\n"))?;
     Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
 }
 

@@ -161,11 +161,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         let failed = |error| CommandError::failed("the queues cannot be looked at", error);
         rows(&deployed, System.now()).await.map_err(failed)
     })?;
-    if target.json {
-        output::print_json(&rows)?;
-    } else {
-        output::print(&table(&rows, output::width()))?;
-    }
+    output::print_answer(target.json, &rows, || table(&rows, output::width()))?;
     Ok(Ended::Done)
 }
 
@@ -301,12 +297,9 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
         let deleted = desk.delete(url, id).await;
         deleted.map_err(|error| CommandError::failed("the message may still be there", error))
     })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "queue": queue, "id": id, "removed": removed }))?;
-    } else {
-        let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
-        output::print(&format!("{id} {outcome}\n"))?;
-    }
+    let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
+    let answer = json!({ "queue": queue, "id": id, "removed": removed });
+    output::print_answer(arguments.target.json, &answer, || format!("{id} {outcome}\n"))?;
     Ok(if removed { Ended::Done } else { Ended::Nothing })
 }
 

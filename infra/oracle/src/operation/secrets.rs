@@ -123,11 +123,10 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
         Ok(document)
     })?;
     let id = format!("{}/{}", deployed.name(), name.text());
-    if arguments.target.json {
-        output::print_json(&json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) }))?;
-    } else {
-        output::print(&format!("{id} is stored ({})\n", fields(&document).join(", ")))?;
-    }
+    let answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) });
+    output::print_answer(arguments.target.json, &answer, || {
+        format!("{id} is stored ({})\n", fields(&document).join(", "))
+    })?;
     Ok(Ended::Done)
 }
 

@@ -108,11 +108,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
     let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown);
     let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
-    if arguments.target.json {
-        output::print_json(&status)?;
-    } else {
-        output::print(&for_people(&status, output::width()))?;
-    }
+    output::print_answer(arguments.target.json, &status, || for_people(&status, output::width()))?;
     Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
 }
 

@@ -142,11 +142,7 @@ async fn entry(store: &dyn SaleStore, session: &SessionId) -> Result<Value, Comm
 }
 
 fn failed(error: RemoveError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("it is not out for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "it is not out for certain", error)
 }
 
 #[cfg(test)]

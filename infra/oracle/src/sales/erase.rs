@@ -35,11 +35,8 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let session = arguments.sale.find(&deployed)?;
     let plan = wait(async { erase::plan(ports, &session).await.map_err(failed) })?;
     let Some(operator) = operator else {
-        if arguments.target.json {
-            output::print_json(&json!({ "dry_run": true, "plan": plan, "by_hand": hands() }))?;
-        } else {
-            output::print(&planned(&plan))?;
-        }
+        let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
+        output::print_answer(arguments.target.json, &answer, || planned(&plan))?;
         return Ok(Ended::Done);
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
@@ -50,20 +47,15 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
     let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(failed) })?;
-    if arguments.target.json {
-        output::print_json(&json!({ "session_id": session, "erased": erased, "by_hand": hands() }))?;
-    } else {
-        output::print(&format!("{} is erased\n{}", session.as_str(), done(&erased)))?;
-    }
+    let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
+    output::print_answer(arguments.target.json, &answer, || {
+        format!("{} is erased\n{}", session.as_str(), done(&erased))
+    })?;
     Ok(Ended::Done)
 }
 
 fn failed(error: EraseError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the erasure is not finished", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the erasure is not finished", error)
 }
 
 /// The steps that a human must do elsewhere.

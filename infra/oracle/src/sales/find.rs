@@ -85,13 +85,12 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Ended, CommandError> {
         }
         Ok((rows, found.more))
     })?;
-    if arguments.target.json {
-        output::print_json(&rows)?;
-    } else if rows.is_empty() {
-        output::print("Stripe knows no such paid session; look further back with --since\n")?;
-    } else {
-        output::print(&table(&rows, output::width()))?;
-    }
+    output::print_list(
+        arguments.target.json,
+        &rows,
+        "Stripe knows no such paid session; look further back with --since\n",
+        || table(&rows, output::width()),
+    )?;
     if more && !arguments.target.json {
         output::print("there are more: say more about it\n")?;
     }

@@ -11,12 +11,7 @@ use operations::{
 use runtime::System;
 use serde_json::json;
 
-use super::{
-    quarantine::read,
-    sale_name::{self, SaleName},
-    signed_sale::SignedSale,
-    waiting,
-};
+use super::{named_sale::NamedSale, quarantine::read, signed_sale::SignedSale, waiting};
 use crate::{
     command::{CommandError, Ended, Target, wait},
     evidence,
@@ -35,13 +30,7 @@ pub(crate) enum FindingsCommand {
     #[command(
         after_help = "Example:\n  oracle findings show cs_live_abc123 --json | jq .verdict\n\nExit code 1: nothing waits for a decision."
     )]
-    Show {
-        /// The sale: its Stripe session, or its reference of 8 characters.
-        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-        sale: SaleName,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(NamedSale),
     /// Let the verdict stand as it was delivered.
     #[command(
         after_help = "Example:\n  oracle findings dismiss cs_live_abc123 --by dana --reason 'a company of that name'\n\nExit code 1: nothing waits for a decision."
@@ -73,18 +62,17 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
             })?;
             waiting::print(&rows, target.json)
         }
-        FindingsCommand::Show { sale, target } => show(sale, target),
+        FindingsCommand::Show(one) => show(one),
         FindingsCommand::Dismiss(one) => dismiss(one),
         FindingsCommand::Replace(arguments) => replace(arguments),
     }
 }
 
-fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
-    let deployed = target.open()?;
-    let session = sale.find(&deployed)?;
+fn show(one: &NamedSale) -> Result<Ended, CommandError> {
+    let (deployed, session) = one.open()?;
     let case = wait(async { findings::show(deployed.stores.journal(), &session).await.map_err(failed) })?;
     let verdict = &case.cached.verdict;
-    if target.json {
+    if one.target.json {
         let (list, terms) = (&case.finding.list, &case.terms);
         output::print_json(&json!({ "session_id": session, "list": list, "terms": terms, "verdict": verdict }))?;
         return Ok(Ended::Done);
@@ -126,18 +114,11 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
 }
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
-    if target.json {
-        output::print_json(&json!({ "session_id": session, "decided": word }))?;
-    } else {
-        output::print(&format!("{session} {told}\n"))?;
-    }
+    let answer = json!({ "session_id": session, "decided": word });
+    output::print_answer(target.json, &answer, || format!("{session} {told}\n"))?;
     Ok(Ended::Done)
 }
 
 fn failed(error: FindingError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the finding was not settled for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the finding was not settled for certain", error)
 }

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod erase;
 pub(crate) mod find;
 pub(crate) mod findings;
+pub(crate) mod named_sale;
 pub(crate) mod quarantine;
 pub(crate) mod reattempt;
 pub(crate) mod refunds;

@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use super::{
     bulk::{Answer, Bulk, Selection},
+    named_sale::NamedSale,
     refunds::{self, IssueArguments},
-    sale_name::{self, SaleName},
     signed_sale::SignedSale,
     waiting,
 };
@@ -47,13 +47,7 @@ pub(crate) enum QuarantineCommand {
     #[command(
         after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
     )]
-    Show {
-        /// The sale: its Stripe session, or its reference of 8 characters.
-        #[arg(value_name = "SALE", value_parser = sale_name::parse)]
-        sale: SaleName,
-        #[command(flatten)]
-        target: Target,
-    },
+    Show(NamedSale),
     /// Let held sales go on as they are, if the content filter lets them pass now.
     #[command(
         after_help = "Examples:\n  oracle quarantine approve cs_live_abc123 --by dana --reason 'the list was too strict'\n  oracle quarantine approve --since 2h --reason-like 'gate 1' --dry-run\n\nExit code 1: refused; the sale stays held."
@@ -97,16 +91,15 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
             })?;
             waiting::print(&rows, target.json)
         }
-        QuarantineCommand::Show { sale, target } => show(sale, target),
+        QuarantineCommand::Show(one) => show(one),
         QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),
         QuarantineCommand::Refund(arguments) => refunds::issue(arguments, &[Work::Review]),
         QuarantineCommand::Replace(arguments) => replace(arguments),
     }
 }
 
-fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
-    let deployed = target.open()?;
-    let session = sale.find(&deployed)?;
+fn show(one: &NamedSale) -> Result<Ended, CommandError> {
+    let (deployed, session) = one.open()?;
     let bucket = deployed.backend().quarantine()?;
     let (held, sale) = wait(async {
         let unreadable = |error| CommandError::failed("the quarantine cannot be read", error);
@@ -117,7 +110,7 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
     for payload in &held {
         // A payload that is not JSON is printed unchanged.
         let payload: Value = serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into());
-        if target.json {
+        if one.target.json {
             output::print_json(&payload)?;
         } else {
             let meaning = meaning(&payload, sale.as_ref().map(Sale::fulfilment));
@@ -125,7 +118,7 @@ fn show(sale: &SaleName, target: &Target) -> Result<Ended, CommandError> {
             output::print(&format!("{}\n\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
         }
     }
-    if held.is_empty() && !target.json {
+    if held.is_empty() && !one.target.json {
         output::print("nothing of this sale was ever held\n")?;
     }
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
@@ -241,11 +234,8 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let ports = parts.ports(&deployed, &submissions);
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);
-    if one.target.json {
-        output::print_json(&json!({ "session_id": session, "decided": word }))?;
-    } else {
-        output::print(&format!("{} {text}\n", session.as_str()))?;
-    }
+    let answer = json!({ "session_id": session, "decided": word });
+    output::print_answer(one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 
@@ -258,11 +248,7 @@ fn answer_for(decided: Decided) -> Answer {
 }
 
 fn failed(error: DecideError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the decision was not carried out", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
 }
 
 #[cfg(test)]

@@ -92,11 +92,7 @@ fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
 }
 
 fn failed(error: ReattemptError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the verdict is not on order for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the verdict is not on order for certain", error)
 }
 
 fn text(file: &Path) -> Result<String, CommandError> {

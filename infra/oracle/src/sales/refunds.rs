@@ -106,17 +106,10 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     }
     let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
     recorded.map_err(|error| {
-        if error.is_refusal() {
-            CommandError::Refused(error.to_string())
-        } else {
-            CommandError::failed("it is not recorded for certain", error)
-        }
+        CommandError::refused_or_failed(error.is_refusal(), "it is not recorded for certain", error)
     })?;
-    if target.json {
-        output::print_json(&serde_json::json!({ "session_id": session, "refund": "by_hand" }))?;
-    } else {
-        output::print(&format!("{} is recorded as refunded by hand\n", session.as_str()))?;
-    }
+    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
+    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))?;
     Ok(Ended::Done)
 }
 
@@ -186,23 +179,13 @@ fn question(sessions: &[SessionId], charges: &Charges) -> String {
 }
 
 fn failed(error: IssueError) -> CommandError {
-    if error.is_refusal() {
-        CommandError::Refused(error.to_string())
-    } else {
-        CommandError::failed("the refund is not carried out for certain", error)
-    }
+    CommandError::refused_or_failed(error.is_refusal(), "the refund is not carried out for certain", error)
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let charged = wait(charged(&deployed))?;
-    if target.json {
-        output::print_json(&charged)?;
-    } else if charged.is_empty() {
-        output::print("no decision is needed\n")?;
-    } else {
-        output::print(&table(&charged, output::width()))?;
-    }
+    output::print_list(target.json, &charged, "no decision is needed\n", || table(&charged, output::width()))?;
     Ok(Ended::Done)
 }
 

@@ -37,11 +37,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let Some(overview) = overview else {
         return Err(CommandError::Refused("there is no such sale".to_owned()));
     };
-    if arguments.target.json {
-        output::print_json(&overview)?;
-    } else {
-        output::print(&for_people(&overview, output::width()))?;
-    }
+    output::print_answer(arguments.target.json, &overview, || for_people(&overview, output::width()))?;
     Ok(Ended::Done)
 }
 

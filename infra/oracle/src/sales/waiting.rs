@@ -9,13 +9,7 @@ use crate::{
 
 /// Prints rows, as a table or as a JSON array.
 pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
-    if json {
-        output::print_json(&rows)?;
-    } else if rows.is_empty() {
-        output::print("nothing waits for a human\n")?;
-    } else {
-        output::print(&table(rows, output::width()))?;
-    }
+    output::print_list(json, rows, "nothing waits for a human\n", || table(rows, output::width()))?;
     Ok(Ended::Done)
 }
 

@@ -47,6 +47,25 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), CommandError> 
     print(&format!("{}\n", serde_json::to_string(document)?))
 }
 
+/// Writes the answer of a command: the document as JSON if that is asked for, or else the text.
+pub(crate) fn print_answer(
+    json: bool,
+    document: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), CommandError> {
+    if json { print_json(document) } else { print(&text()) }
+}
+
+/// As [`print_answer`] for a list, whose text is `none` if it is empty.
+pub(crate) fn print_list<T: Serialize>(
+    json: bool,
+    rows: &[T],
+    none: &str,
+    table: impl FnOnce() -> String,
+) -> Result<(), CommandError> {
+    print_answer(json, &rows, || if rows.is_empty() { none.to_owned() } else { table() })
+}
+
 /// The number of columns of a line, from COLUMNS or the terminal.
 pub(crate) fn width() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));

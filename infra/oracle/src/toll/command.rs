@@ -89,13 +89,7 @@ pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
 
 fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<(), CommandError> {
     let rows: Vec<Value> = found.iter().map(|it| row(&it.value)).collect();
-    if target.json {
-        output::print_json(&rows)?;
-    } else if rows.is_empty() {
-        output::print(nothing)?;
-    } else {
-        output::print(&table(&rows, output::width()))?;
-    }
+    output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))?;
     Ok(())
 }
 
@@ -275,11 +269,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     if !is_resolved {
         return Err(CommandError::Refused(format!("{name} changed meanwhile and waits for no human any more")));
     }
-    if arguments.target.json {
-        output::print_json(&json!({ "purchase": name, "settled": true }))?;
-    } else {
-        output::print(&format!("{name} is noted as dealt with\n"))?;
-    }
+    let answer = json!({ "purchase": name, "settled": true });
+    output::print_answer(arguments.target.json, &answer, || format!("{name} is noted as dealt with\n"))?;
     Ok(Ended::Done)
 }
 

@@ -124,11 +124,7 @@ fn facts(version: &CorpusVersion, index: &Index, bytes: usize) -> Value {
 }
 
 fn print(target: &Target, facts: &Value, text: impl Fn(&Value) -> String) -> Result<Ended, CommandError> {
-    if target.json {
-        output::print_json(facts)?;
-    } else {
-        output::print(&text(facts))?;
-    }
+    output::print_answer(target.json, facts, || text(facts))?;
     Ok(Ended::Done)
 }
 

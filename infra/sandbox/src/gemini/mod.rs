@@ -3,12 +3,12 @@
 pub(crate) mod catalogue;
 mod error;
 mod phrases;
-mod question;
 mod request;
 mod verdict;
 
 use serde_json::{Value, json};
 
+use crate::credentials::GEMINI_KEY;
 use crate::faults::ModelOverride;
 use crate::http::{Body, Events, Reply, Request};
 use crate::state::State;
@@ -22,7 +22,7 @@ pub(crate) fn handle(state: &mut State, request: &Request, replacement: Option<&
 }
 
 fn route(state: &mut State, request: &Request, replacement: Option<&ModelOverride>) -> Result<Reply, GeminiError> {
-    admit(state, request)?;
+    admit(request)?;
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().skip(1).map(String::as_str).collect();
     match (request.method.as_str(), segments.as_slice()) {
@@ -95,7 +95,7 @@ fn split(whole: &Value) -> Vec<Value> {
 }
 
 /// Checks the key, which is accepted only in its header: in an address it would appear in logs.
-fn admit(state: &State, request: &Request) -> Result<(), GeminiError> {
+fn admit(request: &Request) -> Result<(), GeminiError> {
     let key = request.header("x-goog-api-key");
     if key.is_empty() {
         return Err(GeminiError {
@@ -107,7 +107,7 @@ fn admit(state: &State, request: &Request) -> Result<(), GeminiError> {
             )
         });
     }
-    if key != state.config.gemini_key {
+    if key != GEMINI_KEY {
         return Err(GeminiError {
             details: json!([{
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -154,10 +154,9 @@ fn generate(state: &mut State, model: &Model, generation: &Generation, replaceme
         return reply;
     }
     let text = replacement.text.clone().unwrap_or_else(|| {
-        let question = question::extract(&generation.question);
-        let phrases = &state.catalogue.phrases;
+        let (phrases, question) = (&state.catalogue.phrases, &generation.question);
         match generation.tier.reply {
-            true => verdict::reply(phrases, &generation.question, &generation.system).to_string(),
+            true => verdict::reply(phrases, question, &generation.system).to_string(),
             false => verdict::write(phrases, question, &generation.system, &generation.tier).to_string(),
         }
     });

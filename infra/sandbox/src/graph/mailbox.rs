@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::error::GraphError;
 use super::store::{Folder, time, without};
 use crate::config::is_email;
+use crate::credentials::GRAPH_SENDER;
 use crate::state::State;
 
 /// The prefix of every id in this mailbox; any other text is not an id.
@@ -17,7 +18,7 @@ fn new_id(state: &mut State) -> String {
 
 /// The properties of a new message; `given` replaces them.
 fn message(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
-    let sender = json!({"emailAddress": {"name": "Oracle", "address": state.config.graph_sender}});
+    let sender = json!({"emailAddress": {"name": "Oracle", "address": GRAPH_SENDER}});
     let change_key = state.identifiers.token(32);
     let mut message = json!({
         "id": new_id(state),
@@ -151,8 +152,7 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
         "internet_message_id": message["internetMessageId"],
         "conversation_id": message["conversationId"],
     }));
-    let to_oneself =
-        addresses(&message, &recipients).any(|address| address.eq_ignore_ascii_case(&state.config.graph_sender));
+    let to_oneself = addresses(&message, &recipients).any(|address| address.eq_ignore_ascii_case(GRAPH_SENDER));
     for field in ["sentDateTime", "receivedDateTime", "lastModifiedDateTime"] {
         message[field] = json!(time(now));
     }

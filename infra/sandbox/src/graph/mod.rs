@@ -9,6 +9,7 @@ pub(crate) mod store;
 
 use serde_json::{Value, json};
 
+use crate::credentials::GRAPH_SENDER;
 use crate::http::{Body, Reply, Request};
 use crate::state::State;
 use crate::tokens::TokenError;
@@ -69,7 +70,7 @@ fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
     let sends = method == "POST" && matches!(rest, ["sendMail"] | ["messages", _, "send"]);
     let scope = if sends { "Mail.Send" } else { "Mail.ReadWrite" };
     admit(state, request, scope)?;
-    if !user.eq_ignore_ascii_case(&state.config.graph_sender) {
+    if !user.eq_ignore_ascii_case(GRAPH_SENDER) {
         return Err(GraphError::new(404, "ErrorInvalidUser", format!("The requested user '{user}' is invalid.")));
     }
     check_length(request)?;
@@ -156,7 +157,7 @@ fn entity(state: &State, mut message: Value) -> Value {
     let context = format!(
         "{}/graph/v1.0/$metadata#users('{}')/messages/$entity",
         state.public_url,
-        state.config.graph_sender.replace('@', "%40")
+        GRAPH_SENDER.replace('@', "%40")
     );
     message["@odata.context"] = json!(context);
     message

@@ -4,6 +4,7 @@ use maud::html;
 use serde_json::Value;
 
 use super::{counted, layout};
+use crate::credentials::GRAPH_SENDER;
 use crate::state::State;
 
 pub(crate) fn mailbox(state: &State) -> String {
@@ -11,7 +12,7 @@ pub(crate) fn mailbox(state: &State) -> String {
     let main = html! {
         h1 { "Mailbox" }
         p.soft {
-            (counted(mails.len(), "mail")) " accepted from " (state.config.graph_sender) " · " a href="/" { "Sandbox" }
+            (counted(mails.len(), "mail")) " accepted from " (GRAPH_SENDER) " · " a href="/" { "Sandbox" }
         }
         @if mails.is_empty() {
             div.card { p { "No mail yet. Whatever the site sends appears here; reload to look again." } }

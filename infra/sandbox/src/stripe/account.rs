@@ -1,5 +1,5 @@
-//! The account's settings: webhook endpoints, payment links, payment methods and the customer portal, each replaceable by
-//! /control/configure.
+//! The account's settings: webhook endpoints, payment links, payment methods and the customer portal. All but the
+//! payment methods are replaceable by /control/configure.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ const EVENTS: [&str; 17] = [
 
 /// The configured endpoints, or else the one that the site needs.
 pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
-    form.allow(&listing::PARAMETERS)?;
+    listing::allow(form, &[])?;
     let configured = state.config.stripe_webhook_endpoints.clone();
     let of_site = || {
         let site = state.config.site.as_ref();
@@ -47,21 +47,18 @@ pub(crate) fn endpoints(state: &State, form: &Form, now: Timestamp) -> Result<Va
 
 /// The configured links; none by default.
 pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["active"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["active"])?;
     let active = form.boolean("active")?;
     let links = state.config.stripe_payment_links.iter().enumerate().map(|(index, given)| link(index, given));
     let items: Vec<Value> = links.filter(|link| active.is_none_or(|active| link["active"] == active)).collect();
     listing::page(&items, "payment_link", form, "/v1/payment_links")
 }
 
-/// The single configuration, with the enabled payment methods.
-pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["application"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
-    let mut configuration = json!({
+/// The single configuration: cards are the only enabled payment method.
+pub(crate) fn payment_methods(form: &Form) -> Result<Value, StripeError> {
+    listing::allow(form, &["application"])?;
+    let preference = json!({"overridable": null, "preference": "on", "value": "on"});
+    let configuration = json!({
         "id": "pmc_sandbox",
         "object": "payment_method_configuration",
         "active": true,
@@ -70,19 +67,14 @@ pub(crate) fn payment_methods(state: &State, form: &Form) -> Result<Value, Strip
         "livemode": false,
         "name": "Default",
         "parent": null,
+        "card": {"available": true, "display_preference": preference},
     });
-    for method in &state.config.stripe_payment_methods {
-        let preference = json!({"overridable": null, "preference": "on", "value": "on"});
-        configuration[method] = json!({"available": true, "display_preference": preference});
-    }
     listing::page(&[configuration], "payment_method_configuration", form, "/v1/payment_method_configurations")
 }
 
 /// The single configuration of the customer portal, as the deployment guide describes it.
 pub(crate) fn portals(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["active", "is_default"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["active", "is_default"])?;
     let mut features = json!({
         "customer_update": { "allowed_updates": [], "enabled": false },
         "invoice_history": { "enabled": true },

@@ -4,9 +4,6 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
-use super::listing;
 use super::objects::whole;
 use crate::state::State;
 
@@ -92,26 +89,4 @@ fn opened(state: &mut State, payment: &str, now: Timestamp) -> Result<Value, Str
     let mut dispute = whole("dispute", given);
     dispute["evidence_details"]["due_by"] = json!(now.as_second() + ANSWER_DAYS * 24 * 3600);
     Ok(dispute)
-}
-
-pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["payment_intent", "charge"];
-    parameters.extend(listing::PARAMETERS);
-    parameters.extend(listing::CREATED);
-    form.allow(&parameters)?;
-    let mut items = Vec::new();
-    for dispute in state.stripe.disputes.iter().rev() {
-        let named =
-            ["payment_intent", "charge"].into_iter().all(|name| form.get(name).is_none_or(|id| dispute[name] == id));
-        if named && listing::created_within(dispute, form)? {
-            items.push(dispute.clone());
-        }
-    }
-    listing::page(&items, "dispute", form, "/v1/disputes")
-}
-
-pub(crate) fn retrieve(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
-    form.allow(&["expand.#"])?;
-    let found = state.stripe.disputes.iter().find(|dispute| dispute["id"] == id);
-    found.cloned().ok_or_else(|| StripeError::missing("dispute", id, None))
 }

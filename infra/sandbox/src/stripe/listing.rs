@@ -6,9 +6,40 @@ use super::error::StripeError;
 use super::form::Form;
 
 /// The parameters of every list.
-pub(crate) const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
+const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
 /// The limits for `created`, in seconds since 1970.
-pub(crate) const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];
+const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];
+
+/// Refuses every parameter but a list's `own` and those of every list.
+pub(crate) fn allow(form: &Form, own: &[&str]) -> Result<(), StripeError> {
+    form.allow(&[own, &PARAMETERS].concat())
+}
+
+/// As [`allow`], for a list that can be limited by the time of creation.
+pub(crate) fn allow_dated(form: &Form, own: &[&str]) -> Result<(), StripeError> {
+    form.allow(&[own, &PARAMETERS, &CREATED].concat())
+}
+
+/// The item with this id.
+pub(crate) fn retrieve(items: &[Value], object: &str, id: &str, form: &Form) -> Result<Value, StripeError> {
+    form.allow(&["expand.#"])?;
+    let found = items.iter().find(|item| item["id"] == id);
+    found.cloned().ok_or_else(|| StripeError::missing(object, id, None))
+}
+
+/// One page of `items`, which are ordered oldest first: those of the payment or the charge that the form names.
+pub(crate) fn of_payment(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {
+    let names = ["payment_intent", "charge"];
+    allow_dated(form, &names)?;
+    let mut found = Vec::new();
+    for item in items.iter().rev() {
+        let is_named = names.into_iter().all(|name| form.get(name).is_none_or(|id| item[name] == id));
+        if is_named && created_within(item, form)? {
+            found.push(item.clone());
+        }
+    }
+    page(&found, object, form, url)
+}
 
 /// One page of `items`, which are ordered newest first.
 pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {

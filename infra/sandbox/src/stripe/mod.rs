@@ -23,6 +23,7 @@ use hyper::Method;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::credentials::STRIPE_KEY;
 use crate::http::{Reply, Request};
 use crate::state::State;
 use error::StripeError;
@@ -32,7 +33,7 @@ use version::{API_VERSION, VERSIONS};
 /// Handles one API call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let now = state.now();
-    let outcome = admit(state, request).and_then(|()| Form::of(request)).and_then(|form| {
+    let outcome = admit(request).and_then(|()| Form::of(request)).and_then(|form| {
         if request.method != Method::POST {
             return route(state, request, &form, now).map(|value| Reply::json(200, value));
         }
@@ -62,7 +63,7 @@ pub(crate) fn keep_reply(state: &mut State, request: &Request, reply: &Reply) {
     state.stripe.replies.keep(key, request, reply, now);
 }
 
-fn admit(state: &State, request: &Request) -> Result<(), StripeError> {
+fn admit(request: &Request) -> Result<(), StripeError> {
     let Some(key) = request.bearer() else {
         return Err(StripeError::unauthorized(
             "You did not provide an API key. You need to provide your API key in the Authorization header, \
@@ -70,7 +71,7 @@ fn admit(state: &State, request: &Request) -> Result<(), StripeError> {
                 .to_owned(),
         ));
     };
-    if key != state.config.stripe_key {
+    if key != STRIPE_KEY {
         let end: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
         return Err(StripeError::unauthorized(format!("Invalid API Key provided: ********{end}")));
     }
@@ -91,7 +92,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["checkout", "sessions", id, "line_items"]) => sessions::line_items(state, id, form),
         ("POST", ["checkout", "sessions", id, "expire"]) => sessions::expire(state, id, form, now),
         ("GET", ["webhook_endpoints"]) => account::endpoints(state, form, now),
-        ("GET", ["payment_method_configurations"]) => account::payment_methods(state, form),
+        ("GET", ["payment_method_configurations"]) => account::payment_methods(form),
         ("GET", ["payment_links"]) => account::links(state, form),
         ("GET", ["billing_portal", "configurations"]) => account::portals(state, form),
         ("GET", ["promotion_codes"]) => promotions::list(state, form),
@@ -102,16 +103,16 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
             found.ok_or_else(|| StripeError::missing("payment_intent", id, None))
         }
         ("GET", ["charges", "search"]) => charges::search(state, form),
-        ("GET", ["disputes"]) => disputes::list(state, form),
-        ("GET", ["disputes", id]) => disputes::retrieve(state, id, form),
+        ("GET", ["disputes"]) => listing::of_payment(&state.stripe.disputes, "dispute", form, "/v1/disputes"),
+        ("GET", ["disputes", id]) => listing::retrieve(&state.stripe.disputes, "dispute", id, form),
         ("GET", ["subscriptions"]) => subscriptions::list(state, form),
-        ("GET", ["subscriptions", id]) => subscriptions::retrieve(state, id, form),
+        ("GET", ["subscriptions", id]) => listing::retrieve(&state.stripe.book.subscriptions, "subscription", id, form),
         ("GET", ["invoices"]) => subscriptions::invoices(state, form),
         ("GET", ["invoice_payments"]) => subscriptions::invoice_payments(state, form),
         ("POST", ["billing_portal", "sessions"]) => subscriptions::portal(state, form, now),
         ("POST", ["refunds"]) => refunds::create(state, form, now),
-        ("GET", ["refunds"]) => refunds::list(state, form),
-        ("GET", ["refunds", id]) => refunds::retrieve(state, id, form),
+        ("GET", ["refunds"]) => listing::of_payment(&state.stripe.refunds, "refund", form, "/v1/refunds"),
+        ("GET", ["refunds", id]) => listing::retrieve(&state.stripe.refunds, "refund", id, form),
         _ => Err(StripeError {
             status: 404,
             ..StripeError::invalid(format!(

@@ -22,9 +22,7 @@ impl PromotionCode {
 }
 
 pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["code", "active", "coupon"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["code", "active", "coupon"])?;
     let active = form.boolean("active")?;
     let items: Vec<Value> = state
         .stripe

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::charges;
 use super::error::StripeError;
 use super::form::Form;
 use super::objects::whole;
 use super::refund_status::{STATUSES, counts};
-use super::{charges, listing};
 use crate::state::State;
 
 const REASONS: [&str; 3] = ["duplicate", "fraudulent", "requested_by_customer"];
@@ -169,26 +169,4 @@ fn paid_intent(state: &State, form: &Form) -> Result<String, StripeError> {
             Err(StripeError::invalid("You may only specify one of these parameters: payment_intent, charge."))
         }
     }
-}
-
-pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["payment_intent", "charge"];
-    parameters.extend(listing::PARAMETERS);
-    parameters.extend(listing::CREATED);
-    form.allow(&parameters)?;
-    let mut items = Vec::new();
-    for refund in state.stripe.refunds.iter().rev() {
-        let named =
-            ["payment_intent", "charge"].into_iter().all(|name| form.get(name).is_none_or(|id| refund[name] == id));
-        if named && listing::created_within(refund, form)? {
-            items.push(refund.clone());
-        }
-    }
-    listing::page(&items, "refund", form, "/v1/refunds")
-}
-
-pub(crate) fn retrieve(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
-    form.allow(&["expand.#"])?;
-    let found = state.stripe.refunds.iter().find(|refund| refund["id"] == id);
-    found.cloned().ok_or_else(|| StripeError::missing("refund", id, None))
 }

@@ -97,7 +97,7 @@ fn items_list(session: &Session) -> Value {
 }
 
 pub(crate) fn line_items(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
-    form.allow(&listing::PARAMETERS)?;
+    listing::allow(form, &[])?;
     known(state, id).map(items_list)
 }
 
@@ -115,10 +115,7 @@ pub(crate) fn expire(state: &mut State, id: &str, form: &Form, now: Timestamp) -
 }
 
 pub(crate) fn list(state: &mut State, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
-    let mut parameters = vec!["status", "payment_intent", "customer_details.email"];
-    parameters.extend(listing::PARAMETERS);
-    parameters.extend(listing::CREATED);
-    form.allow(&parameters)?;
+    listing::allow_dated(form, &["status", "payment_intent", "customer_details.email"])?;
     let status = form.get("status");
     if let Some(status) = status
         && !["open", "complete", "expired"].contains(&status)

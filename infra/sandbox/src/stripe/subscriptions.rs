@@ -356,10 +356,7 @@ fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
 }
 
 pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["status", "customer"];
-    parameters.extend(listing::PARAMETERS);
-    parameters.extend(listing::CREATED);
-    form.allow(&parameters)?;
+    listing::allow_dated(form, &["status", "customer"])?;
     let status = form.get("status");
     if let Some(status) = status
         && !STATUSES.contains(&status)
@@ -386,10 +383,7 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
 }
 
 pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["status", "customer", "subscription"];
-    parameters.extend(listing::PARAMETERS);
-    parameters.extend(listing::CREATED);
-    form.allow(&parameters)?;
+    listing::allow_dated(form, &["status", "customer", "subscription"])?;
     let mut items = Vec::new();
     for invoice in state.stripe.book.invoices.iter().rev() {
         let named = ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
@@ -404,9 +398,7 @@ pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError>
 }
 
 pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, StripeError> {
-    let mut parameters = vec!["invoice", "status", "payment.type", "payment.payment_intent"];
-    parameters.extend(listing::PARAMETERS);
-    form.allow(&parameters)?;
+    listing::allow(form, &["invoice", "status", "payment.type", "payment.payment_intent"])?;
     if form.get("payment[payment_intent]").is_some() && form.get("payment[type]") != Some("payment_intent") {
         return Err(StripeError::required("payment[type]"));
     }
@@ -423,12 +415,6 @@ pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, Stri
         }
     }
     listing::page(&items, "invoice_payment", form, "/v1/invoice_payments")
-}
-
-pub(crate) fn retrieve(state: &State, id: &str, form: &Form) -> Result<Value, StripeError> {
-    form.allow(&["expand.#"])?;
-    let found = state.stripe.book.subscriptions.iter().find(|it| it["id"] == id);
-    found.cloned().ok_or_else(|| StripeError::missing("subscription", id, None))
 }
 
 /// Opens the customer portal.

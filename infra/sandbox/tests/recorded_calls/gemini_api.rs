@@ -21,7 +21,7 @@ fn schema(tier: &str) -> Value {
 fn request(tier: &str, question: &str) -> Value {
     json!({
         "systemInstruction": {"parts": [{"text": "Be direct. Be honest."}]},
-        "contents": [{"role": "user", "parts": [{"text": format!("<submission>{question}</submission>")}]}],
+        "contents": [{"role": "user", "parts": [{"text": question}]}],
         "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema(tier),
                              "maxOutputTokens": 4096, "temperature": 0, "topP": 1, "topK": 1, "candidateCount": 1,
                              "thinkingConfig": {"thinkingBudget": 0}},

@@ -1,6 +1,6 @@
 //! The mutants: cargo-mutants lists them, the commit's hash draws the sample, and `apply` changes a file's text.
 
-use crate::error::Error;
+use crate::error::{Error, require_success};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
@@ -108,10 +108,7 @@ fn list_target(program: &Path, source: &Path, target: &Target) -> Result<Vec<Mut
         .stderr(Stdio::inherit())
         .output()
         .map_err(Error::io("starting cargo-mutants"))?;
-    if !output.status.success() {
-        let (program, status) = ("cargo mutants --list".to_owned(), output.status.to_string());
-        return Err(Error::Program { program, status, log: None });
-    }
+    require_success("cargo mutants --list", output.status, None)?;
     let mut found: Vec<Mutant> = serde_json::from_slice(&output.stdout)
         .map_err(|error| Error::Refused(format!("cargo mutants --list: {error}")))?;
     for mutant in &mut found {

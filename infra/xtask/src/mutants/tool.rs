@@ -1,6 +1,9 @@
 //! The tools of mutation testing: cargo-mutants in the plan's version, and a work tree of the commit to change.
 
-use crate::{error::Error, functions::cargo};
+use crate::{
+    error::{Error, require_success},
+    functions::cargo,
+};
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -53,17 +56,11 @@ fn git(directory: &Path) -> Command {
 
 fn output(root: &Path, arguments: &[&str]) -> Result<String, Error> {
     let answer = git(root).args(arguments).output().map_err(Error::io("starting git"))?;
-    if !answer.status.success() {
-        let (program, status) = (format!("git {}", arguments.join(" ")), answer.status.to_string());
-        return Err(Error::Program { program, status, log: None });
-    }
+    require_success(format!("git {}", arguments.join(" ")), answer.status, None)?;
     Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }
 
 fn run(command: &mut Command, name: &str) -> Result<(), Error> {
     let status = command.status().map_err(Error::io(format!("starting {name}")))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
+    require_success(name, status, None)
 }

@@ -6,11 +6,7 @@ use std::process::Command;
 
 /// Runs a program; its output goes to the terminal.
 pub(super) fn run(suite: &Suite, name: &'static str, command: &mut Command) -> Result<Count, Error> {
-    let status = suite.supervisor.run(name, command.current_dir(&suite.root))?;
-    if status.success() {
-        return Ok(Count::default());
-    }
-    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
+    suite.supervisor.check(name, command.current_dir(&suite.root)).map(|()| Count::default())
 }
 
 /// Builds all programs and all tests with one command. Cargo unifies the features of the packages that it builds

@@ -1,7 +1,11 @@
 //! The content filter on ordinary English: counts false hits in texts that were not written for this test.
 
 use super::{Count, Skipped, Suite, machine};
-use crate::{bench::corpus, error::Error, functions::cargo};
+use crate::{
+    bench::corpus,
+    error::{Error, require_success},
+    functions::cargo,
+};
 use serde_json::Value;
 use std::{fs, path::PathBuf};
 
@@ -63,13 +67,7 @@ fn counted(suite: &Suite, texts: Vec<PathBuf>, targets: &[(&str, Limit)]) -> Res
     // Without --package, so that it has the same features as all other builds.
     command.args(["run", "--quiet", "--locked", "--example", "bench", "--"]).args(texts);
     let status = suite.supervisor.run("filter", command.current_dir(&suite.root).stdout(file))?;
-    if !status.success() {
-        return Err(Error::Program {
-            program: "counting false hits".to_owned(),
-            status: status.to_string(),
-            log: None,
-        });
-    }
+    require_success("counting false hits", status, None)?;
     let lines = fs::read_to_string(&counts).map_err(Error::io(format!("reading {}", counts.display())))?;
     let mut count = Count::default();
     for (name, limit) in targets {

@@ -109,41 +109,53 @@ impl StoreAlerts for Topics {}
 #[async_trait]
 impl Alerts for Topics {
     async fn raise(&self, alert: Alert) {
-        self.send(&alert).await;
-    }
-}
-
-#[async_trait]
-impl AlertSummaries for Topics {
-    async fn send_summaries(&self) {
-        self.send_storms().await;
-    }
-}
-
-impl Topics {
-    async fn send(&self, alert: &Alert) {
         let now = now();
-        let decision = self.suppression().decide(alert, now);
+        let decision = self.suppression().decide(&alert, now);
         if let Decision::Suppress(count) = decision {
             tracing::warn!(alert = alert.logged(), suppressed = count, "alert within its window: logged only");
             return;
         }
-        alert_log::log(alert);
-        let row = self.shared.as_ref().zip(announcement::key(alert));
-        match (self.announce(alert, row.as_ref()).await, row) {
+        alert_log::log(&alert);
+        let row = self.shared.as_ref().zip(announcement::key(&alert));
+        match (self.announce(&alert, row.as_ref()).await, row) {
             (Outcome::Sent | Outcome::Withheld, Some((shared, (key, severity)))) => {
                 shared.record_sent(&key, severity).await;
             }
             (Outcome::Sent | Outcome::Withheld, None) => {}
             (Outcome::SentElsewhere, _) => tracing::info!("another process sent this alert within its window"),
             (Outcome::Undelivered, _) => {
-                self.suppression().forget(alert);
+                self.suppression().forget(&alert);
                 tracing::error!(alert = alert.logged(), "ALERT_UNDELIVERED: no topic took this alert");
                 self.connection.measure(&[Metric::AlertUndelivered.once()]);
             }
         }
     }
+}
 
+#[async_trait]
+impl AlertSummaries for Topics {
+    /// Sends one summary of each storm. A row stays as it is until a topic has accepted its summary.
+    async fn send_summaries(&self) {
+        let Some(storms) = &self.storms else { return };
+        let withheld = storms.withheld().await.unwrap_or_else(|failure| {
+            tracing::warn!(cause = %failure.cause, "the storms are not known: no summary this time");
+            Vec::new()
+        });
+        for (kind, row) in withheld {
+            let Some(summary) = row.summary(&kind, now()) else { continue };
+            alert_log::log(&summary);
+            let took =
+                self.publish(&self.ops, &summary, false).await || self.publish(&self.critical, &summary, false).await;
+            if !took {
+                // The next run tries again: the caller's own work must not wait for topics that do not answer.
+                return;
+            }
+            storms.record_reported(&kind, row).await;
+        }
+    }
+}
+
+impl Topics {
     async fn announce(&self, alert: &Alert, row: Option<&(&Announcements, (String, Severity))>) -> Outcome {
         if let Ok(Some(outcome)) = tokio::time::timeout(asking(&self.connection), self.held_back(alert, row)).await {
             return outcome;
@@ -173,26 +185,6 @@ impl Topics {
         }
         tracing::info!(kind, "withheld: one of a storm, which a summary reports");
         Some(Outcome::Withheld)
-    }
-
-    /// Sends one summary of each storm. A row stays as it is until a topic has accepted its summary.
-    async fn send_storms(&self) {
-        let Some(storms) = &self.storms else { return };
-        let withheld = storms.withheld().await.unwrap_or_else(|failure| {
-            tracing::warn!(cause = %failure.cause, "the storms are not known: no summary this time");
-            Vec::new()
-        });
-        for (kind, row) in withheld {
-            let Some(summary) = row.summary(&kind, now()) else { continue };
-            alert_log::log(&summary);
-            let took =
-                self.publish(&self.ops, &summary, false).await || self.publish(&self.critical, &summary, false).await;
-            if !took {
-                // The next run tries again: the caller's own work must not wait for topics that do not answer.
-                return;
-            }
-            storms.record_reported(&kind, row).await;
-        }
     }
 
     fn suppression(&self) -> MutexGuard<'_, Suppression> {

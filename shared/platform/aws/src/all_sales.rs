@@ -3,11 +3,10 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{Item, SALE, parse_sale, text},
+    items::{Item, SALE, item, parse_sale, string, text},
     storage,
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::ports::{AllSales, SalesPage, StorageError};
 
 #[async_trait]
@@ -19,7 +18,7 @@ impl AllSales for DynamoSales {
         let scan = || async {
             let scan = self.client().scan().table_name(self.table()).consistent_read(true);
             let scan = scan.filter_expression("sk = :sale");
-            let scan = scan.expression_attribute_values(":sale", AttributeValue::S(SALE.to_owned()));
+            let scan = scan.expression_attribute_values(":sale", string(SALE));
             Ok(scan.set_exclusive_start_key(start.clone()).send().await?)
         };
         let output = self.connection().call(step, scan).await?;
@@ -39,5 +38,5 @@ pub(crate) fn next_key(last: &Item) -> Result<String, StorageError> {
 /// The key of that text.
 pub(crate) fn start_key(from: &str) -> Result<Item, StorageError> {
     let (pk, sk): (String, String) = serde_json::from_str(from).map_err(|error| storage("sales read", error))?;
-    Ok([("pk", pk), ("sk", sk)].map(|(name, value)| (name.to_owned(), AttributeValue::S(value))).into())
+    Ok(item([("pk", string(pk)), ("sk", string(sk))]))
 }

@@ -4,8 +4,8 @@ use crate::{
     DynamoSales,
     all_sales::{next_key, start_key},
     attempts::Step,
-    audited::{Kept, parse},
-    items::{Item, string, text},
+    audited::Kept,
+    items::{Item, parse_document, string, text},
 };
 use async_trait::async_trait;
 use domain::{
@@ -72,7 +72,7 @@ fn stream(item: &Item) -> Result<Option<StoredStream>, StorageError> {
 }
 
 fn of<S: Kept>(item: &Item) -> Result<Option<StoredStream>, StorageError> {
-    Ok(StoredStream::of(&parse::<S>(item, "streams read")?.value))
+    Ok(StoredStream::of(&parse_document::<S>(item, "streams read")?.value))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use crate::{
     Connection, Patience,
     announcement::{Announcement, Standing, latest_end},
     attempts::{Failure, attempts},
-    items::{Item, number, string},
+    attributes,
+    items::{Item, number, numeral, string},
     now,
 };
 use aws_sdk_dynamodb::{
@@ -113,25 +114,19 @@ const ENDS: &str = "ends";
 const SENT: &str = "told";
 
 fn rank(severity: Severity) -> AttributeValue {
-    AttributeValue::N(severity.rank().to_string())
-}
-
-fn millis(at: domain::Timestamp) -> AttributeValue {
-    AttributeValue::N(at.as_millis().to_string())
+    numeral(severity.rank())
 }
 
 /// The table deletes the row some time after its end: `expires_at` is in seconds.
 fn item(key: &str, row: Announcement) -> Item {
-    [
+    attributes::item([
         ("pk", string(format!("ALERT#{key}"))),
         ("sk", string("ALERT")),
         (SEVERITY, rank(row.severity)),
         (SENT, AttributeValue::Bool(row.sent)),
-        (ENDS, millis(row.ends)),
-        ("expires_at", AttributeValue::N(row.ends.as_seconds().saturating_add(1).to_string())),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+        (ENDS, numeral(row.ends.as_millis())),
+        ("expires_at", numeral(row.ends.as_seconds().saturating_add(1))),
+    ])
 }
 
 fn parse(item: &Item) -> Option<Announcement> {

@@ -14,6 +14,11 @@ pub(crate) fn string(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
+/// A number as an attribute.
+pub(crate) fn numeral(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
 pub(crate) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
     attributes.map(|(name, value)| (name.to_owned(), value)).into()
 }

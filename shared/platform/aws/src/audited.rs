@@ -4,18 +4,14 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{DUE, Item, WORK, expects, item, string, text, version, with_document},
-    sales::Conditional,
-    storage,
+    items::{DUE, Item, WORK, item, numeral, string, text},
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     Timestamp,
     audit_trail::{Audited, StateId},
     ports::{SaveError, StorageError, Store, Versioned},
 };
-use serde::de::DeserializeOwned;
 
 /// Where the table keeps a kind of state.
 pub(crate) trait Kept: Audited {
@@ -51,25 +47,19 @@ fn id<S: Kept>(item: &Item) -> Option<S::Id> {
     S::Id::read(text(item, "pk")?.strip_prefix(S::PARTITION)?)
 }
 
-fn number(time: Timestamp) -> AttributeValue {
-    AttributeValue::N(time.as_millis().to_string())
-}
-
-pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> Result<Item, StorageError> {
-    let document = serde_json::to_string(state).map_err(|error| storage(S::WRITE, error))?;
-    let mut stored = with_document(key::<S>(state.id()), version, token, document);
+/// The key of a state, and where the index of open work lists it.
+fn listed<S: Kept>(state: &S) -> Item {
+    let mut listed = key::<S>(state.id());
     if let Some((list, due)) = state.open() {
-        stored.extend(item([(WORK, string(list)), (DUE, number(due))]));
+        listed.extend(item([(WORK, string(list)), (DUE, numeral(due.as_millis()))]));
     }
-    Ok(stored)
+    listed
 }
 
-/// The document of an item with a version.
-pub(crate) fn parse<T: DeserializeOwned>(found: &Item, name: &'static str) -> Result<Versioned<T>, StorageError> {
-    let incomplete = || storage(name, std::io::Error::other("the item has no document or version"));
-    let document = text(found, "document").ok_or_else(incomplete)?;
-    let value = serde_json::from_str(document).map_err(|error| storage(name, error))?;
-    Ok(Versioned { value, version: version(found).ok_or_else(incomplete)? })
+/// A stored state.
+#[cfg(test)]
+pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> serde_json::Result<Item> {
+    Ok(crate::items::with_document(listed(state), version, token, serde_json::to_string(state)?))
 }
 
 #[async_trait]
@@ -78,16 +68,12 @@ impl<S: Kept> Store<S> for DynamoSales {
         let step = Step { name: S::READ, operation: S::OPERATION, subject: id.reference() };
         // An unreadable state is not replaced: a new account would have three free exchanges again, and a new purchase
         // would let its payment be used again.
-        self.get(step, &key::<S>(id)).await?.as_ref().map(|found| parse(found, S::READ)).transpose()
+        self.document(step, &key::<S>(id)).await
     }
 
     async fn save(&self, state: &S, expected: u64) -> Result<u64, SaveError> {
         let step = Step { name: S::WRITE, operation: S::OPERATION, subject: state.id().reference() };
-        let (token, version) = (self.token(), expected + 1);
-        let (condition, values) = expects(expected);
-        let item = stored(state, version, &token)?;
-        self.put(step, &Conditional { item, condition, values, token: &token }).await?;
-        Ok(version)
+        self.put_document(step, listed(state), state, expected).await
     }
 }
 
@@ -115,7 +101,7 @@ impl DynamoSales {
                     .expression_attribute_names("#work", WORK)
                     .expression_attribute_names("#due", DUE)
                     .expression_attribute_values(":work", string(list))
-                    .expression_attribute_values(":due", number(due));
+                    .expression_attribute_values(":due", numeral(due.as_millis()));
                 Ok(query.set_exclusive_start_key(start.clone()).send().await?)
             };
             let step = Step { name: S::LIST, operation: S::OPERATION, subject: "-" };

@@ -50,8 +50,8 @@ impl Bridges for DynamoSales {
 mod tests {
     use super::*;
     use crate::{
-        audited::{parse, stored},
-        items::{DUE, WORK, text},
+        audited::stored,
+        items::{DUE, WORK, parse_document, text},
     };
     use aws_sdk_dynamodb::types::AttributeValue;
     use domain::{Operator, chat::CURRENT_AGREEMENT, ports::Versioned};
@@ -65,9 +65,12 @@ mod tests {
         assert_eq!(text(&item, "pk").unwrap(), format!("CHATBRIDGE#{}", "c".repeat(64)));
         let never = AttributeValue::N(NEVER.as_millis().to_string());
         assert_eq!((text(&item, WORK), &item[DUE]), (Some(LIST), &never));
-        assert_eq!(parse::<Bridge>(&item, "bridge read").unwrap(), Versioned { value: bridge.clone(), version: 3 });
+        assert_eq!(
+            parse_document::<Bridge>(&item, "bridge read").unwrap(),
+            Versioned { value: bridge.clone(), version: 3 }
+        );
         item.remove("version");
-        assert!(parse::<Bridge>(&item, "bridge read").is_err());
+        assert!(parse_document::<Bridge>(&item, "bridge read").is_err());
         let dana = Operator::parse("dana", None).unwrap();
         bridge.grant(&dana, "asked", Timestamp::from_seconds(900), Timestamp::from_seconds(200)).unwrap();
         let due = |bridge: &Bridge| stored(bridge, 1, "token").unwrap()[DUE].clone();

@@ -224,6 +224,8 @@ impl Bucket {
 const ESCALATED: &str =
     "the authority gate blocked a text about harm to a child: oracle authority escalations --since 1d";
 
+const READ: Step<'static> = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
+
 /// The append-only log: one immutable object per record.
 #[derive(Debug)]
 pub struct S3AuditLog(Bucket);
@@ -278,7 +280,7 @@ impl AuditLog for S3AuditLog {
 #[async_trait]
 impl AuditRecords for S3AuditLog {
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
-        self.0.texts(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, prefix).await
+        self.0.texts(READ, prefix).await
     }
 }
 
@@ -289,19 +291,18 @@ const AT_ONCE: usize = 16;
 #[async_trait]
 impl AuditObjects for S3AuditLog {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
-        self.0.page(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, prefix, after).await
+        self.0.page(READ, prefix, after).await
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        self.0.get(Step { name: "audit read", operation: "AUDIT_READ", subject: "-" }, key).await
+        self.0.get(READ, key).await
     }
 
     async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
-        let step = Step { name: "audit read", operation: "AUDIT_READ", subject: "-" };
         let mut originals = BTreeMap::new();
-        for (key, versions) in self.0.versions_of(step, keys).await? {
+        for (key, versions) in self.0.versions_of(READ, keys).await? {
             let [_, .., first] = versions.as_slice() else { continue };
-            originals.insert(key.clone(), Bucket::get_version(&self.0, step, &key, first).await?);
+            originals.insert(key.clone(), Bucket::get_version(&self.0, READ, &key, first).await?);
         }
         Ok(originals)
     }

@@ -6,8 +6,7 @@
 //! items at `CACHE`, `TOTALS#{0..f}`, so that sales that end at the same moment rarely write to the same one; one Query
 //! reads them all.
 
-use crate::attributes::{Item, VERDICT, item, key, string, text};
-use aws_sdk_dynamodb::types::AttributeValue;
+use crate::attributes::{Item, VERDICT, item, key, number, numeral, string, text};
 use domain::{
     SessionId, Timestamp,
     cache_entries::{CacheTotals, ListedEntry, parse_place, place},
@@ -34,7 +33,7 @@ pub(crate) fn list(verdict: &mut Item, session: &SessionId, stored_at: Timestamp
     verdict.extend(item([
         (CACHED, string(VERDICT)),
         (PLACE, string(place(stored_at, session))),
-        (BYTES, AttributeValue::N(bytes.to_string())),
+        (BYTES, numeral(bytes)),
     ]));
     bytes
 }
@@ -65,10 +64,7 @@ pub(crate) fn totals_key(token: &str) -> Item {
 
 /// The sum of the counters.
 pub(crate) fn sum(counters: &[Item]) -> CacheTotals {
-    let number = |item: &Item, name: &str| -> i64 {
-        item.get(name).and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok()).unwrap_or(0)
-    };
-    let total = |name: &str| counters.iter().map(|item| number(item, name)).sum::<i64>();
+    let total = |name: &str| counters.iter().filter_map(|item| number(item, name)).sum::<i64>();
     CacheTotals {
         entries: total("entries"),
         bytes: total("bytes"),
@@ -85,6 +81,7 @@ pub(crate) fn parse_listed(found: &Item) -> Option<ListedEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_dynamodb::types::AttributeValue;
 
     #[test]
     fn an_item_is_listed_by_its_age_and_bytes_and_taken_out_again() {

@@ -6,20 +6,18 @@
 use crate::{
     DynamoSales,
     attempts::{Failure, Step},
-    audited::{Kept, Part, parse},
-    items::{Item, expects, item, string, text, with_document},
-    sales::Conditional,
+    audited::{Kept, Part},
+    items::{Item, item, numeral, string, text, with_document},
     storage,
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::{operation::update_item::UpdateItemError, types::AttributeValue};
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use domain::{
     Timestamp,
     audit_trail::Audited,
     chat::{Account, ChatSession, ExchangeId, Login, SubscriberId},
     ports::{ChatAccounts, ReplyBeginnings, SaveError, SignIns, StorageError, Versioned},
 };
-use serde::Serialize;
 
 const EXPIRES: &str = "expires_at";
 
@@ -50,21 +48,6 @@ fn session_key(digest: &str) -> Item {
 
 const fn step(name: &'static str) -> Step<'static> {
     Step { name, operation: "CHAT", subject: "-" }
-}
-
-fn number(number: i64) -> AttributeValue {
-    AttributeValue::N(number.to_string())
-}
-
-fn stored<T: Serialize>(
-    key: Item,
-    value: &T,
-    version: u64,
-    token: &str,
-    name: &'static str,
-) -> Result<Item, StorageError> {
-    let document = serde_json::to_string(value).map_err(|error| storage(name, error))?;
-    Ok(with_document(key, version, token, document))
 }
 
 impl Kept for Account {
@@ -106,12 +89,8 @@ impl ReplyBeginnings for DynamoSales {
         let step = Step { subject: who.prefix(), ..step("chat beginning write") };
         let mut item = beginning_key(who, exchange);
         item.insert("sealed".to_owned(), string(sealed));
-        item.insert(EXPIRES.to_owned(), number(until.as_seconds()));
-        let put = || async {
-            self.client().put_item().table_name(self.table()).set_item(Some(item.clone())).send().await?;
-            Ok(())
-        };
-        self.connection().call(step, put).await
+        item.insert(EXPIRES.to_owned(), numeral(until.as_seconds()));
+        self.overwrite(step, item).await
     }
 
     async fn find(&self, who: &SubscriberId, exchange: &ExchangeId) -> Result<Option<String>, StorageError> {
@@ -124,43 +103,30 @@ impl ReplyBeginnings for DynamoSales {
 #[async_trait]
 impl SignIns for DynamoSales {
     async fn login(&self, digest: &str) -> Result<Option<Versioned<Login>>, StorageError> {
-        let step = step("chat link read");
-        self.get(step, &login_key(digest)).await?.as_ref().map(|found| parse(found, step.name)).transpose()
+        self.document(step("chat link read"), &login_key(digest)).await
     }
 
     async fn save_login(&self, digest: &str, login: &Login, expected: u64) -> Result<(), SaveError> {
-        let step = step("chat link write");
-        let token = self.token();
-        let (condition, values) = expects(expected);
-        let mut item = stored(login_key(digest), login, expected + 1, &token, step.name)?;
-        item.insert(EXPIRES.to_owned(), number(login.until().as_seconds()));
-        self.put(step, &Conditional { item, condition, values, token: &token }).await
+        let mut item = login_key(digest);
+        item.insert(EXPIRES.to_owned(), numeral(login.until().as_seconds()));
+        self.put_document(step("chat link write"), item, login, expected).await.map(drop)
     }
 
     async fn session(&self, digest: &str) -> Result<Option<ChatSession>, StorageError> {
-        let step = step("chat session read");
-        let found = self.get(step, &session_key(digest)).await?;
-        found.as_ref().map(|found| Ok(parse(found, step.name)?.value)).transpose()
+        let found = self.document(step("chat session read"), &session_key(digest)).await?;
+        Ok(found.map(|session| session.value))
     }
 
     async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError> {
         let step = step("chat session write");
-        let mut item = stored(session_key(digest), session, 1, "", step.name)?;
-        item.insert(EXPIRES.to_owned(), number(session.until().as_seconds()));
-        let put = || async {
-            self.client().put_item().table_name(self.table()).set_item(Some(item.clone())).send().await?;
-            Ok(())
-        };
-        self.connection().call(step, put).await
+        let document = serde_json::to_string(session).map_err(|error| storage(step.name, error))?;
+        let mut item = with_document(session_key(digest), 1, "", document);
+        item.insert(EXPIRES.to_owned(), numeral(session.until().as_seconds()));
+        self.overwrite(step, item).await
     }
 
     async fn end_session(&self, digest: &str) -> Result<(), StorageError> {
-        let delete = || async {
-            let delete = self.client().delete_item().table_name(self.table());
-            delete.set_key(Some(session_key(digest))).send().await?;
-            Ok(())
-        };
-        self.connection().call(step("chat session end"), delete).await
+        self.delete(step("chat session end"), session_key(digest)).await
     }
 
     /// A count whose reply was lost may count twice, which is safe for a counter against abuse.
@@ -173,9 +139,9 @@ impl SignIns for DynamoSales {
                 .condition_expression("attribute_not_exists(#taken) OR #taken < :most")
                 .expression_attribute_names("#taken", "taken")
                 .expression_attribute_names("#expires", EXPIRES)
-                .expression_attribute_values(":one", number(1))
-                .expression_attribute_values(":most", number(i64::from(most)))
-                .expression_attribute_values(":until", number(until.as_seconds()));
+                .expression_attribute_values(":one", numeral(1))
+                .expression_attribute_values(":most", numeral(most))
+                .expression_attribute_values(":until", numeral(until.as_seconds()));
             match update.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {
@@ -192,21 +158,21 @@ impl SignIns for DynamoSales {
 mod tests {
     use super::*;
     use crate::{
-        audited::stored as stored_state,
-        items::{DUE, WORK},
+        audited::stored,
+        items::{DUE, WORK, parse_document},
     };
 
     #[test]
     fn what_is_stored_is_read_again_and_what_is_malformed_is_an_error() {
         let id = SubscriberId::parse("d".repeat(64)).unwrap();
         let mut account = Account::new(id.clone());
-        assert!(!stored_state(&account, 3, "token").unwrap().contains_key(WORK));
+        assert!(!stored(&account, 3, "token").unwrap().contains_key(WORK));
         account.begin_erasure(Timestamp::from_seconds(10));
-        let mut item = stored_state(&account, 4, "token").unwrap();
-        assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &number(130_000)));
+        let mut item = stored(&account, 4, "token").unwrap();
+        assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &numeral(130_000)));
         assert_eq!(text(&item, "pk").unwrap(), format!("CHAT#{}", "d".repeat(64)));
-        assert_eq!(parse::<Account>(&item, "test").unwrap(), Versioned { value: account, version: 4 });
+        assert_eq!(parse_document::<Account>(&item, "test").unwrap(), Versioned { value: account, version: 4 });
         item.remove("version");
-        assert!(parse::<Account>(&item, "test").is_err());
+        assert!(parse_document::<Account>(&item, "test").is_err());
     }
 }

@@ -257,7 +257,9 @@ fn print_line(line: &str) {
 /// 20); hyper's own limit is 90 seconds.
 const IDLE: Duration = Duration::from_secs(15);
 
-pub(crate) fn https() -> SharedHttpClient {
+/// The HTTPS client of all services, for callers with an AWS client of their own.
+#[must_use]
+pub fn https() -> SharedHttpClient {
     Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).pool_idle_timeout(IDLE).build_https()
 }
 

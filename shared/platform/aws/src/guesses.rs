@@ -4,13 +4,10 @@
 use crate::{
     DynamoSales,
     attempts::{Failure, Step},
-    items::{Item, item, string},
+    items::{Item, item, numeral, string},
 };
 use async_trait::async_trait;
-use aws_sdk_dynamodb::{
-    operation::update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
-    types::AttributeValue,
-};
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, builders::UpdateItemFluentBuilder};
 use domain::{
     guesses::Guess,
     ports::{Guesses, StorageError},
@@ -22,10 +19,6 @@ fn key(guess: &Guess) -> Item {
     item([("pk", string(format!("GUESS#{}", guess.window))), ("sk", string("GUESS"))])
 }
 
-fn number(number: impl Into<i64>) -> AttributeValue {
-    AttributeValue::N(number.into().to_string())
-}
-
 impl DynamoSales {
     /// An update that adds to both counts.
     fn count(&self, guess: &Guess, add: i64) -> UpdateItemFluentBuilder {
@@ -35,8 +28,8 @@ impl DynamoSales {
             .expression_attribute_names("#total", "total")
             .expression_attribute_names("#group", format!("group_{}", guess.group))
             .expression_attribute_names("#expires", "expires_at")
-            .expression_attribute_values(":add", number(add))
-            .expression_attribute_values(":until", number(guess.until.as_seconds()))
+            .expression_attribute_values(":add", numeral(add))
+            .expression_attribute_values(":until", numeral(guess.until.as_seconds()))
     }
 }
 
@@ -49,8 +42,8 @@ impl Guesses for DynamoSales {
                 "(attribute_not_exists(#total) OR #total < :most) AND (attribute_not_exists(#group) OR #group < :few)",
             );
             let update = update
-                .expression_attribute_values(":most", number(guess.limits.in_all))
-                .expression_attribute_values(":few", number(guess.limits.of_group));
+                .expression_attribute_values(":most", numeral(guess.limits.in_all))
+                .expression_attribute_values(":few", numeral(guess.limits.of_group));
             match update.send().await {
                 Ok(_) => Ok(true),
                 Err(error) => match error.as_service_error() {

@@ -4,18 +4,20 @@
 //!   and one transaction writes both. The record is a JSON document beside the attributes that conditions and operators
 //!   need. A circuit's breaker is at `BREAKER#{circuit}`, `BREAKER`.
 
-pub(crate) use crate::attributes::{Item, SALE, SUBMISSION, VERDICT, item, key, number, partition, string, text};
+pub(crate) use crate::attributes::{
+    Item, SALE, SUBMISSION, VERDICT, item, key, number, numeral, partition, string, text,
+};
 use crate::{
     cache_items::{counted, list, unlist},
     storage,
 };
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::{
     CachedVerdict, Sale, SessionId, Submission, Timestamp,
     breaker::Breaker,
     ports::{CacheEntry, StorageError, Versioned},
     smoke,
 };
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// The partition key of the index of open sales, which is also the index's name.
@@ -47,16 +49,23 @@ pub(crate) fn parse_note(found: Option<&Item>) -> Versioned<Option<String>> {
 }
 
 pub(crate) fn version(item: &Item) -> Option<u64> {
-    item.get("version").and_then(|value| value.as_n().ok()).and_then(|number| number.parse().ok())
+    number(item, "version").and_then(|version| u64::try_from(version).ok())
 }
 
 pub(crate) fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
-    key.extend(item([
-        ("version", AttributeValue::N(version.to_string())),
-        ("written_by", string(token)),
-        ("document", string(document)),
-    ]));
+    key.extend(item([("version", numeral(version)), ("written_by", string(token)), ("document", string(document))]));
     key
+}
+
+/// The document of an item with a version.
+pub(crate) fn parse_document<T: DeserializeOwned>(
+    found: &Item,
+    name: &'static str,
+) -> Result<Versioned<T>, StorageError> {
+    let incomplete = || storage(name, std::io::Error::other("the item has no document or version"));
+    let document = text(found, "document").ok_or_else(incomplete)?;
+    let value = serde_json::from_str(document).map_err(|error| storage(name, error))?;
+    Ok(Versioned { value, version: version(found).ok_or_else(incomplete)? })
 }
 
 pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, StorageError> {
@@ -64,15 +73,12 @@ pub(crate) fn sale_item(sale: &Sale, version: u64, token: &str) -> Result<Item, 
     let mut stored = with_document(key(sale.session_id(), SALE), version, token, document);
     // The index of open sales is sparse: a sale that has ended is not in it.
     if let Some(open) = sale.open_work() {
-        stored.extend(item([
-            (WORK, string(open.work.as_str())),
-            (DUE, AttributeValue::N(open.due.as_millis().to_string())),
-        ]));
+        stored.extend(item([(WORK, string(open.work.as_str())), (DUE, numeral(open.due.as_millis()))]));
     }
     // The smoke test makes one sale a day; a customer's sale never expires.
     if sale.smoke() {
         let expires = sale.received_at().plus(smoke::KEPT_FOR).as_seconds();
-        stored.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
+        stored.insert("expires_at".to_owned(), numeral(expires));
     }
     Ok(stored)
 }
@@ -96,11 +102,6 @@ pub(crate) fn verdict_item(
     item.insert("document".to_owned(), string(document));
     list(&mut item, session, stored_at);
     Ok(item)
-}
-
-pub(crate) fn breaker_item(model: &str, breaker: &Breaker, version: u64, token: &str) -> Result<Item, StorageError> {
-    let document = serde_json::to_string(breaker).map_err(|error| storage("breaker write", error))?;
-    Ok(with_document(breaker_key(model), version, token, document))
 }
 
 /// Why a sale's item cannot be read.
@@ -143,7 +144,7 @@ pub(crate) fn expects(version: u64) -> (&'static str, Option<Item>) {
     if version == 0 {
         return ("attribute_not_exists(pk)", None);
     }
-    ("version = :expected", Some(item([(":expected", AttributeValue::N(version.to_string()))])))
+    ("version = :expected", Some(item([(":expected", numeral(version))])))
 }
 
 /// Whether the item that a failed condition found was written by this same write, whose reply was lost.
@@ -167,7 +168,7 @@ pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> 
     unlist(&mut copy);
     copy.insert("sk".to_owned(), string(format!("CORRUPT#{VERDICT}#{now}")));
     let expires = now.plus(CORRUPT_LIFETIME).as_seconds();
-    copy.insert("expires_at".to_owned(), AttributeValue::N(expires.to_string()));
+    copy.insert("expires_at".to_owned(), numeral(expires));
     let mut emptied = key(session, VERDICT);
     emptied.insert("set_aside_at".to_owned(), string(now.to_iso()));
     let found = corrupt.get("document").cloned();
@@ -179,6 +180,7 @@ pub(crate) fn set_aside(session: &SessionId, corrupt: &Item, now: Timestamp) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_dynamodb::types::AttributeValue;
 
     fn verdict(document: Option<&str>) -> Item {
         let mut entry = key(&SessionId::parse("cs_test_1").unwrap(), VERDICT);
@@ -212,7 +214,8 @@ mod tests {
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));
         item.insert("document".to_owned(), string("{"));
         assert!(matches!(parse_sale(&item), Err(Unreadable::Malformed(_))));
-        let mut row = breaker_item("m", &Breaker { failures: 2, ..Breaker::default() }, 7, "token").unwrap();
+        let breaker = serde_json::to_string(&Breaker { failures: 2, ..Breaker::default() }).unwrap();
+        let mut row = with_document(breaker_key("m"), 7, "token", breaker);
         assert_eq!((parse_breaker(&row).0.value.failures, parse_breaker(&row).1), (2, true));
         row.insert("document".to_owned(), string("{"));
         assert_eq!(parse_breaker(&row), (Versioned { value: Breaker::default(), version: 7 }, false));

@@ -49,7 +49,7 @@ mod transactions;
 pub use alerts::SnsAlerts;
 pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
-pub use connection::{Connection, InvalidSetting, Patience};
+pub use connection::{Connection, InvalidSetting, Patience, https};
 pub use corpora::S3Corpora;
 pub use dead_letters::S3DeadLetters;
 pub use deployments::CodeDeploy;
@@ -77,12 +77,6 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     StorageError { operation, source: Box::new(error) }
-}
-
-/// The HTTPS client of all services, for callers with an AWS client of their own.
-#[must_use]
-pub fn https() -> aws_sdk_sqs::config::SharedHttpClient {
-    connection::https()
 }
 
 /// The time for alerts and for entries that are set aside; it decides nothing that a test would have to control.

@@ -4,7 +4,7 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{Item, item, number, string, text},
+    items::{Item, item, number, numeral, string, text},
     sales::Conditional,
     storage,
     transactions::Transacted,
@@ -89,11 +89,11 @@ impl MemoryLogs for DynamoMemoryLogs<'_> {
             items.push(self.0.conditional_put(&free).map_err(built)?);
         }
         let mut head = key(log, HEAD.to_owned());
-        head.extend(item([("log_seq", AttributeValue::N(last.seq.to_string())), ("log_head", bytes(last.hash))]));
+        head.extend(item([("log_seq", numeral(last.seq)), ("log_head", bytes(last.hash))]));
         let (condition, values) = match first.seq {
             1 => ("attribute_not_exists(pk)", None),
             seq => {
-                let before = AttributeValue::N((seq - 1).to_string());
+                let before = numeral(seq - 1);
                 ("log_seq = :seq AND log_head = :head", Some(item([(":seq", before), (":head", bytes(first.prev))])))
             }
         };

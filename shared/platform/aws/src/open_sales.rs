@@ -3,7 +3,7 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    items::{DUE, Item, WORK, text},
+    items::{DUE, Item, WORK, numeral, string, text},
     storage,
 };
 use async_trait::async_trait;
@@ -30,8 +30,8 @@ impl OpenSales for DynamoSales {
                 .key_condition_expression("#work = :work AND #due <= :until")
                 .expression_attribute_names("#work", WORK)
                 .expression_attribute_names("#due", DUE)
-                .expression_attribute_values(":work", AttributeValue::S(work.as_str().to_owned()))
-                .expression_attribute_values(":until", AttributeValue::N(until.to_string()));
+                .expression_attribute_values(":work", string(work.as_str()))
+                .expression_attribute_values(":until", numeral(until));
             Ok(query.set_exclusive_start_key(start.clone()).limit(PAGE).send().await?)
         };
         let output = self.connection().call(step, query).await?;

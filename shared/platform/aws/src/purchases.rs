@@ -4,10 +4,8 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    audited::{Kept, Part, parse},
-    items::{Item, expects, item, string, with_document},
-    sales::Conditional,
-    storage,
+    audited::{Kept, Part},
+    items::{Item, item, string},
 };
 use async_trait::async_trait;
 use domain::{
@@ -51,18 +49,11 @@ impl Purchases for DynamoSales {
     }
 
     async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError> {
-        let found = self.get(step("purchase name read", key), &name_key(key)).await?;
-        found.as_ref().map(|found| parse(found, "purchase name read")).transpose()
+        self.document(step("purchase name read", key), &name_key(key)).await
     }
 
     async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError> {
-        let (token, version) = (self.token(), expected + 1);
-        let (condition, values) = expects(expected);
-        let document = serde_json::to_string(named).map_err(|error| storage("purchase name write", error))?;
-        let item = with_document(name_key(key), version, &token, document);
-        let write = Conditional { item, condition, values, token: &token };
-        self.put(step("purchase name write", key), &write).await?;
-        Ok(version)
+        self.put_document(step("purchase name write", key), name_key(key), named, expected).await
     }
 }
 
@@ -71,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         audited::stored,
-        items::{DUE, WORK, text},
+        items::{DUE, WORK, parse_document, text},
     };
     use aws_sdk_dynamodb::types::AttributeValue;
     use domain::toll::{Offer, Paid, purchase_id};
@@ -86,8 +77,8 @@ mod tests {
         let mut item = stored(&purchase, 3, "token").unwrap();
         assert_eq!(text(&item, "pk").unwrap(), format!("TOLL#cs_x402_{}", "c".repeat(64)));
         assert_eq!((text(&item, WORK), &item[DUE]), (Some("TOLL"), &AttributeValue::N("3610000".to_owned())));
-        assert_eq!(parse(&item, "purchase read").unwrap(), Versioned { value: purchase, version: 3 });
+        assert_eq!(parse_document(&item, "purchase read").unwrap(), Versioned { value: purchase, version: 3 });
         item.remove("version");
-        assert!(parse::<Purchase>(&item, "purchase read").is_err());
+        assert!(parse_document::<Purchase>(&item, "purchase read").is_err());
     }
 }

@@ -4,11 +4,8 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    audited::parse,
-    items::{Item, expects, item, string, text, with_document},
+    items::{Item, item, numeral, string, text},
     now,
-    sales::Conditional,
-    storage,
 };
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -39,7 +36,7 @@ fn link_key(message: &str) -> Item {
 }
 
 fn expiring(lifetime: Duration) -> (String, AttributeValue) {
-    ("expires_at".to_owned(), AttributeValue::N(now().plus(lifetime).as_seconds().to_string()))
+    ("expires_at".to_owned(), numeral(now().plus(lifetime).as_seconds()))
 }
 
 fn step<'a>(name: &'static str, id: &'a RelayDraftId) -> Step<'a> {
@@ -49,39 +46,24 @@ fn step<'a>(name: &'static str, id: &'a RelayDraftId) -> Step<'a> {
 #[async_trait]
 impl RelayDrafts for DynamoSales {
     async fn draft(&self, id: &RelayDraftId) -> Result<Option<Versioned<RelayDraft>>, StorageError> {
-        const READ: &str = "draft read";
-        self.get(step(READ, id), &draft_key(id)).await?.as_ref().map(|found| parse(found, READ)).transpose()
+        self.document(step("draft read", id), &draft_key(id)).await
     }
 
     async fn save(&self, id: &RelayDraftId, draft: &RelayDraft, expected: u64) -> Result<u64, SaveError> {
-        const WRITE: &str = "draft write";
-        let document = serde_json::to_string(draft).map_err(|error| storage(WRITE, error))?;
-        let (token, version) = (self.token(), expected + 1);
-        let mut item = with_document(draft_key(id), version, &token, document);
+        let mut item = draft_key(id);
         item.extend([expiring(DRAFT_LIFETIME)]);
-        let (condition, values) = expects(expected);
-        self.put(step(WRITE, id), &Conditional { item, condition, values, token: &token }).await?;
-        Ok(version)
+        self.put_document(step("draft write", id), item, draft, expected).await
     }
 
     async fn discard(&self, id: &RelayDraftId) -> Result<(), StorageError> {
-        let delete = || async {
-            let delete = self.client().delete_item().table_name(self.table()).set_key(Some(draft_key(id)));
-            delete.send().await?;
-            Ok(())
-        };
-        self.connection().call(step("draft removal", id), delete).await
+        self.delete(step("draft removal", id), draft_key(id)).await
     }
 
     async fn link(&self, message: &str, session: &SessionId) -> Result<(), StorageError> {
         let step = Step { name: "mail link write", operation: "MAIL_LINK", subject: session.reference() };
         let mut item = link_key(message);
         item.extend([("session".to_owned(), string(session.as_str())), expiring(LINK_LIFETIME)]);
-        let put = || async {
-            self.client().put_item().table_name(self.table()).set_item(Some(item.clone())).send().await?;
-            Ok(())
-        };
-        self.connection().call(step, put).await
+        self.overwrite(step, item).await
     }
 
     async fn linked(&self, message: &str) -> Result<Option<SessionId>, StorageError> {

@@ -90,12 +90,7 @@ impl StoredSaleData {
                 CacheEntries::remove(&self.sales, session).await?;
                 continue;
             }
-            let delete = || async {
-                let delete = self.sales.client().delete_item().table_name(self.sales.table());
-                delete.set_key(Some(key_of(item))).send().await?;
-                Ok(())
-            };
-            self.sales.connection().call(step, delete).await?;
+            self.sales.delete(step, key_of(item)).await?;
         }
         Ok(items.len() as u64)
     }

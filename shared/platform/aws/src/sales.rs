@@ -7,8 +7,9 @@ use crate::{
     Connection,
     attempts::{Failure, Step},
     items::{
-        Item, SALE, VERDICT, breaker_item, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
-        parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, submission_item, text, verdict_item,
+        Item, SALE, VERDICT, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
+        parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, submission_item, text,
+        verdict_item, with_document,
     },
     now, storage,
 };
@@ -20,6 +21,7 @@ use domain::{
     breaker::Breaker,
     ports::{Breakers, CacheEntry, Notes, Randomness, SaleStore, SaveError, StorageError, Versioned},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use std::sync::{Arc, OnceLock};
 
 /// The table of sales.
@@ -100,6 +102,50 @@ impl DynamoSales {
             }
         };
         saved(self.connection.call(step, put).await)
+    }
+
+    /// Reads the document of an item, with its version.
+    pub(crate) async fn document<T: DeserializeOwned>(
+        &self,
+        step: Step<'_>,
+        key: &Item,
+    ) -> Result<Option<Versioned<T>>, StorageError> {
+        self.get(step, key).await?.as_ref().map(|found| parse_document(found, step.name)).transpose()
+    }
+
+    /// Writes a document into `item`, a key with other attributes, if the stored one still has this version. Returns the
+    /// new version.
+    pub(crate) async fn put_document<T: Serialize>(
+        &self,
+        step: Step<'_>,
+        item: Item,
+        value: &T,
+        expected: u64,
+    ) -> Result<u64, SaveError> {
+        let document = serde_json::to_string(value).map_err(|error| storage(step.name, error))?;
+        let (token, version) = (self.token(), expected + 1);
+        let (condition, values) = expects(expected);
+        let item = with_document(item, version, &token, document);
+        self.put(step, &Conditional { item, condition, values, token: &token }).await?;
+        Ok(version)
+    }
+
+    /// Writes an item, whatever is stored.
+    pub(crate) async fn overwrite(&self, step: Step<'_>, item: Item) -> Result<(), StorageError> {
+        let put = || async {
+            self.client().put_item().table_name(&self.table).set_item(Some(item.clone())).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, put).await
+    }
+
+    /// Deletes an item, if there is one.
+    pub(crate) async fn delete(&self, step: Step<'_>, key: Item) -> Result<(), StorageError> {
+        let delete = || async {
+            self.client().delete_item().table_name(&self.table).set_key(Some(key.clone())).send().await?;
+            Ok(())
+        };
+        self.connection.call(step, delete).await
     }
 
     /// Parses the sale in an item. An unreadable one is not replaced: the errors that it prevents (a second verdict, a
@@ -214,10 +260,7 @@ impl Breakers for DynamoSales {
 
     async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
         let step = Step { name: "breaker write", operation: "BREAKER_WRITE", subject: "-" };
-        let token = self.randomness.token();
-        let (condition, values) = expects(expected);
-        let item = breaker_item(model, breaker, expected + 1, &token)?;
-        self.put(step, &Conditional { item, condition, values, token: &token }).await
+        self.put_document(step, breaker_key(model), breaker, expected).await.map(drop)
     }
 }
 

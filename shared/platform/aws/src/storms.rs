@@ -3,15 +3,12 @@
 use crate::{
     Connection,
     attempts::{Failure, attempts},
-    items::{Item, number, string, text},
+    attributes,
+    items::{Item, number, numeral, string, text},
     now,
     storm::Storm,
 };
-use aws_sdk_dynamodb::{
-    Client,
-    operation::put_item::PutItemError,
-    types::{AttributeValue, ReturnValuesOnConditionCheckFailure},
-};
+use aws_sdk_dynamodb::{Client, operation::put_item::PutItemError, types::ReturnValuesOnConditionCheckFailure};
 use domain::Timestamp;
 use std::{sync::OnceLock, time::Duration};
 
@@ -111,9 +108,9 @@ impl Storms {
                     .expression_attribute_names("#counted", COUNTED)
                     .expression_attribute_names("#withheld", WITHHELD)
                     .expression_attribute_names("#ends", ENDS)
-                    .expression_attribute_values(":counted", AttributeValue::N(found.counted.to_string()))
-                    .expression_attribute_values(":withheld", AttributeValue::N(found.withheld.to_string()))
-                    .expression_attribute_values(":ends", AttributeValue::N(found.ends.as_millis().to_string())),
+                    .expression_attribute_values(":counted", numeral(found.counted))
+                    .expression_attribute_values(":withheld", numeral(found.withheld))
+                    .expression_attribute_values(":ends", numeral(found.ends.as_millis())),
             };
             match put.send().await {
                 Ok(_) => Ok(Put::Written),
@@ -140,18 +137,15 @@ const WITHHELD: &str = "withheld";
 const SINCE: &str = "since";
 
 fn item(kind: &str, row: Storm) -> Item {
-    let n = |value: String| AttributeValue::N(value);
-    [
+    attributes::item([
         ("pk", string(PARTITION)),
         ("sk", string(kind)),
-        (COUNTED, n(row.counted.to_string())),
-        (ENDS, n(row.ends.as_millis().to_string())),
-        (WITHHELD, n(row.withheld.to_string())),
-        (SINCE, n(row.since.as_millis().to_string())),
-        ("expires_at", n(row.ends.plus(KEPT).as_seconds().to_string())),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+        (COUNTED, numeral(row.counted)),
+        (ENDS, numeral(row.ends.as_millis())),
+        (WITHHELD, numeral(row.withheld)),
+        (SINCE, numeral(row.since.as_millis())),
+        ("expires_at", numeral(row.ends.plus(KEPT).as_seconds())),
+    ])
 }
 
 fn parse(item: &Item) -> Option<Storm> {

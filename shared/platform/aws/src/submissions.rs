@@ -20,11 +20,7 @@ impl Submissions for DynamoSubmissions<'_> {
     async fn keep(&self, session: &SessionId, submission: &Submission) -> Result<(), StorageError> {
         let item = submission_item(session, submission);
         let step = Step { name: "submission write", operation: "SUBMISSION_WRITE", subject: session.reference() };
-        let put = || async {
-            self.0.client().put_item().table_name(self.0.table()).set_item(Some(item.clone())).send().await?;
-            Ok(())
-        };
-        self.0.connection().call(step, put).await
+        self.0.overwrite(step, item).await
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<Submission>, StorageError> {

@@ -47,8 +47,8 @@ impl Subscribers for DynamoSales {
 mod tests {
     use super::*;
     use crate::{
-        audited::{parse, stored},
-        items::{DUE, WORK, text},
+        audited::stored,
+        items::{DUE, WORK, parse_document, text},
     };
     use aws_sdk_dynamodb::types::AttributeValue;
     use domain::{
@@ -69,8 +69,11 @@ mod tests {
         let mut item = stored(&subscriber, 3, "token").unwrap();
         assert_eq!(text(&item, "pk").unwrap(), format!("SUBSCRIBER#{}", "c".repeat(64)));
         assert_eq!((text(&item, WORK), &item[DUE]), (Some(LIST), &AttributeValue::N("100000".to_owned())));
-        assert_eq!(parse::<Subscriber>(&item, "subscriber read").unwrap(), Versioned { value: subscriber, version: 3 });
+        assert_eq!(
+            parse_document::<Subscriber>(&item, "subscriber read").unwrap(),
+            Versioned { value: subscriber, version: 3 }
+        );
         item.remove("version");
-        assert!(parse::<Subscriber>(&item, "subscriber read").is_err());
+        assert!(parse_document::<Subscriber>(&item, "subscriber read").is_err());
     }
 }

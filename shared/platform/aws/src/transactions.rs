@@ -8,17 +8,14 @@ use crate::{
     DynamoSales,
     attempts::{Failure, Step},
     cache_items::{BYTES, PLACE, counted, totals_key},
-    items::{Item, SetAside, is_own_write, item, string},
+    items::{Item, SetAside, is_own_write, item, numeral, string},
     sales::Conditional,
     storage,
 };
 use aws_sdk_dynamodb::{
     error::BuildError,
     operation::transact_write_items::TransactWriteItemsError,
-    types::{
-        AttributeValue, CancellationReason, ConditionCheck, Put, ReturnValuesOnConditionCheckFailure,
-        TransactWriteItem, Update,
-    },
+    types::{CancellationReason, ConditionCheck, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
 };
 use domain::{
     cache_entries::CacheDelta,
@@ -109,7 +106,7 @@ impl DynamoSales {
     ) -> Result<TransactWriteItem, BuildError> {
         let (mut condition, mut values) = match before {
             None => ("attribute_not_exists(#bytes)".to_owned(), Item::new()),
-            Some(bytes) => ("#bytes = :bytes".to_owned(), item([(":bytes", AttributeValue::N(bytes.to_string()))])),
+            Some(bytes) => ("#bytes = :bytes".to_owned(), item([(":bytes", numeral(bytes))])),
         };
         let mut names = HashMap::from([("#bytes".to_owned(), BYTES.to_owned())]);
         match also {
@@ -136,7 +133,6 @@ impl DynamoSales {
 
     /// The update of the counters.
     pub(crate) fn totals_move(&self, token: &str, delta: CacheDelta) -> Result<TransactWriteItem, BuildError> {
-        let number = |number: i64| AttributeValue::N(number.to_string());
         let update = Update::builder()
             .table_name(self.table())
             .set_key(Some(totals_key(token)))
@@ -144,9 +140,9 @@ impl DynamoSales {
             .expression_attribute_names("#entries", "entries")
             .expression_attribute_names("#bytes", "bytes")
             .expression_attribute_names("#changes", "changes")
-            .expression_attribute_values(":entries", number(delta.entries))
-            .expression_attribute_values(":bytes", number(delta.bytes))
-            .expression_attribute_values(":one", number(1));
+            .expression_attribute_values(":entries", numeral(delta.entries))
+            .expression_attribute_values(":bytes", numeral(delta.bytes))
+            .expression_attribute_values(":one", numeral(1));
         Ok(TransactWriteItem::builder().update(update.build()?).build())
     }
 
@@ -197,7 +193,7 @@ impl DynamoSales {
             .table_name(self.table())
             .set_key(Some(first))
             .condition_expression("version = :expected")
-            .expression_attribute_values(":expected", AttributeValue::N(version.to_string()))
+            .expression_attribute_values(":expected", numeral(version))
             .build()
             .map_err(built)?;
         let items = [

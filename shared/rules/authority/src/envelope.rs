@@ -58,12 +58,6 @@ impl AuthorizationEnvelope {
             },
         }
     }
-
-    /// Whether authoritative output is granted.
-    #[must_use]
-    pub fn grants_authority(&self) -> bool {
-        self.status == State::Authorized
-    }
 }
 
 /// Records that an evaluation took place, with its result (Authority Governance, RFC-0008, explicit absence). Contains

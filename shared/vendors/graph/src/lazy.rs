@@ -76,13 +76,21 @@ impl LazyClient {
         })
     }
 
-    /// Another client, if access was refused (`invalid_grant` is such a refusal) and a person has consented again. A
-    /// refused call has had no effect.
-    async fn other_than(&self, client: &Made<Client>, refused: bool) -> Option<Made<Client>> {
-        if !refused {
-            return None;
+    /// Makes a call, and once more with other credentials, if access was refused (`invalid_grant` is such a refusal) and
+    /// a person has consented again. A refused call has had no effect.
+    async fn call<T, F>(&self, call: impl Fn(Made<Client>) -> F) -> Result<T, MailError>
+    where
+        F: Future<Output = Result<T, MailError>>,
+    {
+        let client = self.client().await?;
+        let outcome = call(client.clone()).await;
+        if !is_refused(&outcome) {
+            return outcome;
         }
-        self.client.other_than(client, |document| self.make(document)).await
+        match self.client.other_than(&client, |document| self.make(document)).await {
+            Some(client) => call(client).await,
+            None => outcome,
+        }
     }
 }
 
@@ -93,134 +101,64 @@ const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
 #[async_trait]
 impl Inbox for LazyClient {
     async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        let client = self.client().await?;
-        let outcome = client.arrived(since, order, most).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.arrived(since, order, most).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.arrived(since, order, most).await }).await
     }
 
     async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.message(id).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.message(id).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.message(id).await }).await
     }
 
     async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.new_text(id).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.new_text(id).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.new_text(id).await }).await
     }
 
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.correspondence(id).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.correspondence(id).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.correspondence(id).await }).await
     }
 
     async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.sale_of(message).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.sale_of(message).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.sale_of(message).await }).await
     }
 
     async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
-        let client = self.client().await?;
-        let outcome = client.create_acknowledgement(mail).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.create_acknowledgement(mail).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.create_acknowledgement(mail).await }).await
     }
 }
 
 #[async_trait]
 impl Mailbox for LazyClient {
     async fn create_draft(&self, mail: &OutgoingMail) -> Result<Draft, MailError> {
-        let client = self.client().await?;
-        let outcome = client.create_draft(mail).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.create_draft(mail).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.create_draft(mail).await }).await
     }
 
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        let client = self.client().await?;
-        let outcome = client.send_draft(draft).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.send_draft(draft).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.send_draft(draft).await }).await
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
-        let client = self.client().await?;
-        let outcome = client.draft_exists(draft).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.draft_exists(draft).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.draft_exists(draft).await }).await
     }
 
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError> {
-        let client = self.client().await?;
-        let outcome = client.was_sent(draft).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.was_sent(draft).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.was_sent(draft).await }).await
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
-        let client = self.client().await?;
-        let outcome = client.discard_draft(draft).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.discard_draft(draft).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.discard_draft(draft).await }).await
     }
 }
 
 #[async_trait]
 impl SaleMails for LazyClient {
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.of_sale(session, known).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.of_sale(session, known).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.of_sale(session, known).await }).await
     }
 
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
-        let client = self.client().await?;
-        let outcome = client.named(name).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.named(name).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.named(name).await }).await
     }
 
     async fn remove(&self, id: &str) -> Result<(), MailError> {
-        let client = self.client().await?;
-        let outcome = client.remove(id).await;
-        match self.other_than(&client, is_refused(&outcome)).await {
-            Some(client) => client.remove(id).await,
-            None => outcome,
-        }
+        self.call(|client| async move { client.remove(id).await }).await
     }
 }

@@ -70,8 +70,7 @@ impl LazyClient {
     /// # Errors
     /// [`PaymentError`].
     pub async fn find(&self, wanted: &Wanted) -> Result<Found, PaymentError> {
-        let client = self.client().await?;
-        client.find(wanted).await
+        self.client.get().await?.find(wanted).await
     }
 }
 

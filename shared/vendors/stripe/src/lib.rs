@@ -14,6 +14,7 @@ mod ledger;
 mod maker;
 mod payment_methods;
 mod payment_objects;
+mod renewing;
 mod reply;
 pub mod session;
 pub mod signature;

@@ -1,11 +1,11 @@
 //! Stripe's test mode, for the smoke test: it has its own key, which must be a key of the test mode.
 
-use crate::{Client, maker::Maker, reply::is_unauthorized};
+use crate::{maker::Maker, renewing::RenewingClient};
 use async_trait::async_trait;
 use domain::{
-    MadeFromSecret, RenewableSecret, Secret, SessionId,
+    RenewableSecret, Secret, SessionId,
     ports::{Pause, PaymentError, Randomness},
-    renewable::{Made, NotMade},
+    renewable::NotMade,
     smoke::{self, Facts, SmokeSessions},
 };
 use serde::Deserialize;
@@ -56,8 +56,15 @@ pub struct Created {
 
 /// A client for Stripe's test mode that is built at its first use.
 pub struct SmokeClient {
-    maker: Maker,
-    client: MadeFromSecret<Client>,
+    client: RenewingClient,
+}
+
+fn read_key(document: &Secret) -> Result<Secret, NotMade> {
+    let SmokeSecret { secret_key, .. } = SmokeSecret::parse(document)?;
+    if !smoke::is_test_key(secret_key.expose()) {
+        return Err("the smoke test's Stripe key is not a secret key of the test mode".into());
+    }
+    Ok(secret_key)
 }
 
 impl SmokeClient {
@@ -71,7 +78,7 @@ impl SmokeClient {
         pause: Arc<dyn Pause>,
         randomness: Arc<dyn Randomness>,
     ) -> Self {
-        Self { maker: Maker { base_url, site, pause, randomness }, client: MadeFromSecret::new(secret) }
+        Self { client: RenewingClient::new(Maker { base_url, site, pause, randomness }, secret, read_key) }
     }
 
     /// Creates the smoke test's session; everything in it is fixed.
@@ -79,33 +86,8 @@ impl SmokeClient {
     /// # Errors
     /// [`PaymentError`], including when the key does not belong to the test mode.
     pub async fn create(&self, idempotency_key: &str) -> Result<Created, PaymentError> {
-        let client = self.client().await?;
-        let outcome = client.create_smoke(idempotency_key).await;
-        let (id, object) = match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.create_smoke(idempotency_key).await?,
-            None => outcome?,
-        };
+        let (id, object) = self.client.call(|client| async move { client.create_smoke(idempotency_key).await }).await?;
         Ok(Created { id, object })
-    }
-
-    async fn client(&self) -> Result<Made<Client>, PaymentError> {
-        self.client.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
-    }
-
-    /// Another client, if Stripe refused this one's key and there is another key. The refused call had no effect.
-    async fn other_than(&self, client: &Made<Client>, error: Option<&PaymentError>) -> Option<Made<Client>> {
-        if !error.is_some_and(is_unauthorized) {
-            return None;
-        }
-        self.client.other_than(client, |document| self.make(document)).await
-    }
-
-    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
-        let SmokeSecret { secret_key, .. } = SmokeSecret::parse(document)?;
-        if !smoke::is_test_key(secret_key.expose()) {
-            return Err("the smoke test's Stripe key is not a secret key of the test mode".into());
-        }
-        self.maker.make(secret_key)
     }
 }
 
@@ -115,12 +97,7 @@ impl SmokeSessions for SmokeClient {
         if !id.is_test_mode() {
             return Err(PaymentError::NotFound);
         }
-        let client = self.client().await?;
-        let outcome = client.retrieve(id).await;
-        let (session, reply) = match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.retrieve(id).await?,
-            None => outcome?,
-        };
+        let (session, reply) = self.client.call(|client| async move { client.retrieve(id).await }).await?;
         Ok(Facts { session, livemode: reply["livemode"].as_bool() })
     }
 }

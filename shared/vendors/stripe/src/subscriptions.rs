@@ -150,21 +150,11 @@ fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, Cal
 #[async_trait]
 impl SubscriptionDesk for LazyClient {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
-        let client = self.client().await?;
-        let outcome = client.subscribe(new).await;
-        match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.subscribe(new).await,
-            None => outcome,
-        }
+        self.client.call(|client| async move { client.subscribe(new).await }).await
     }
 
     async fn portal(&self, customer: &ObjectId, key: &str) -> Result<String, PaymentError> {
-        let client = self.client().await?;
-        let outcome = client.portal(customer, key).await;
-        match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.portal(customer, key).await,
-            None => outcome,
-        }
+        self.client.call(|client| async move { client.portal(customer, key).await }).await
     }
 }
 
@@ -176,12 +166,7 @@ impl SubscriptionLedger for LazyClient {
         now: Timestamp,
         from: Option<&str>,
     ) -> Result<BillingReports, PaymentError> {
-        let client = self.client().await?;
-        let outcome = client.billing_since(since, now, from).await;
-        match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.billing_since(since, now, from).await,
-            None => outcome,
-        }
+        self.client.call(|client| async move { client.billing_since(since, now, from).await }).await
     }
 
     async fn invoice_of(
@@ -189,12 +174,7 @@ impl SubscriptionLedger for LazyClient {
         payment: &PaymentId,
         now: Timestamp,
     ) -> Result<Option<(SubscriberId, BillingReport)>, PaymentError> {
-        let client = self.client().await?;
-        let outcome = client.invoice_of(payment, now).await;
-        match self.other_than(&client, outcome.as_ref().err()).await {
-            Some(client) => client.invoice_of(payment, now).await,
-            None => outcome,
-        }
+        self.client.call(|client| async move { client.invoice_of(payment, now).await }).await
     }
 }
 

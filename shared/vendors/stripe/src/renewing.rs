@@ -1,0 +1,53 @@
+//! A client that is built at its first use. A refused key is read again, so that a rotated one works without a restart.
+
+use crate::{Client, maker::Maker, reply::is_unauthorized};
+use domain::{
+    MadeFromSecret, RenewableSecret, Secret,
+    ports::PaymentError,
+    renewable::{Made, NotMade},
+};
+use std::sync::Arc;
+
+/// The client, with what it is built from.
+pub(crate) struct RenewingClient {
+    maker: Maker,
+    read_key: fn(&Secret) -> Result<Secret, NotMade>,
+    made: MadeFromSecret<Client>,
+}
+
+impl RenewingClient {
+    /// A client whose key `read_key` takes from the document in `secret`.
+    pub(crate) const fn new(
+        maker: Maker,
+        secret: Arc<dyn RenewableSecret>,
+        read_key: fn(&Secret) -> Result<Secret, NotMade>,
+    ) -> Self {
+        Self { maker, read_key, made: MadeFromSecret::new(secret) }
+    }
+
+    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
+        self.maker.make((self.read_key)(document)?)
+    }
+
+    /// The client. If this fails, Stripe has not been called.
+    pub(crate) async fn get(&self) -> Result<Made<Client>, PaymentError> {
+        self.made.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
+    }
+
+    /// Makes a call, and once more with another client, if Stripe refused this one's key and there is another key. The
+    /// refused call had no effect.
+    pub(crate) async fn call<T, F>(&self, call: impl Fn(Made<Client>) -> F) -> Result<T, PaymentError>
+    where
+        F: Future<Output = Result<T, PaymentError>>,
+    {
+        let client = self.get().await?;
+        let outcome = call(client.clone()).await;
+        if !outcome.as_ref().is_err_and(is_unauthorized) {
+            return outcome;
+        }
+        match self.made.other_than(&client, |document| self.make(document)).await {
+            Some(client) => call(client).await,
+            None => outcome,
+        }
+    }
+}
