@@ -71,8 +71,8 @@ impl Announcements {
                 )
                 .expression_attribute_names("#ends", ENDS)
                 .expression_attribute_names("#severity", SEVERITY)
-                .expression_attribute_values(":now", millis(now))
-                .expression_attribute_values(":latest", millis(latest_end(now, self.window)))
+                .expression_attribute_values(":now", numeral(now.as_millis()))
+                .expression_attribute_values(":latest", numeral(latest_end(now, self.window).as_millis()))
                 .expression_attribute_values(":severity", rank(severity))
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             match put.send().await {
