@@ -110,6 +110,20 @@ fn a_mail_whose_archived_verdict_is_lost_reopens_the_sale_and_the_deadlines_func
     assert!(waited <= 26, "{waited} minutes");
 }
 
+/// A sale may wait four hours for the model. Its mail waits as long, and is no dead letter.
+#[test]
+fn a_mail_waits_for_the_model_as_long_as_its_sale() {
+    let mut sim = lost(true);
+    sim.world.state().answers.clear();
+    for _ in 0..3 {
+        an_hour(&mut sim);
+    }
+    assert!(sim.sale().unavailable_until().is_some() && sim.world.state().sent.is_empty());
+    sim.model_says(&quick("GREEN", SECOND));
+    an_hour(&mut sim);
+    assert_made_again(&mut sim, "after an outage");
+}
+
 /// Email Retry, VER-07: a mail that was rendered and never drafted shows the new verdict, and is no dead letter.
 #[test]
 fn a_mail_that_failed_before_the_loss_shows_the_new_verdict() {

@@ -58,7 +58,7 @@ const MORE_THAN: &str = "GreaterThanThreshold";
 const LESS_THAN: &str = "LessThanThreshold";
 
 /// The condition for each alarm on our metrics, and its topic. The threshold is a number or a parameter.
-const RAISED_BY: [(&str, &str, &str, &str); 27] = [
+const RAISED_BY: [(&str, &str, &str, &str); 28] = [
     (Metric::EventUnreadable.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::EventNotQueued.name(), AT_LEAST, "1", "CriticalTopic"),
     (Metric::SignatureRefused.name(), AT_LEAST, "1", "OpsTopic"),
@@ -76,6 +76,7 @@ const RAISED_BY: [(&str, &str, &str, &str); 27] = [
     (Metric::TollCorpusUnreadable.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::ChatLinkRefused.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::ChatLinkFailed.name(), AT_LEAST, "3", "OpsTopic"),
+    (Metric::ChatMemoryLarge.name(), AT_LEAST, "1", "OpsTopic"),
     (Metric::Reconciled.name(), LESS_THAN, "1", "OpsTopic"),
     (Metric::CacheHealthRan.name(), LESS_THAN, "1", "CriticalTopic"),
     (Metric::Digested.name(), LESS_THAN, "1", "CriticalTopic"),

@@ -118,8 +118,14 @@ pub(crate) struct FullScan {
 pub(crate) struct SecondLook {
     /// The version of the block list.
     pub list: String,
-    /// The last verdict that was checked.
+    /// The last verdict that was checked or passed over.
     pub after: Option<SessionId>,
+    /// Consecutive looks that failed at the verdict after it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures: u64,
+    /// Verdicts that could not be read and were passed over.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unread: u64,
     /// Verdicts checked.
     pub looked: u64,
     /// Verdicts that an operator has to check.
@@ -128,6 +134,10 @@ pub(crate) struct SecondLook {
     pub replaced: u64,
     /// Whether the whole archive has been checked.
     pub finished: bool,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl SecondLook {

@@ -20,6 +20,10 @@ use serde_json::json;
 /// Archived verdicts per look, one read each. At one look a minute that is 200,000 a week.
 const MOST: usize = 20;
 
+/// The looks that may fail at one verdict. The next one passes over it, so that a sale that stays unreadable does not keep the
+/// newest list from all later ones.
+const MOST_FAILURES: u64 = 10;
+
 type Current = Versioned<Notebook<Memory>>;
 
 /// Continues with the archive, if the list has changed since the archive was last checked completely.
@@ -48,7 +52,10 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
             return noted;
         }
         let (looked, found, replaced) = (next.looked, next.found, next.replaced);
-        let facts = json!({ "list_version": list, "looked": looked, "found": found, "replaced": replaced });
+        let mut facts = json!({ "list_version": list, "looked": looked, "found": found, "replaced": replaced });
+        if next.unread > 0 {
+            facts["unread"] = next.unread.into();
+        }
         noted.recording("archive_second_look", facts)
     };
     Ok(ports.journal.commit(current, save).await?.settle().await.0)
@@ -59,12 +66,26 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitErr
     let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
     next.finished = sessions.is_empty();
     for session in sessions {
-        match look_again(ports, &session).await? {
-            Found::Nothing => {}
-            Found::Hit => next.found += 1,
-            Found::Replaced => next.replaced += 1,
+        match look_again(ports, &session).await {
+            Ok(found) => {
+                next.looked += 1;
+                next.found += u64::from(found == Found::Hit);
+                next.replaced += u64::from(found == Found::Replaced);
+            }
+            Err(CommitError::Storage(error)) if next.failures < MOST_FAILURES => {
+                next.failures += 1;
+                return Err(error.into());
+            }
+            Err(CommitError::Storage(_)) => {
+                let detail = "cannot be read, and the newest list has not checked it: oracle show";
+                let now = ports.journal.clock.now();
+                let alert = Alert::event("ORACLE-FILTER", Severity::Error, now, "SECOND_LOOK", &session, detail);
+                ports.sales.alerts.raise(alert).await;
+                next.unread += 1;
+            }
+            Err(error) => return Err(error),
         }
-        next.looked += 1;
+        next.failures = 0;
         next.after = Some(session);
     }
     if next.finished {
@@ -75,6 +96,7 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitErr
 }
 
 /// The result of checking a delivered verdict with the newest list.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
     Hit,

@@ -9,7 +9,7 @@ use crate::{
 use authority::Evaluation;
 use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
-    Metric, SessionId,
+    Metric, SessionId, Timestamp,
     breaker::Gauged,
     chat::{Message, Said, Voice},
 };
@@ -53,16 +53,18 @@ pub(crate) struct Context<'a> {
 }
 
 /// Makes a reply for each voice, whose beginnings are published while the model writes. Delivers either every voice's
-/// reply or none.
+/// reply or none. `arrived` is the time of the request.
 pub(crate) async fn make(
     ports: Ports<'_>,
     settings: &Settings,
     voices: &[Voice],
     context: Context<'_>,
     live: &Live<'_>,
+    arrived: Timestamp,
 ) -> Made {
     let all = join_all(voices.iter().map(|voice| speak(ports, settings, *voice, context, live)));
-    let spoken = match within(ports.pause, settings.model_time, all).await {
+    let left = settings.answer_time.saturating_sub(ports.journal.clock.now().since(arrived));
+    let spoken = match within(ports.pause, settings.model_time.min(left), all).await {
         Ok(spoken) => spoken,
         Err(broke) => return Made { replies: None, facts: json!({ "problem": broke.to_string() }) },
     };

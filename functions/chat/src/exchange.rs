@@ -259,7 +259,7 @@ async fn make(
     let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
     let notice = evaluation.notice();
     let live = Live::new(ports, account.value.id(), ask, notice.as_deref(), asked.at.plus(settings.lease), seal);
-    let made = answer::make(ports, settings, voices(access.plan), context, &live).await;
+    let made = answer::make(ports, settings, voices(access.plan), context, &live, asked.at).await;
     let turn = Turn {
         asked: asked.message.as_str().to_owned(),
         replies: made.replies.clone().unwrap_or_default(),

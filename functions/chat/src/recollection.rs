@@ -6,7 +6,7 @@ use crate::{NotDone, Ports};
 use audit::Change;
 use aws::SubjectSeal;
 use domain::{
-    Timestamp,
+    Metric, Timestamp,
     chat::{Account, ExchangeId, Message, Said, SubscriberId},
     ports::{Seal, SubjectKey, Versioned},
 };
@@ -49,6 +49,10 @@ const LARGEST_REPLY: usize = 3_500_000;
 /// Shown in place of a memory that no reply can hold (infra/runbook.md: an operator exports it).
 const TOO_LARGE: &str = "Your memory is too large to be downloaded here. Please write to oracle@42sisters.ai, and we will \
     send it to you.";
+
+/// From this many bytes of records on operators learn of a memory: every call reads all of it, in the 28 seconds that the model
+/// needs too (infra/decisions/chat.md, "A long memory").
+const LARGE_MEMORY: usize = 8_000_000;
 
 /// The kind under which an exchange is stored as a fact.
 const KIND: &str = "EXCHANGE";
@@ -98,26 +102,30 @@ impl Opened {
 
     /// Reads the account's memory; makes its key if it has none.
     pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, NotDone> {
-        let name = account.memory();
-        let key = ports.keys.find_or_create(&name).await?;
-        Self::read(ports, name, key).await
+        let key = ports.keys.find_or_create(&account.memory()).await?;
+        Self::read(ports, account, key).await
     }
 
     /// Reads the account's memory; `None` if it has no key, and so holds nothing.
     pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, NotDone> {
-        let name = account.memory();
-        match ports.keys.find(&name).await? {
-            Some(key) => Self::read(ports, name, key).await.map(Some),
+        match ports.keys.find(&account.memory()).await? {
+            Some(key) => Self::read(ports, account, key).await.map(Some),
             None => Ok(None),
         }
     }
 
-    async fn read(ports: Ports<'_>, name: String, key: SubjectKey) -> Result<Self, NotDone> {
+    async fn read(ports: Ports<'_>, account: &Account, key: SubjectKey) -> Result<Self, NotDone> {
+        let name = account.memory();
         let seal = seal_of(&key, &name)?;
         let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
         if log.state().is_erased() {
             // Erased since the account was read.
             return Err(NotDone::Erased);
+        }
+        let bytes: usize = log.records().iter().map(|record| record.body.len()).sum();
+        if bytes >= LARGE_MEMORY {
+            ports.meter.record(&[Metric::ChatMemoryLarge.once()], ports.journal.clock.now());
+            tracing::warn!(subscriber = account.id().prefix(), bytes, "a memory is large");
         }
         Ok(Self { name, key, seal, log })
     }
@@ -135,35 +143,29 @@ impl Opened {
         serde_json::from_slice(&plain).map_err(|_| NotDone::Form("a kept reply"))
     }
 
-    fn turns(&self) -> impl Iterator<Item = (Option<Handle>, Turn)> {
-        self.log.events(&self.seal).into_iter().filter_map(|event| {
-            let memory::Payload::FactCommitted(fact) = event.payload else { return None };
-            Some((event.key, serde_json::from_slice(&fact.payload.to_bytes()).ok()?))
-        })
-    }
-
     /// The newest exchanges as events of the export, in order, and whether there are earlier ones.
     fn newest(&self, most: usize) -> Result<Reply, NotDone> {
         let is_exchange = |event: &Event| matches!(&event.payload, memory::Payload::FactCommitted(fact) if fact.kind.as_str() == KIND);
-        let written = |event: &Event| {
-            let value = canonical::value_of(event).map_err(|_| NotDone::Form("an event"))?;
+        let written = |event: Event| {
+            let value = canonical::value_of(&event).map_err(|_| NotDone::Form("an event"))?;
             String::from_utf8(value.to_bytes()).map_err(|_| NotDone::Form("an event"))
         };
-        let events = self.log.events(&self.seal);
-        let (shown, has_earlier) = end_of(events.iter().rev().filter(|event| is_exchange(event)).map(written), most)?;
+        let exchanges = self.log.newest_events(&self.seal).filter(is_exchange);
+        let (shown, has_earlier) = end_of(exchanges.map(written), most)?;
         Ok(Reply::json_text(200, format!(r#"{{"earlier":{has_earlier},"events":[{}]}}"#, shown.join(","))))
     }
 
     /// The turn of an exchange that the account no longer lists.
     pub(crate) fn turn(&self, id: &ExchangeId) -> Option<Turn> {
-        let is_it = |key: &Option<Handle>| key.as_ref().is_some_and(|key| key.as_str() == id.as_str());
-        self.turns().find(|(key, _)| is_it(key)).map(|(_, turn)| turn)
+        turn_of(self.log.event(&handle(id.as_str()).ok()?, &self.seal)?)
     }
 
     /// The customer's latest answered messages, at most [`EVALUATED`], oldest first.
     pub(crate) fn latest_asked(&self) -> Vec<String> {
-        let mut asked: Vec<String> = self.turns().map(|(_, turn)| turn.asked).collect();
-        asked.split_off(asked.len().saturating_sub(EVALUATED))
+        let turns = self.log.newest_events(&self.seal).filter_map(turn_of);
+        let mut asked: Vec<String> = turns.map(|turn| turn.asked).take(EVALUATED).collect();
+        asked.reverse();
+        asked
     }
 
     /// The query that orders the working set: the message, and the names of the latest exchanges, so that these come first.
@@ -221,6 +223,12 @@ impl Opened {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The exchange that an event adds.
+fn turn_of(event: Event) -> Option<Turn> {
+    let memory::Payload::FactCommitted(fact) = event.payload else { return None };
+    serde_json::from_slice(&fact.payload.to_bytes()).ok()
 }
 
 /// An exchange as a fact.

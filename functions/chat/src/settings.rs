@@ -16,6 +16,10 @@ const LEASE: Duration = Duration::from_secs(35);
 /// The time for the model: two calls of each voice have to end before API Gateway's time-out of 29 seconds.
 const MODEL_TIME: Duration = Duration::from_secs(21);
 
+/// The time from a request's arrival until the model's calls must end; the rest of the function's 28 seconds stores the replies.
+/// A memory that is read for more than four seconds leaves less than [`MODEL_TIME`].
+const ANSWER_TIME: Duration = Duration::from_secs(25);
+
 /// The settings of the function.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -27,6 +31,8 @@ pub struct Settings {
     pub lease: Duration,
     /// The time for the model's calls, within the lease.
     pub model_time: Duration,
+    /// The time from a request's arrival until the model's calls must end.
+    pub answer_time: Duration,
     /// How many links are mailed within a minute in all. The mailbox's rate is limited, and verdicts need it too.
     pub mails_a_minute: u32,
     /// How many free exchanges one network gets within a day, and how many links it may request within an hour.
@@ -58,6 +64,7 @@ impl Settings {
             policy: Policy { models, backoff, caller: Caller::Chat, breaker, longest: None },
             lease: LEASE,
             model_time: MODEL_TIME,
+            answer_time: ANSWER_TIME,
             mails_a_minute: environment.bounded("CHAT_MAILS_A_MINUTE", 15, 1, 1_000_000)?,
             per_network: environment.bounded("CHAT_PER_NETWORK", 90, 1, 1_000_000)?,
         })

@@ -14,7 +14,7 @@ use authority::{Evaluation, Refusal};
 use domain::{
     EmailAddress, Timestamp,
     alert::Severity,
-    inbox::{Incoming, Order, ReceivedAt, is_authenticated},
+    inbox::{Arrivals, Incoming, Order, ReceivedAt, is_authenticated},
     ports::MailError,
 };
 use runtime::within;
@@ -49,7 +49,7 @@ impl Watch<'_> {
     /// alert says so (Inbox Watch, invariant 2, FM-2, FM-3, G7).
     async fn seed(&mut self) -> Result<(), WatchError> {
         let since = ReceivedAt::earliest();
-        let unread = self.ports.inbox.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
+        let unread = self.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
         let (count, more) = (unread.messages.len(), unread.more);
         let seed = |memory: &mut Memory, now| {
             memory.seed(&unread, now);
@@ -68,12 +68,25 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Takes new messages into work, and handles those in work.
+    /// Lists messages. A list of many pages, or one that hangs, takes at most the time of one message.
+    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, WatchError> {
+        let listed = self.ports.inbox.arrived(since, order, most);
+        Ok(within(self.ports.pause, self.settings.limit, listed).await??)
+    }
+
+    /// Takes new messages into work, and handles those in work. These are handled also if the list fails, because they are
+    /// fetched by their ids.
     async fn look(&mut self, until: Timestamp) -> Result<(), WatchError> {
         let since = self.notebook.value.memory.since();
-        let unread = self.ports.inbox.arrived(&since, Order::OldestFirst, MOST_LISTED).await?;
-        self.report.looked = true;
-        self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
+        let listed = match self.arrived(&since, Order::OldestFirst, MOST_LISTED).await {
+            Ok(unread) => {
+                self.report.looked = true;
+                self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
+                Ok(())
+            }
+            Err(error) if error.wait().is_some() => return Err(error),
+            Err(error) => Err(error),
+        };
         let at_hand: Vec<String> = self.notebook.value.memory.at_hand.iter().map(|it| it.id.clone()).collect();
         for id in at_hand {
             if self.now() >= until {
@@ -88,11 +101,15 @@ impl Watch<'_> {
                     self.report.failed += 1;
                     let error = runtime::telemetry::chain(&error);
                     tracing::error!(message = digest(&id), error, "a message could not be dealt with");
+                    // If the list failed too, the mailbox is down. That uses up no message's attempts.
+                    if listed.is_err() {
+                        break;
+                    }
                     self.failed(&id).await?;
                 }
             }
         }
-        Ok(())
+        listed
     }
 
     /// Handles one message, from the point where an earlier run left it.

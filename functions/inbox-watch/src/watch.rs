@@ -54,7 +54,8 @@ pub struct Settings {
     pub lease: Duration,
     /// No message is begun after this time.
     pub budget: Duration,
-    /// The most time for one message; together with the budget it is shorter than the function's time-out.
+    /// The most time for the list of messages, and for one message; together with the budget it is shorter than the function's
+    /// time-out.
     pub limit: Duration,
 }
 

@@ -10,9 +10,9 @@ use domain::{
     toll::{Answered, Offer},
 };
 use gates::Gate;
-use generation::{Background, Generated, Policy, generate};
+use generation::{Background, Generated, Policy, Tracked, generate};
 use retrieval::{References, RetrievalError};
-use runtime::{telemetry, within};
+use runtime::{Broke, telemetry, within};
 use serde_json::{Value, json};
 
 /// The outcome: the answer or the reason of the failure, each with its audit records.
@@ -34,8 +34,9 @@ pub(crate) async fn make(
     let journal = ports.journal;
     let breakers =
         Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: journal.clock };
+    let model = Tracked::new(ports.model, journal.clock);
     let asking = generation::Ports {
-        model: ports.model,
+        model: &model,
         breakers: &breakers,
         alerts: journal.alerts,
         clock: journal.clock,
@@ -58,7 +59,13 @@ pub(crate) async fn make(
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
             return without(format!("retrieval: {error}"));
         }
-        Err(broke) => return without(format!("the model: {broke}")),
+        Err(broke) => {
+            if broke == Broke::OutOfTime {
+                // A model that was asked at the end of the time says nothing about itself.
+                model.record_dropped_call(asking, &policy, id, settings.model_time / 2).await;
+            }
+            return without(format!("the model: {broke}"));
+        }
     };
     let now = journal.clock.now();
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };

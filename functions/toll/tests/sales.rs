@@ -19,7 +19,7 @@ use support::{
     site::{Defect, Site},
     *,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, run};
 use toll::handle;
 
 #[test]
@@ -279,6 +279,28 @@ fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
     assert_eq!(world.state().chain.settled, 0);
     assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
     assert_eq!(world.state().chain.settled, 1);
+}
+
+/// The time for the model ends before the second attempt at a model that hangs. Its circuit opens all the same, so that the
+/// next agents are answered at once.
+#[test]
+fn a_model_that_hangs_opens_its_circuit() {
+    let world = world();
+    let mut settings = settings();
+    settings.policy.breaker.failures = 2;
+    let waited: Vec<i64> = (1..=3)
+        .map(|nonce| {
+            let price = required(&send(&world, unpaid("/query", QUESTION)).unwrap());
+            let payment = pay_as((PAYER, KEY), &price, nonce, world.state().now / 1000);
+            world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+            let begun = world.state().now;
+            let reply = run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
+            assert_eq!((reply.status(), code(&reply).as_str()), (503, "no_answer"));
+            world.plan(Plan::none());
+            world.state().now - begun
+        })
+        .collect();
+    assert_eq!(waited, [13_000, 13_000, 0]);
 }
 
 #[test]

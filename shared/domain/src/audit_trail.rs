@@ -59,8 +59,8 @@ pub trait Audited: Clone + Serialize + DeserializeOwned + Send + Sync + 'static 
     /// Its id.
     type Id: StateId;
 
-    /// The number of waiting records from which the journal publishes before it decides, so that the stored item keeps
-    /// its size while the log fails and the state keeps changing.
+    /// Above this number of waiting records the journal publishes before it decides, so that the stored item shrinks as soon as
+    /// the log works. While the log fails, the item grows with each record (infra/decisions/audit-outbox.md, "Limit").
     const MOST_WAITING: usize = usize::MAX;
 
     /// The state before anything is stored; `None` if a state begins in another way.

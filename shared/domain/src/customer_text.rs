@@ -267,15 +267,16 @@ fn imitates(line: &str) -> bool {
         || line.match_indices([':', '\u{ff1a}']).any(|(at, _)| ends_in_capitals_like_ours(&line[..at]))
 }
 
-/// Whether the words before a colon end with a heading of ours in capitals.
+/// Whether the words before a colon end with a heading of ours in capitals. A heading fits into one line, so only the last
+/// [`COLUMNS`] characters are read: a text may have thousands of colons.
 fn ends_in_capitals_like_ours(text: &str) -> bool {
-    let starts = std::iter::once(0).chain(text.match_indices(' ').map(|(at, _)| at + 1));
-    starts.into_iter().any(|at| {
-        let tail = &text[at..];
-        let capitals = !tail.chars().any(char::is_lowercase) && tail.split_whitespace().count() <= MAX_HEADING_WORDS;
-        let words = words(tail);
-        capitals && OPENINGS.iter().any(|opening| reads_as(&words, opening))
-    })
+    let near = text.char_indices().rev().take(COLUMNS).map(|(at, _)| at);
+    let tails = near.filter(|at| *at == 0 || text[..*at].ends_with(' ')).map(|at| &text[at..]);
+    // The tails grow: after one with a small letter or too many words, every longer one has them too.
+    let headings = tails.take_while(|tail| {
+        !tail.chars().any(char::is_lowercase) && tail.split_whitespace().count() <= MAX_HEADING_WORDS
+    });
+    headings.map(words).any(|words| OPENINGS.iter().any(|opening| reads_as(&words, opening)))
 }
 
 /// Whether the first words read as a beginning of ours, including letters that look like its letters.

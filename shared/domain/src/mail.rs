@@ -249,7 +249,7 @@ pub enum InvalidSchedule {
 /// A queue hides a waiting message for at most twelve hours, including the time at work.
 const MAX_WAIT_SECONDS: u64 = 11 * 3600;
 
-/// One attempt is one delivery of the message, and its queue moves it to the dead letters after ten.
+/// The message waits in its queue between the attempts, which moves it to the dead letters after 300 receives.
 const MAX_WAITS: usize = 6;
 
 impl MailSchedule {

@@ -54,6 +54,8 @@ pub enum Metric {
     ChatLinkRefused,
     /// A link for signing in could not be mailed, and its customer was told that it was.
     ChatLinkFailed,
+    /// A memory of the chat was read that takes a large part of a call's time to read.
+    ChatMemoryLarge,
     /// The inbox was read (Inbox Watch: every two minutes).
     InboxWatched,
     /// A smoke test was completed, with any result.
@@ -132,7 +134,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::EventUnreadable,
         Self::EventNotQueued,
         Self::SignatureRefused,
@@ -153,6 +155,7 @@ impl Metric {
         Self::TollCorpusUnreadable,
         Self::ChatLinkRefused,
         Self::ChatLinkFailed,
+        Self::ChatMemoryLarge,
         Self::InboxWatched,
         Self::SmokeTested,
         Self::RefreshTokenAge,
@@ -182,9 +185,9 @@ impl Metric {
     ];
 
     /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken or are given
-    /// back, texts, or addresses to which they ask for links. Their alarms are for operators to read; a deployment must not be
-    /// stopped by them.
-    pub const BY_OUTSIDERS: [Self; 7] = [
+    /// back, texts, or addresses to which they ask for links, or that one subscriber causes by using the chat for long. Their alarms
+    /// are for operators to read; a deployment must not be stopped by them.
+    pub const BY_OUTSIDERS: [Self; 8] = [
         Self::SignatureRefused,
         Self::AuthorityEscalated,
         Self::Held,
@@ -192,6 +195,7 @@ impl Metric {
         Self::TollUnanswered,
         Self::ChatLinkRefused,
         Self::ChatLinkFailed,
+        Self::ChatMemoryLarge,
     ];
 
     const fn row(self) -> (&'static str, Use, Unit) {
@@ -216,6 +220,7 @@ impl Metric {
             Self::TollCorpusUnreadable => ("TollCorpusUnreadable", Use::Event, Unit::Count),
             Self::ChatLinkRefused => ("ChatLinkRefused", Use::Event, Unit::Count),
             Self::ChatLinkFailed => ("ChatLinkFailed", Use::Event, Unit::Count),
+            Self::ChatMemoryLarge => ("ChatMemoryLarge", Use::Event, Unit::Count),
             Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
             Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
             Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),

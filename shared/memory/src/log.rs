@@ -140,8 +140,19 @@ impl EventLog {
     /// The events, oldest first, without those that cannot be decrypted: after an erasure, all but the last.
     #[must_use]
     pub fn events(&self, seal: &dyn Seal) -> Vec<Event> {
-        let event = |record: &Record| Event::parse_canonical(&open(record, seal)?).ok();
-        self.records.iter().filter_map(event).collect()
+        self.records.iter().filter_map(|record| event_of(record, seal)).collect()
+    }
+
+    /// The same events, newest first. Each is decrypted when the iterator reaches it.
+    pub fn newest_events(&self, seal: &dyn Seal) -> impl Iterator<Item = Event> {
+        self.records.iter().rev().filter_map(move |record| event_of(record, seal))
+    }
+
+    /// The event with this key; `None` if the log has none, or it cannot be decrypted.
+    #[must_use]
+    pub fn event(&self, key: &Handle, seal: &dyn Seal) -> Option<Event> {
+        let seq = self.keys.get(key)?;
+        event_of(self.records.get(*seq as usize - 1)?, seal)
     }
 
     /// Appends an event if it may follow. A retry with the same key and event appends nothing.
@@ -270,6 +281,10 @@ fn origin(campaign_id: &Handle) -> Digest {
 
 fn link(prev: &Digest, seq: u64, body: &[u8]) -> Digest {
     Digest::of_parts(Domain::Link, &[prev.as_bytes(), &seq.to_be_bytes(), body])
+}
+
+fn event_of(record: &Record, seal: &dyn Seal) -> Option<Event> {
+    Event::parse_canonical(&open(record, seal)?).ok()
 }
 
 fn open<'a>(record: &'a Record, seal: &dyn Seal) -> Option<Cow<'a, [u8]>> {

@@ -11,7 +11,10 @@ use memory::{
     log::{Appended, BootError, erasure_of, verify},
     store::{self, StoreError},
 };
-use std::future::Future;
+use std::{
+    future::Future,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 use support::{handle, locked, unlocked};
 use testkit::memory::MemoryStores;
 
@@ -44,6 +47,23 @@ impl Seal for TestSeal {
     fn open(&self, seq: u64, sealed: &[u8]) -> Option<Vec<u8>> {
         let (tag, sealed) = sealed.split_at_checked(32)?;
         self.stream(seq, sealed).filter(|plain| self.tag(seq, plain) == tag)
+    }
+}
+
+/// A seal that counts the records that it opens.
+struct Counting<'a> {
+    seal: &'a TestSeal,
+    opened: AtomicUsize,
+}
+
+impl Seal for Counting<'_> {
+    fn seal(&self, seq: u64, plain: &[u8]) -> Vec<u8> {
+        self.seal.seal(seq, plain)
+    }
+
+    fn open(&self, seq: u64, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        self.seal.open(seq, sealed)
     }
 }
 
@@ -89,6 +109,20 @@ fn a_log_comes_back_from_its_store_and_its_store_holds_no_plain_word() {
         let text = String::from_utf8_lossy(&record.body).into_owned();
         assert!(!text.contains("Fact") && !text.contains("4471") && !text.contains("EV-"), "{text}");
     }
+}
+
+/// A log may have thousands of records: a caller who needs a few opens a few.
+#[test]
+fn the_newest_events_and_the_event_of_a_key_are_opened_alone() {
+    let (_, seal, log) = filled();
+    let counting = Counting { seal: &seal, opened: AtomicUsize::new(0) };
+    let mut expected = log.events(&seal);
+    expected.reverse();
+    let newest: Vec<Event> = log.newest_events(&counting).take(3).collect();
+    assert_eq!(newest, expected[..3]);
+    assert_eq!(log.event(&handle("clue"), &counting).as_ref(), expected.last());
+    assert_eq!(log.event(&handle("key-1"), &counting), None, "no event has this key");
+    assert_eq!(counting.opened.into_inner(), 4);
 }
 
 #[test]

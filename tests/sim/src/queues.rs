@@ -15,8 +15,8 @@ pub(crate) const MAX_HOPS: u32 = 8;
 /// the dead-letter queue (`maxReceiveCount`), as in the template.
 pub(crate) const QUEUES: [(&str, i64, u32); 5] = [
     ("orders", 1080 * SECOND, 300),
-    ("email", 540 * SECOND, 200),
-    ("email-retry", 540 * SECOND, 200),
+    ("email", 540 * SECOND, 300),
+    ("email-retry", 540 * SECOND, 300),
     ("notices", 360 * SECOND, 200),
     ("payments", 360 * SECOND, 200),
 ];

@@ -55,6 +55,28 @@ fn a_verdict_whose_mail_failed_is_looked_at_too() {
     assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
 }
 
+/// A corrupt sale stays as it is, so every look fails at it.
+#[test]
+fn a_sale_that_stays_unreadable_does_not_stop_the_second_look() {
+    let stage = Stage::new();
+    delivered(&stage, 1, "The CSDM leaves no doubt.");
+    delivered(&stage, 2, "The CSDM leaves no doubt.");
+    let looks = |count: usize| {
+        for _ in 0..count {
+            stage.look();
+        }
+    };
+    stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
+    looks(11);
+    stage.world.plan(Plan::none());
+    looks(2);
+    assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (None, Some(Work::Finding)));
+    let [facts] = stage.events("archive_second_look").try_into().unwrap();
+    assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&1.into(), &1.into(), &1.into()));
+    let raised = stage.alerts().into_iter().filter(|line| line.contains("newest list has not checked it")).count();
+    assert_eq!(raised, 1, "operators learn which sale it is");
+}
+
 /// A verdict that was delivered under an earlier list is checked once with the newest one, with a fault at any step.
 #[test]
 fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_what_it_replaces() {

@@ -14,6 +14,7 @@ use domain::{
         billing::{SubscriptionState, SubscriptionStatus},
     },
     money::ObjectId,
+    ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError},
 };
 use runtime::http::Request;
 use serde_json::json;
@@ -344,6 +345,71 @@ fn the_newest_exchanges_are_read_alone() {
     for wrong in ["0", "501", "-1", "x", ""] {
         assert_eq!(newest(wrong).status(), 400, "{wrong:?}");
     }
+}
+
+/// A store of memories that answers after ten seconds.
+struct Slow<'w>(&'w testkit::World);
+
+#[async_trait::async_trait]
+impl MemoryLogs for Slow<'_> {
+    async fn append(&self, log: &str, records: &[MemoryRecord]) -> Result<MemoryAppend, StorageError> {
+        self.0.append(log, records).await
+    }
+
+    async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError> {
+        self.0.read(log, after).await
+    }
+
+    async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {
+        self.0.advance(Duration::from_secs(10));
+        self.0.head(log).await
+    }
+}
+
+/// Lambda ends a process after 28 seconds. A customer whose memory is read slowly gets the apology before that.
+#[test]
+fn a_slow_memory_leaves_less_time_to_the_model() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    // The model never answers.
+    world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+    let begun = world.state().now;
+    let slow = Slow(&world);
+    let ports = chat::Ports { logs: &slow, ..ports(&world) };
+    let reply = run(handle(ports, &settings(), asking(1, QUESTION, &cookie))).unwrap();
+    assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
+    assert_eq!(world.state().now - begun, 25_000);
+}
+
+/// Appends facts of a million bytes to the world's only memory.
+fn lengthen(world: &testkit::World, facts: usize) {
+    let name = world.state().memory_logs.keys().next().unwrap().clone();
+    let seal = aws::SubjectSeal::new(&world.state().memory_keys[&name], &name).unwrap();
+    let handle = |text: &str| memory::Handle::parse(text).unwrap();
+    let mut log = run(memory::store::load(world, &name, &handle(&name), &seal)).unwrap().unwrap();
+    for n in 0..facts {
+        let payload = lens::canonical::value_of(&json!({ "asked": "a".repeat(1_000_000), "replies": [] })).unwrap();
+        let (source, kind, key) = (handle("chat"), handle("EXCHANGE"), handle(&format!("long-{n}")));
+        let fact = memory::event::FactCommitted::unlocked(source, kind, key, lens::Mode::Companion, payload);
+        let event = memory::Event { at: 1, campaign_id: handle(&name), key: None, payload: fact.into() };
+        run(memory::store::append(world, &name, &mut log, event, &seal)).unwrap().unwrap();
+    }
+}
+
+/// Each call reads the whole memory, so operators learn of a large one while it can still be read in time.
+#[test]
+fn a_large_memory_is_counted_while_it_still_answers() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    ask(&world, 1, QUESTION, &cookie);
+    let counted = || {
+        let request = Request::get("/api/chat/memory").with_query("newest", "1").with_header("cookie", &cookie);
+        assert_eq!(send(&world, request).unwrap().status(), 200);
+        world.state().measurements.iter().filter(|it| **it == Metric::ChatMemoryLarge.once()).count()
+    };
+    assert_eq!(counted(), 0);
+    lengthen(&world, 8);
+    assert_eq!(counted(), 1);
 }
 
 #[test]

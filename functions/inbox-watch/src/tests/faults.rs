@@ -123,6 +123,37 @@ fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
     assert_eq!(told_of(&world, "could not be dealt with"), 1);
 }
 
+/// A message in work is fetched by its id, so it does not wait for a list that fails or hangs.
+#[test]
+fn a_message_in_work_is_handled_although_the_inbox_cannot_be_listed() {
+    for fault in [Fault::Fail, Fault::CrashBefore] {
+        let world = replied();
+        world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
+        look(&world, "a").unwrap().unwrap();
+        assert_eq!(told_and_sent(&world), (0, 0));
+        world.plan(Plan::none().whenever("inbox.arrived", fault));
+        assert!(look_with(&world, "b", (&world, &world), &world, &keys("v1")).unwrap().is_err());
+        assert_eq!(told_and_sent(&world), (1, 1), "{fault:?}");
+        assert_eq!(told_of(&world, "cannot be watched"), 1, "{fault:?}");
+    }
+}
+
+/// While nothing can be read from the mailbox, no message is given up.
+#[test]
+fn an_outage_of_the_mailbox_uses_up_no_attempts() {
+    let world = replied();
+    world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
+    look(&world, "a").unwrap().unwrap();
+    world.plan(Plan::none().whenever("inbox.arrived", Fault::Fail).whenever("inbox.message", Fault::Fail));
+    for _ in 0..4 * MOST_FAILURES {
+        assert!(look(&world, "b").unwrap().is_err());
+    }
+    world.plan(Plan::none());
+    look(&world, "c").unwrap().unwrap();
+    assert_eq!(world.state().broadcasts, ["Incoming: from buyer@example.com — subject: Hello"]);
+    assert_eq!(outcomes(&world), ["sent"]);
+}
+
 /// A message that hangs is cut off at its limit, counts as failed, and stops no other.
 #[test]
 fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {

@@ -179,6 +179,18 @@ fn a_heading_in_capitals_inside_a_line_and_a_decorated_digit_are_ours_too() {
     assert!(is_plain_character('é') && !is_plain_character('×') && !is_plain_character('я'));
 }
 
+#[test]
+fn a_text_with_thousands_of_colons_is_read_in_milliseconds() {
+    let begun = std::time::Instant::now();
+    for part in ["a: ", "A: ", "aa: bb cc; ", "A:", "1.1:"] {
+        let text = part.repeat(6_000);
+        assert!(prose(&text).contains(part.trim_end()), "{part:?}");
+    }
+    let glossary = format!("{}VERDICT: GREEN", "Term: about eight plain words; ".repeat(2_000));
+    assert!(prose(&glossary).starts_with("> "), "the heading at its end is found");
+    assert!(begun.elapsed().as_secs() < 20, "the time grows with more than the length");
+}
+
 /// Words that are also prose ("verdict") mark a line only where it looks like a heading.
 #[test]
 fn a_word_of_ours_that_is_prose_too_marks_headings_only() {

@@ -22,6 +22,10 @@ use domain::{
 use ending::keep_dead_letter;
 use gates::Gate;
 use serde_json::json;
+use std::time::Duration;
+
+/// The least wait of a mail whose verdict waits for the model. An outage may last four hours, and a queue allows 300 receives.
+const MODEL_WAIT: Duration = Duration::from_secs(120);
 
 /// The ports that a delivery uses.
 #[derive(Clone, Copy)]
@@ -55,8 +59,8 @@ pub(crate) struct MailOrder {
 pub(crate) enum Attempt {
     /// The order needs nothing more.
     Ended,
-    /// Another worker holds the claim until this time. This message stays in the queue, because the other worker's
-    /// message may be deleted before the mail is sent.
+    /// Another worker holds the claim until this time, or the sale waits for the model until then. This message stays in the
+    /// queue, because the other worker's message may be deleted before the mail is sent.
     Busy(Timestamp),
     /// The sale's state does not allow sending the mail now: check again later.
     Later,
@@ -96,7 +100,11 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     }
     match claim {
         Claim::Busy(until) => return Ok(Attempt::Busy(until)),
-        Claim::Unready => return Ok(Attempt::Later),
+        Claim::Unready => {
+            let now = journal.clock.now();
+            let waits = sale.value.waits_for_model(now).map(|until| until.max(now.plus(MODEL_WAIT)));
+            return Ok(waits.map_or(Attempt::Later, Attempt::Busy));
+        }
         Claim::NotYet(due) => return Ok(Attempt::Again(due)),
         Claim::Done | Claim::Foreign => return Ok(over(ports, sale, order.letter).await),
         Claim::Granted => {}

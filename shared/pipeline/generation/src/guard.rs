@@ -89,6 +89,11 @@ pub(crate) async fn succeeded(ports: Ports<'_>, policy: &Policy, session: &Sessi
     }
 }
 
+/// Records that the admitted call told nothing about the model: the next caller makes the half-open call.
+pub(crate) async fn not_asked(ports: Ports<'_>, policy: &Policy, model: &str) {
+    update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::not_asked)).await;
+}
+
 async fn opened(ports: Ports<'_>, session: &SessionId, circuit: &str, why: &str) {
     let detail = format!("circuit of {circuit} opened: {why}");
     let alert = Alert::event("ORACLE-MODEL", Severity::Critical, ports.clock.now(), "CIRCUIT", session, &detail);

@@ -355,10 +355,17 @@ impl VerdictArchive for S3Archive {
 
     async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError> {
         let step = Step { name: "archive list", operation: "ARCHIVE_READ", subject: "-" };
-        let after = after.map(Self::key).unwrap_or_default();
-        let page = self.0.page(step, "verdicts/", &after).await?;
         let session = |key: &str| SessionId::parse(key.strip_prefix("verdicts/")?.strip_suffix(".json")?).ok();
-        Ok(page.iter().filter_map(|object| session(&object.key)).take(most).collect())
+        let mut after = after.map(Self::key).unwrap_or_default();
+        loop {
+            let page = self.0.page(step, "verdicts/", &after).await?;
+            let sessions: Vec<SessionId> = page.iter().filter_map(|object| session(&object.key)).take(most).collect();
+            // A page of other objects alone is not the archive's end.
+            match page.last() {
+                Some(last) if sessions.is_empty() => after.clone_from(&last.key),
+                _ => return Ok(sessions),
+            }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{
     attempts::{Failure, Step},
     items::{
         Item, SALE, VERDICT, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
-        parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, submission_item, text,
-        verdict_item, with_document,
+        parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, string,
+        submission_item, text, verdict_item, with_document,
     },
     now, storage,
 };
@@ -200,8 +200,13 @@ impl SaleStore for DynamoSales {
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
         let step = Step { name: "sale and verdict read", operation: "CACHE_READ", subject: session.reference() };
         let query = || async {
-            let query = self.client().query().table_name(&self.table).key_condition_expression("pk = :pk");
-            let query = query.expression_attribute_values(":pk", partition(session)).consistent_read(true);
+            // Without corrupt entries that were set aside: they sort before both, and a page of 1 MB might end with them.
+            let query = self.client().query().table_name(&self.table).consistent_read(true);
+            let query = query
+                .key_condition_expression("pk = :pk AND sk BETWEEN :sale AND :verdict")
+                .expression_attribute_values(":pk", partition(session))
+                .expression_attribute_values(":sale", string(SALE))
+                .expression_attribute_values(":verdict", string(VERDICT));
             Ok(query.send().await?.items.unwrap_or_default())
         };
         let items = self.connection.call(step, query).await?;

@@ -268,6 +268,7 @@ mod tests {
             "TollUnanswered",
             "ChatLinkRefused",
             "ChatLinkFailed",
+            "ChatMemoryLarge",
         ];
         for metric in by_outsiders.into_iter().chain(["Errors", "ResultUnavailable"]) {
             raised.add(alarm(metric));

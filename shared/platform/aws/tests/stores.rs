@@ -236,6 +236,7 @@ async fn a_corrupt_entry_is_set_aside_and_critical() {
     let (sales, _alerts) = table(&server.url);
     assert_eq!(sales.load_with_verdict(&session()).await.unwrap().1, CacheEntry::Corrupt);
     let seen = server.seen();
+    assert!(seen[0].contains("sk BETWEEN :sale AND :verdict"), "no entry that was set aside is read: {}", seen[0]);
     let moved = ["CORRUPT#VERDICT#", "set_aside_at", "document = :found", "0123456789abcdef"];
     assert!(moved.iter().all(|part| seen[1].contains(part)), "{}", seen[1]);
     assert_eq!(seen.len(), 4, "{seen:?}");

@@ -1,4 +1,4 @@
-//! The counts of records, with a server that loses replies.
+//! The counts of records, and the archive's list, with a server that loses replies.
 
 #[allow(dead_code, reason = "shared with the tests of several stores")]
 #[path = "../../tests/server/mod.rs"]
@@ -16,8 +16,8 @@ fn keep(line: &str) {
     COUNTED.with_borrow_mut(|counted| counted.push(line.to_owned()));
 }
 
-/// A function's log with a server that sends these replies.
-async fn log(replies: Vec<server::Reply>) -> S3AuditLog {
+/// A function's connection to a server that sends these replies.
+async fn connection(replies: Vec<server::Reply>) -> Connection {
     let server = Server::start(replies).await;
     let mut connection = Connection::from_environment(|name| match name {
         "AWS_ENDPOINT_URL" => Some(server.url.clone()),
@@ -28,7 +28,12 @@ async fn log(replies: Vec<server::Reply>) -> S3AuditLog {
     })
     .unwrap();
     connection.meter = keep;
-    S3AuditLog::new(connection, "audit".to_owned())
+    connection
+}
+
+/// A function's log with a server that sends these replies.
+async fn log(replies: Vec<server::Reply>) -> S3AuditLog {
+    S3AuditLog::new(connection(replies).await, "audit".to_owned())
 }
 
 /// The reply to the writing of a record may be lost, and so may the process that wrote it.
@@ -52,4 +57,18 @@ async fn a_record_that_was_in_the_log_already_is_counted_too() {
         assert_eq!(counted.len(), 1, "{published:?}: {counted:?}");
         assert!(counted[0].contains(&format!("\"{metric}\":1")), "{published:?}: {counted:?}");
     }
+}
+
+#[tokio::test]
+async fn a_page_of_other_objects_does_not_end_the_list_of_the_archive() {
+    let page = |keys: &[&str]| {
+        let contents: String = keys.iter().map(|key| format!("<Contents><Key>{key}</Key></Contents>")).collect();
+        (200, format!("<ListBucketResult>{contents}</ListBucketResult>"))
+    };
+    let session = SessionId::parse("cs_test_000001").unwrap();
+    let archived = format!("verdicts/{}.json", session.as_str());
+    let replies = vec![page(&["verdicts/a.txt", "verdicts/b"]), page(&[archived.as_str()]), page(&[])];
+    let archive = S3Archive::new(connection(replies).await, "archive".to_owned());
+    assert_eq!(archive.listed(None, 20).await.unwrap(), [session.clone()]);
+    assert!(archive.listed(Some(&session), 20).await.unwrap().is_empty());
 }
