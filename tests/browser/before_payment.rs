@@ -38,6 +38,9 @@ async fn shown(browser: &Browser) -> String {
 pub(crate) async fn shows_only_who_helps(browser: &Browser) {
     let resources = browser.text("#care-resources").await;
     assert!(resources.contains("9-8-8") && resources.contains("911"), "{resources}");
+    for number in ["988", "911"] {
+        assert!(browser.sees(&format!("#care-resources a[href='tel:{number}']")).await, "{number} can be tapped");
+    }
     assert!(!browser.sees("#care-actions").await);
     let page = shown(browser).await;
     for word in ["verdict", "$", "payment", "charged", "quick take", "strategy", "refund", "buy", "subscri", "free"] {
@@ -88,6 +91,43 @@ async fn the_browsers_language_selects_the_country_of_the_resources() {
     ask(&browser, "I want to kill myself").await;
     let resources = browser.text("#care-resources").await;
     assert!(resources.contains("988 Suicide & Crisis Lifeline") && !resources.contains("9-8-8"), "{resources}");
+    assert!(browser.sees("#care-resources a[href='sms:741741?&body=HOME']").await, "a message is written with one tap");
+    browser.close().await;
+}
+
+/// Numbers are dialled, numbers for text messages get one, and sites are opened. The text of a contact stays as it is.
+#[tokio::test]
+async fn every_number_and_site_of_a_contact_is_a_link() {
+    let data = include_str!("../../shared/rules/authority/data/general.toml");
+    let contacts: Vec<&str> =
+        data.lines().filter_map(|line| line.strip_prefix("contact = \"")?.strip_suffix('"')).collect();
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let line = async |contact: &str| {
+        let reply = json!({ "resources": [{ "name": "Help", "contact": contact }] });
+        let script = format!(
+            "const [line] = helpers({reply}); \
+             return [line.textContent, [...line.children].map((link) => [link.getAttribute('href'), link.textContent])]"
+        );
+        browser.run(&script).await
+    };
+    assert!(contacts.len() > 40, "the list was read");
+    for contact in contacts {
+        let shown = line(contact).await;
+        assert_eq!(shown[0], json!(format!("Help: {contact}")));
+        let is_place = !contact.contains(|c: char| c.is_ascii_digit() || c == '.');
+        assert_eq!(shown[1] == json!([]), is_place, "{contact}: {shown}");
+    }
+    for (contact, links) in [
+        ("Call or text 9-8-8", json!([["tel:988", "9-8-8"]])),
+        ("Text HOME to 741741", json!([["sms:741741?&body=HOME", "741741"]])),
+        ("116 123", json!([["tel:116123", "116 123"]])),
+        ("1-844-POISON-X (1-844-764-7669)", json!([["tel:18447647669", "1-844-764-7669"]])),
+        ("1-800-668-6868, or text 686868", json!([["tel:18006686868", "1-800-668-6868"], ["sms:686868", "686868"]])),
+        ("findahelpline.com", json!([["//findahelpline.com", "findahelpline.com"]])),
+    ] {
+        assert_eq!(line(contact).await[1], links, "{contact}");
+    }
     browser.close().await;
 }
 
