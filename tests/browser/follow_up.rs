@@ -92,3 +92,31 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     assert!(second.await.is_some(), "the mail with both");
     browser.close().await;
 }
+
+/// While the follow-up is pending the page asks for it without rewriting the first verdict: a reader keeps the selection, and
+/// a screen reader its place.
+#[tokio::test]
+async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
+    let reply = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+        "followup_status": "pending",
+    });
+    let browser = Browser::open().await;
+    let reply = Value::from(reply.to_string());
+    browser
+        .before_every_page(&format!(
+            "window.asked = 0; window.fetch = async () => {{ window.asked += 1; return new Response({reply}); }};"
+        ))
+        .await;
+    browser.visit_result("cs_test_reading").await;
+    browser.see("#follow-up-state").await;
+    browser.run("window.read = document.querySelector('#dimensions .dimension').firstChild; return null").await;
+    // The page asks for the third time after it has shown the second reply.
+    let again = poll(VERDICT, async || (browser.run("return window.asked >= 3").await == true).then_some(())).await;
+    assert!(again.is_some(), "the page keeps asking");
+    assert_eq!(browser.run("return window.read.isConnected").await, true, "the dimensions are rewritten");
+    browser.close().await;
+}

@@ -53,9 +53,12 @@
   const sessionId = new URLSearchParams(location.search).get("session_id") ?? "";
   const started = Date.now();
 
-  const setText = (id, text) => {
-    byId(id).textContent = typeof text === "string" ? text : "";
+  // An equal text is left alone: writing it anew ends a reader's selection, and a screen reader says it again.
+  const write = (element, value) => {
+    const text = typeof value === "string" ? value : "";
+    if (element.textContent !== text) element.textContent = text;
   };
+  const setText = (id, text) => write(byId(id), text);
   const colour = (dot, word) => {
     if (word in MEANINGS) dot.classList.add(word.toLowerCase());
   };
@@ -139,9 +142,7 @@
   };
   const followUpArticle = copyOfArticle();
   const part = (root, name) => root.querySelector(`[data-part="${name}"]`);
-  const setPart = (root, name, text) => {
-    part(root, name).textContent = typeof text === "string" ? text : "";
-  };
+  const setPart = (root, name, text) => write(part(root, name), text);
 
   const showDimensions = (root, breakdown) => {
     const list = part(root, "dimensions");
@@ -211,7 +212,7 @@
     place.replaceChildren(followUpArticle);
   };
 
-  const showVerdict = (reply) => {
+  const showReply = (reply) => {
     const { verdict: word, summary } = reply.verdict;
     fill(article, NAMES[reply.tier], reply);
     showRefund("refund", reply);
@@ -228,6 +229,14 @@
     } catch {
       // Storage may be switched off; then there is no draft either.
     }
+  };
+
+  // While a follow-up is pending, most replies are the one that is shown.
+  let shown = "";
+  const showVerdict = (reply) => {
+    const received = JSON.stringify(reply);
+    if (received !== shown || byId("result").hidden) showReply(reply);
+    shown = received;
     // The follow-up's verdict appears by itself; what a person looks at takes longer.
     if (reply.followup_status === "pending") askAgain(DEFAULT_WAIT);
     else if (reply.followup_status === "in_review") askAgain(REVIEW_WAIT);
