@@ -93,6 +93,45 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.close().await;
 }
 
+/// Makes the page's clock run ahead by `late` milliseconds, and notes how long the page waits before each look.
+const LATE: &str = "
+  window.late = 0;
+  window.waits = [];
+  const now = Date.now;
+  const later = window.setTimeout;
+  Date.now = () => now() + window.late;
+  window.setTimeout = (act, time) => { window.waits.push(time); return later(act, time); };";
+
+/// A long verdict is read for twenty minutes before the follow-up is asked. Its verdict is looked for every three seconds, not
+/// once a minute.
+#[tokio::test]
+async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
+    let reply = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+    });
+    let browser = Browser::open().await;
+    let server = format!(
+        "window.followUp = 'available'; \
+         window.fetch = async (path) => {{ \
+           if (path !== '/api/followup') return Response.json({{ ...{reply}, followup_status: window.followUp }}); \
+           window.followUp = 'pending'; \
+           return Response.json({{ status: 'pending' }}, {{ status: 202 }}); \
+         }};"
+    );
+    browser.before_every_page(LATE).await;
+    browser.before_every_page(&server).await;
+    browser.visit_result("cs_test_late").await;
+    browser.type_into("#follow-up-query", "And in May?").await;
+    browser.run("window.late = 20 * 60 * 1000; return null").await;
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-state").await;
+    assert_eq!(browser.run("return window.waits[0]").await, 3000);
+    browser.close().await;
+}
+
 /// While the follow-up is pending the page asks for it without rewriting the first verdict: a reader keeps the selection, and
 /// a screen reader its place.
 #[tokio::test]

@@ -29,6 +29,30 @@ async fn a_failed_analysis_says_so() {
     browser.close().await;
 }
 
+/// A refund that Stripe has not confirmed: the page does not tell its customer to ask for one. It asks again, at once when
+/// they come back to it, and shows the date.
+#[tokio::test]
+async fn a_refund_that_is_on_its_way_is_not_asked_for() {
+    let reply = json!({ "error": domain::texts::FAILED_AND_RETURNED });
+    let done = json!({ "error": domain::texts::FAILED_AND_REFUNDED, "refunded_at": "2026-11-20T12:00:00Z" });
+    let browser = Browser::open().await;
+    browser
+        .before_every_page(&format!(
+            "window.isBack = false; window.fetch = async () => window.isBack ? Response.json({done}, {{ status: 500 }}) \
+             : Response.json({reply}, {{ status: 500, headers: {{ 'retry-after': '60' }} }});"
+        ))
+        .await;
+    let id = "cs_test_refund_on_its_way";
+    browser.visit_result(id).await;
+    shows_instead(&browser, id, domain::texts::FAILED_AND_RETURNED, "refund-on-its-way").await;
+    assert!(!browser.sees("#problem-refund").await);
+    browser.run("window.isBack = true; document.dispatchEvent(new Event('visibilitychange')); return null").await;
+    assert!(browser.text("#problem-refund").await.starts_with("Your payment was refunded on November 20, 2026."));
+    assert_eq!(browser.text("#problem-sentence").await, domain::texts::FAILED_AND_REFUNDED);
+    assert!(!browser.sees("#again").await);
+    browser.close().await;
+}
+
 /// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
 #[tokio::test]
 async fn a_refund_is_told_with_its_date() {

@@ -51,7 +51,8 @@
 
   const sections = ["pending", "review", "problem", "care", "result"].map(byId);
   const sessionId = new URLSearchParams(location.search).get("session_id") ?? "";
-  const started = Date.now();
+  // When the wait began: with the page, or with the sending of the follow-up.
+  let started = Date.now();
 
   // An equal text is left alone: writing it anew ends a reader's selection, and a screen reader says it again.
   const write = (element, value) => {
@@ -251,10 +252,19 @@
   const askAgain = (seconds) => {
     clearTimeout(timer);
     const waited = (Date.now() - started) / SECOND;
-    // The server's wish, and slower for a page that has been open for long.
+    // The server's wish, and slower for a page that has waited for long.
     const patience = waited < 120 ? 1 : waited < 600 ? 10 : 60;
-    timer = setTimeout(ask, Math.max(seconds, patience) * SECOND);
+    timer = setTimeout(askNow, Math.max(seconds, patience) * SECOND);
   };
+  const askNow = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    return ask();
+  };
+  // Who comes back to the page does not wait for the rest of a minute.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && timer !== undefined) askNow();
+  });
   const retryAfter = (response) => {
     const seconds = Number(response.headers.get("retry-after") || DEFAULT_WAIT);
     return seconds > 0 ? Math.min(seconds, LONGEST_WAIT) : DEFAULT_WAIT;
@@ -307,7 +317,7 @@
     byId("delayed").hidden = true;
     byId("offline").hidden = true;
     show("pending", "One moment", "One moment");
-    ask();
+    askNow();
   });
 
   // ---- the follow-up ----
@@ -349,7 +359,10 @@
     });
     const reply = await response.json();
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
-    if (response.status === 202 || response.status === 409) return ask();
+    if (response.status === 202 || response.status === 409) {
+      started = Date.now();
+      return askNow();
+    }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, advice(reply));
   };
