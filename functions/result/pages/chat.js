@@ -39,7 +39,7 @@
   // A reply without a body, or none at all, is status 0.
   const call = async (method, path, body) => {
     try {
-      const request = { method, credentials: "same-origin", cache: "no-store" };
+      const request = { method, credentials: "same-origin", cache: "no-store", signal: timeLimit() };
       if (body !== undefined) {
         request.headers = { "content-type": "application/json" };
         request.body = JSON.stringify(body);
@@ -49,7 +49,8 @@
       try {
         answer = await reply.json();
       } catch {
-        // The status says enough.
+        // Of a failure the status says enough; every success has a body.
+        if (reply.ok) return { status: 0, answer };
       }
       return { status: reply.status, answer };
     } catch {

@@ -163,6 +163,7 @@
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify(body),
+      signal: timeLimit(),
     });
     const reply = await response.json();
     if (response.ok) {

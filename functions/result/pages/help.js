@@ -1,7 +1,12 @@
 "use strict";
-// What the pages share. It precedes a page's own script: lists, and the step that shows only who helps.
+// What the pages share. It precedes a page's own script: the time limit of requests, lists, and the step that shows only who
+// helps.
 // Every text is inserted with textContent; the pages' policies allow nothing else.
 const byId = (id) => document.getElementById(id);
+
+// Ends a request that hangs, as after a change of the network; its page then does what it does without a connection. The
+// gateway answers within 29 seconds. Undefined in old browsers, which wait.
+const timeLimit = () => AbortSignal.timeout?.(35_000);
 
 // Fills a list with lines, which are texts or elements.
 const fillList = (id, lines) => {

@@ -277,6 +277,7 @@
       response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}`, {
         headers: { accept: "application/json" },
         cache: "no-store",
+        signal: timeLimit(),
       });
     } catch {
       // What is shown stays; only its follow-up is late.
@@ -356,6 +357,7 @@
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ session_id: sessionId, query, locale: navigator.language }),
+      signal: timeLimit(),
     });
     const reply = await response.json();
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
