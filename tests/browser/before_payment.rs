@@ -34,6 +34,15 @@ async fn shown(browser: &Browser) -> String {
     browser.run("return document.body.innerText").await.as_str().unwrap_or_default().to_lowercase()
 }
 
+/// What a screen reader says of a field after its name.
+pub(crate) async fn description(browser: &Browser, field: &str) -> String {
+    let script = format!(
+        "const ids = document.querySelector('{field}').getAttribute('aria-describedby').split(' '); \
+         return ids.map((id) => document.getElementById(id).textContent).join(' ')"
+    );
+    browser.run(&script).await.as_str().unwrap_or_default().to_owned()
+}
+
 /// Checks that the page shows who helps, no word of a sale, and nothing of the text "I want to kill myself".
 pub(crate) async fn shows_only_who_helps(browser: &Browser) {
     let resources = browser.text("#care-resources").await;
@@ -139,6 +148,7 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     let missing = browser.text("#query-missing").await;
     assert!(missing.contains("law should apply?"), "a question in plain words: {missing}");
     assert!(browser.text("#query-error").await.contains("Nothing was charged"));
+    assert!(description(&browser, "#query").await.contains("law should apply?"), "what is missing is read aloud");
     assert_eq!(
         browser.run("return [document.activeElement.id, document.getElementById('query').value]").await,
         json!(["query", question])

@@ -1,6 +1,6 @@
 //! The follow-up of a Strategy Session on its result page.
 
-use crate::before_payment::{shows_only_who_helps, speak};
+use crate::before_payment::{description, shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
 use crate::result_page::verdict;
 use crate::stack::{poll, unique};
@@ -30,6 +30,8 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-lines").await;
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
+    let lines = browser.exact_text("#follow-up-lines").await;
+    assert!(description(&browser, "#follow-up-query").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("follow-up-refusal").await;
     browser.look("follow-up-refused").await;
 
@@ -129,6 +131,7 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-state").await;
     assert_eq!(browser.run("return window.waits[0]").await, 3000);
+    assert_eq!(browser.run("return document.activeElement.id").await, "follow-up-state", "the form is hidden");
     browser.close().await;
 }
 

@@ -105,6 +105,7 @@ async fn an_unavailable_analysis_can_be_asked_for_again() {
         (title == "The payment is not complete").then_some(())
     })
     .await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "problem-title", "the button that hid itself");
     browser.close().await;
 }
 

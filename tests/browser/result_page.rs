@@ -220,6 +220,11 @@ async fn a_lost_connection_is_survived() {
     assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
     browser.run("window.isBack = true; return null").await;
     browser.see("#review").await;
+    assert!(!browser.sees("#offline").await);
+    // It is said during a review, too.
+    browser.run("window.isBack = false; document.dispatchEvent(new Event('visibilitychange')); return null").await;
+    browser.see("#offline").await;
+    assert!(browser.sees("#review").await);
     browser.close().await;
 }
 

@@ -64,9 +64,12 @@
     if (word in MEANINGS) dot.classList.add(word.toLowerCase());
   };
 
-  // Shows one section; what changed is said once to screen readers.
+  // Shows one section; what changed is said once to screen readers. The focus of a section that is hidden goes to the title
+  // of the new one; it would go to the top of the page.
   const show = (id, title, spoken) => {
+    const isLeft = sections.some((section) => section.id !== id && section.contains(document.activeElement));
     for (const section of sections) section.hidden = section.id !== id;
+    if (isLeft) byId(id).querySelector("h1").focus();
     document.title = `${title} · Oracle by 42 Sisters AI`;
     if (byId("live").textContent !== spoken) byId("live").textContent = spoken;
   };
@@ -79,7 +82,6 @@
     const title = delayed ? "Your verdict takes longer than usual" : "Your verdict is being written";
     setText("pending-title", title);
     byId("pending-details").hidden = delayed;
-    byId("offline").hidden = true;
     byId("slow").hidden = delayed || Date.now() - started < SLOW_AFTER;
     byId("delayed").hidden = !delayed;
     setText("delayed-message", message);
@@ -288,6 +290,7 @@
       askAgain(DEFAULT_WAIT);
       return;
     }
+    byId("offline").hidden = true;
     try {
       reply = await response.json();
       if (response.status === 200) return showVerdict(reply);
@@ -316,7 +319,6 @@
     setText("pending-title", "One moment");
     byId("pending-details").hidden = true;
     byId("delayed").hidden = true;
-    byId("offline").hidden = true;
     show("pending", "One moment", "One moment");
     askNow();
   });
@@ -363,7 +365,10 @@
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) {
       started = Date.now();
-      return askNow();
+      await askNow();
+      // The form with the focused button is hidden now.
+      byId("follow-up-state").focus();
+      return;
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, advice(reply));
