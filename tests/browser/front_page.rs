@@ -98,6 +98,21 @@ async fn a_failing_payment_service_is_said_above_the_form() {
     browser.close().await;
 }
 
+/// What nobody sees and the server refuses is not sent: control characters of a pasted text, and half an emoji.
+#[tokio::test]
+async fn a_pasted_question_is_sent_without_what_the_server_refuses() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let paste = "window.fetch = async (path, request) => { window.sent = request.body; throw new TypeError('lost'); }; \
+                 document.getElementById('query').value = 'Should I open\\u000ba \\u001bbakery?\\tOr two\\n\\ud83d'; return null";
+    browser.run(paste).await;
+    browser.click("#submit").await;
+    browser.see("#form-error").await;
+    let sent = browser.run("return JSON.parse(window.sent).query").await;
+    assert_eq!(sent, "Should I open\na bakery?\tOr two\n\u{fffd}");
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn the_draft_survives_a_cancelled_payment() {
     let browser = Browser::open().await;

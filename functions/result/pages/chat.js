@@ -16,6 +16,7 @@
   const CONFIRMS = 30;
   // The address in an offer is used for an hour; the payment page behind it closes after a day.
   const OFFERED = 3_600_000;
+  const UNREADABLE = "This message has characters that we cannot read. Please type it anew.";
 
   const number = new Intl.NumberFormat("en-CA");
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -326,6 +327,7 @@
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
+      else if (status === 400) refuse(UNREADABLE);
       else if (status === 503) refuse("This message could not be answered yet. Please send it again: it counts once.");
       else refuse("This message could not be answered. Nothing was counted. Please try again.");
     }
@@ -349,7 +351,7 @@
   byId("say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("send"))) return;
-    const text = byId("message").value.trim();
+    const text = sendable(byId("message").value).trim();
     const wrong = text === "" ? "Please write your message first."
       : characters(text) > MAX_CHARACTERS ? "Please shorten your message." : "";
     refuse(wrong);
@@ -435,7 +437,7 @@
   };
   byId("agreement").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const name = byId("agreement-name").value.trim();
+    const name = sendable(byId("agreement-name").value).trim();
     const email = byId("agreement-email").value.trim();
     if (name === "") return agreementProblem("agreement-name", "Please write your full name.");
     if (!email.includes("@")) return agreementProblem("agreement-email", "Please write your email address.");
@@ -474,7 +476,7 @@
   byId("bridge-say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("bridge-send"))) return;
-    const text = byId("bridge-message").value.trim();
+    const text = sendable(byId("bridge-message").value).trim();
     if (text === "") return bridgeProblem("Please write your message first.");
     if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
     bridgeProblem("");
@@ -500,6 +502,8 @@
     } else if (status === 403) {
       await readBridge();
       byId("bridge-title").focus();
+    } else if (status === 400) {
+      bridgeProblem(UNREADABLE);
     } else if (answer.code === "thread_full") {
       bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
     } else {

@@ -156,7 +156,7 @@
   };
 
   const order = async () => {
-    const body = { tier: selectedTier()?.value ?? "", query: query.value, locale: navigator.language };
+    const body = { tier: selectedTier()?.value ?? "", query: sendable(query.value), locale: navigator.language };
     const code = referral.value.trim();
     if (code) body.referral_code = code;
     const response = await fetch("/api/checkout", {

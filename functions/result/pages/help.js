@@ -1,12 +1,19 @@
 "use strict";
-// What the pages share. It precedes a page's own script: the time limit of requests, lists, and the step that shows only who
-// helps.
+// What the pages share. It precedes a page's own script: the time limit of requests, what is sent of a text, lists, and the
+// step that shows only who helps.
 // Every text is inserted with textContent; the pages' policies allow nothing else.
 const byId = (id) => document.getElementById(id);
 
 // Ends a request that hangs, as after a change of the network; its page then does what it does without a connection. The
 // gateway answers within 29 seconds. Undefined in old browsers, which wait.
 const timeLimit = () => AbortSignal.timeout?.(35_000);
+
+// A text as the server takes it. Pasted texts may have control characters, such as Word's line breaks, and halves of
+// characters, which nobody sees and the server refuses.
+const sendable = (text) => text
+  .replace(/\p{Cs}/gu, "\ufffd")
+  .replace(/[\u000b\u000c\u0085]/gu, "\n")
+  .replace(/\p{Cc}/gu, (sign) => (sign === "\n" || sign === "\t" ? sign : ""));
 
 // Fills a list with lines, which are texts or elements.
 const fillList = (id, lines) => {

@@ -377,7 +377,7 @@
   byId("follow-up-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (sending) return;
-    const query = byId("follow-up-query").value;
+    const query = sendable(byId("follow-up-query").value);
     if (query.trim() === "") return showFollowUpError("Please write your follow-up first.", []);
     if ([...query].length > MAX_CHARACTERS) return showFollowUpError("Please shorten your follow-up.", []);
     showFollowUpError("", []);
