@@ -8,6 +8,7 @@ mod before_payment;
 mod bridge;
 mod browser;
 mod chat;
+mod chat_faults;
 mod chat_plans;
 mod chat_use;
 mod driver;

@@ -369,6 +369,7 @@
   // ---- the Bridge ----
 
   const MESSAGE = "oracle.chat.bridge";
+  const CHANGED = "The agreement has changed. Please read it again.";
   let agreement = null;
   const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
   const bridgeTexts = {
@@ -398,8 +399,15 @@
     byId("bridge-thread").append(article);
   };
   const tellBridge = ({ state, agreement: current, expires }) => {
+    // A tick is for the text that was read.
+    const isReplaced = agreement !== null && agreement.sha256 !== current.sha256;
     agreement = current;
-    byId("agreement-text").textContent = current.text;
+    if (isReplaced && byId("agreement-yes").checked) {
+      byId("agreement-yes").checked = false;
+      agreementProblem(null, CHANGED);
+    }
+    // An equal text is left alone, so that nobody loses their place in it.
+    if (byId("agreement-text").textContent !== current.text) byId("agreement-text").textContent = current.text;
     byId("agreement-version").textContent = String(current.version);
     byId("agreement-hash").textContent = current.sha256;
     byId("bridge-text").textContent = state === "granted"
@@ -456,7 +464,7 @@
     } else if (answer.code === "agreement_changed") {
       byId("agreement-yes").checked = false;
       await readBridge();
-      agreementProblem(null, "The agreement has changed. Please read it again.");
+      agreementProblem(null, CHANGED);
       byId("agreement-title").focus();
     } else if (status === 400) {
       const field = answer.code === "name_invalid" ? "agreement-name" : "agreement-email";
