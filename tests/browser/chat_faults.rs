@@ -72,3 +72,72 @@ async fn the_tick_under_an_agreement_does_not_hold_for_the_next_one() {
     assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
     browser.close().await;
 }
+
+/// One exchange in the memory, and access to the Bridge.
+const MEMBER: &str = "
+  const said = { asked: 'Should we?', replies: [{ voice: 'AETHER', text: 'Count first.' }] };
+  window.replies['GET /api/chat/memory'] =
+    [200, { events: [{ key: 'k', payload: { kind: 'EXCHANGE', payload: said } }], earlier: false }];
+  window.replies['GET /api/chat/bridge'] = [200, { state: 'granted', expires: '2027-01-01T00:00:00Z', agreement }];";
+
+/// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
+#[tokio::test]
+async fn whatever_finds_that_the_session_has_ended_asks_to_sign_in() {
+    let browser = open(MEMBER).await;
+    for (call, act) in [
+        ("GET /api/chat/bridge", "window.look()"),
+        ("POST /api/chat/exchanges", "byId('say').requestSubmit()"),
+        ("POST /api/chat/subscribe", "byId('subscribe-chat').click()"),
+        ("POST /api/chat/portal", "byId('portal').click()"),
+        ("POST /api/chat/bridge/messages", "byId('bridge-say').requestSubmit()"),
+        (
+            "POST /api/chat/bridge/acceptance",
+            "byId('agreement-name').value = 'Sam'; byId('agreement-email').value = 'sam@example.com'; \
+             byId('agreement-yes').checked = true; byId('agreement').requestSubmit()",
+        ),
+        ("DELETE /api/chat/memory", "byId('memory-yes').click()"),
+    ] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.see("#thread .said").await;
+        browser.run("for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; return null").await;
+        browser.run(&format!("window.replies['{call}'] = [401, {{ code: 'signed_out' }}]; {act}; return null")).await;
+        assert_eq!(browser.text("#sign-in-problem").await, "You are signed out. Please sign in again.", "{call}");
+        assert_eq!(browser.exact_text("#thread").await, "", "{call}");
+        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
+        assert_eq!(texts, json!(["Not sent.", "Not sent."]), "{call}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.type_into("#message", "Not sent.").await;
+    browser.type_into("#bridge-message", "Not sent either.").await;
+    browser.click("#sign-out").await;
+    assert_eq!(browser.text("#memory-problem").await, "You may still be signed in. Please try again.");
+    browser.run("window.replies['DELETE /api/chat/session'] = [200, {}]; return null").await;
+    browser.click("#sign-out").await;
+    browser.see("#sign-in-form").await;
+    let left = "return ['message', 'bridge-message'].map((id) => byId(id).value).concat(byId('thread').textContent)";
+    assert_eq!(browser.run(left).await, json!(["", "", ""]));
+    browser.close().await;
+}
+
+/// The mailed link opens in another tab. The tab in which it was asked for goes on when its customer comes back.
+#[tokio::test]
+async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
+    let browser = open("window.replies['GET /api/chat/me'] = [401, {}];").await;
+    browser.see("#sign-in-form").await;
+    browser.run("window.look(); return null").await;
+    reads(&browser, "GET /api/chat/me", 2).await;
+    assert!(browser.sees("#sign-in-form").await);
+    browser
+        .run("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }]; window.look(); return null")
+        .await;
+    browser.see("#talk").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
+    browser.close().await;
+}

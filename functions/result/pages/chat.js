@@ -106,6 +106,23 @@
     byId("email").focus();
   });
 
+  // Takes off the page what was said by the person who was signed in, and the address where they pay.
+  const clearThreads = () => {
+    for (const id of ["thread", "bridge-thread"]) byId(id).replaceChildren();
+    paymentPage = null;
+  };
+  // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
+  // boxes.
+  const endIfSignedOut = (status) => {
+    if (status !== 401) return false;
+    clearThreads();
+    // The step that says who helps stays until its reader leaves it.
+    if (!byId("care").hidden) return true;
+    show("sign-in");
+    problem("sign-in-problem", "You are signed out. Please sign in again.");
+    return true;
+  };
+
   // ---- the conversation ----
 
   const entry = (who, text) => {
@@ -202,6 +219,7 @@
         return;
       }
       const { status, answer } = await call("POST", "/api/chat/subscribe", { plan });
+      if (endIfSignedOut(status)) return;
       if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
       else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
     });
@@ -220,10 +238,7 @@
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
-      if (status === 401) {
-        show("sign-in");
-        return;
-      }
+      if (endIfSignedOut(status)) return;
       if (status === 200 && answer.plan !== "free") {
         confirmed();
         tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
@@ -243,6 +258,7 @@
   byId("portal").addEventListener("click", async () => {
     problem("portal-problem", "");
     const { status, answer } = await call("POST", "/api/chat/portal", {});
+    if (endIfSignedOut(status)) return;
     if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
     else problem("portal-problem", "The page of your subscription could not be reached. Please try again.");
   });
@@ -320,7 +336,7 @@
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
       else if (status === 402) offer(answer.url);
-      else if (status === 401) show("sign-in");
+      else if (status === 401) endIfSignedOut(status);
       else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
         refuse(answer.error, advice(answer));
@@ -420,7 +436,7 @@
   };
   const readBridge = async () => {
     const { status, answer } = await call("GET", "/api/chat/bridge");
-    if (status !== 200) return;
+    if (endIfSignedOut(status) || status !== 200) return;
     const thread = await call("GET", "/api/chat/bridge/messages");
     const messages = thread.status === 200 ? thread.answer.messages : [];
     // The form appears with the thread, so that the thread does not replace a message that was just posted.
@@ -456,6 +472,7 @@
     const { version, sha256 } = agreement;
     const { status, answer } = await call("POST", "/api/chat/bridge/acceptance", { version, sha256, name, email });
     busy(byId("agreement-send"), false);
+    if (endIfSignedOut(status)) return;
     if (status === 200) {
       tellBridge(answer);
       byId("bridge-keep").hidden = false;
@@ -494,6 +511,7 @@
     busy(byId("bridge-send"), true);
     const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text, locale: navigator.language });
     busy(byId("bridge-send"), false);
+    if (endIfSignedOut(status)) return;
     if (status === 200) {
       unconfirmed(null);
       byId("bridge-message").value = "";
@@ -519,10 +537,20 @@
     }
   });
 
-  // A reply may have come, or access may have ended, while the page was open.
+  // A reply may have come, or access may have ended, while the page was open; or its customer signed in in another tab, where
+  // mailed links usually open.
+  let isReturning = false;
   const lookAgain = async () => {
-    if (byId("talk").hidden || document.hidden) return;
-    await readBridge();
+    if (document.hidden) return;
+    if (!byId("talk").hidden) {
+      await readBridge();
+      return;
+    }
+    if (isReturning || (byId("sign-in").hidden && byId("sent").hidden)) return;
+    isReturning = true;
+    const { status } = await call("GET", "/api/chat/me");
+    if (status === 200) await begin();
+    isReturning = false;
   };
   document.addEventListener("visibilitychange", lookAgain);
   window.addEventListener("hashchange", async () => {
@@ -584,6 +612,7 @@
   byId("memory-yes").addEventListener("click", async () => {
     problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/memory");
+    if (endIfSignedOut(status)) return;
     sure(false);
     if (status === 202) {
       await readBridge();
@@ -597,12 +626,16 @@
     }
   });
   byId("sign-out").addEventListener("click", async () => {
+    problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/session");
-    if (status !== 200) return;
-    byId("thread").replaceChildren();
-    byId("bridge-thread").replaceChildren();
+    if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
+    clearThreads();
+    for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
+    byId("agreement-yes").checked = false;
+    count();
     unconfirmed(null);
     pending(null);
+    problem("sign-in-problem", "");
     show("sign-in");
   });
 
@@ -611,6 +644,7 @@
   const begin = async () => {
     const address = new URL(location.href);
     const token = address.searchParams.get("token");
+    const isOnPage = states.some((name) => !byId(name).hidden);
     let refused = false;
     if (token !== null) {
       // Nobody who looks at the address or the history later finds the link.
@@ -626,7 +660,7 @@
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
       await recall(waiting?.id);
-      show("talk", token !== null);
+      show("talk", token !== null || isOnPage);
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
