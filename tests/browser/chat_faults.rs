@@ -141,3 +141,24 @@ async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
     assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
     browser.close().await;
 }
+
+/// The reply to a sign-in is lost. The link is not: trying again uses it.
+#[tokio::test]
+async fn a_link_whose_reply_is_lost_is_used_again() {
+    let replies =
+        "window.replies['POST /api/chat/session'] = { '#down': [503, {}], '#limited': [429, {}] }[location.hash];";
+    let browser = open(replies).await;
+    for trouble in ["", "#down", "#limited"] {
+        browser.visit(&format!("/chat?token=abc{trouble}")).await;
+        browser.see("#broken").await;
+        assert_eq!(browser.run("return window.asked").await, json!(["POST /api/chat/session"]), "{trouble}");
+        assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
+        let works = "window.replies['POST /api/chat/session'] = ({ body }) => { window.sent = body; return [200, {}]; }; \
+                     return null";
+        browser.run(works).await;
+        browser.click("#broken-again").await;
+        browser.see("#talk").await;
+        assert_eq!(browser.run("return JSON.parse(window.sent).token").await, "abc", "{trouble}");
+    }
+    browser.close().await;
+}

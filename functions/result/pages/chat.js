@@ -641,17 +641,25 @@
 
   // ---- the beginning ----
 
+  // The token of the link that was opened, until it is used or refused.
+  let token = null;
   const begin = async () => {
     const address = new URL(location.href);
-    const token = address.searchParams.get("token");
     const isOnPage = states.some((name) => !byId(name).hidden);
-    let refused = false;
-    if (token !== null) {
+    if (address.searchParams.has("token")) {
+      token = address.searchParams.get("token");
       // Nobody who looks at the address or the history later finds the link.
       address.searchParams.delete("token");
       history.replaceState(null, "", address);
+    }
+    const isLink = token !== null;
+    let refused = false;
+    if (isLink) {
       const { status } = await call("POST", "/api/chat/session", { token });
+      // The link still works: "Try again" uses it.
+      if (status === 0 || status === 429 || status >= 500) return show("broken");
       refused = status !== 200;
+      token = null;
     }
     const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
@@ -660,7 +668,7 @@
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
       await recall(waiting?.id);
-      show("talk", token !== null || isOnPage);
+      show("talk", isLink || isOnPage);
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
