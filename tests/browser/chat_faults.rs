@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 /// request. Without an entry the connection is lost. `asked` has all requests; `read` those whose reply the page has read
 /// and acted on.
 const SERVER: &str = r#"
-  const agreement = { version: 2, sha256: "aa", text: "The second text." };
+  window.agreement = { version: 2, sha256: "aa", text: "The second text." };
   window.replies = {
     "GET /api/chat/me": [200, { plan: "bridge", free_left: 3 }],
     "GET /api/chat/memory": [200, { events: [], earlier: false }],
-    "GET /api/chat/bridge": [200, { state: "offered", agreement }],
+    "GET /api/chat/bridge": [200, { state: "offered", agreement: window.agreement }],
     "GET /api/chat/bridge/messages": [200, { messages: [] }],
   };
   window.asked = [];
@@ -78,7 +78,7 @@ const MEMBER: &str = "
   const said = { asked: 'Should we?', replies: [{ voice: 'AETHER', text: 'Count first.' }] };
   window.replies['GET /api/chat/memory'] =
     [200, { events: [{ key: 'k', payload: { kind: 'EXCHANGE', payload: said } }], earlier: false }];
-  window.replies['GET /api/chat/bridge'] = [200, { state: 'granted', expires: '2027-01-01T00:00:00Z', agreement }];";
+  window.replies['GET /api/chat/bridge'] = [200, { state: 'granted', expires: '2027-01-01T00:00:00Z', agreement: window.agreement }];";
 
 /// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
 #[tokio::test]
@@ -160,5 +160,67 @@ async fn a_link_whose_reply_is_lost_is_used_again() {
         browser.see("#talk").await;
         assert_eq!(browser.run("return JSON.parse(window.sent).token").await, "abc", "{trouble}");
     }
+    browser.close().await;
+}
+
+/// The text of a field.
+async fn value_of(browser: &Browser, id: &str) -> Value {
+    browser.run(&format!("return byId('{id}').value")).await
+}
+
+/// A message is refused after its customer has begun the next one: both are in the box.
+#[tokio::test]
+async fn a_message_that_is_refused_joins_what_was_written_meanwhile() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let held = "window.replies['POST /api/chat/exchanges'] = ({ body }) => { window.sent = JSON.parse(body).text; \
+                return new Promise((answer) => { window.answer = answer; }); }; return null";
+    browser.run(held).await;
+    browser.run("byId('message').value = 'Should\\u000bwe?'; return null").await;
+    browser.click("#send").await;
+    becomes(&browser, "window.sent", json!("Should\nwe?")).await;
+    browser.type_into("#message", "And when?").await;
+    browser.run("window.answer([400, { code: 'text_invalid' }]); return null").await;
+    let refused = "This message has characters that we cannot read. Please type it anew.";
+    assert_eq!(browser.text("#message-error").await, refused);
+    assert_eq!(value_of(&browser, "message").await, "Should\nwe?\n\nAnd when?");
+    assert_eq!(browser.exact_text("#thread").await, "");
+    browser.close().await;
+}
+
+/// The reply to a message on the Bridge is lost. The next page has the text, until the thread shows that it has arrived.
+#[tokio::test]
+async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    assert_eq!(browser.text("#bridge-error").await, "It could not be sent. Please try again.");
+    browser.visit("/chat").await;
+    becomes(&browser, "byId('bridge-message').value", json!("May we speak?")).await;
+    let arrived = "const { id, text } = JSON.parse(sessionStorage.getItem('oracle.chat.bridge')); \
+                   const message = { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }; \
+                   window.replies['GET /api/chat/bridge/messages'] = [200, { messages: [message] }]; \
+                   window.look(); return null";
+    browser.run(arrived).await;
+    assert!(browser.text("#bridge-thread").await.contains("May we speak?"));
+    let left = "[byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
+    becomes(&browser, left, json!(["", null])).await;
+    browser.close().await;
+}
+
+/// Access has ended since the page was opened: the form goes, and the text can still be copied.
+#[tokio::test]
+async fn a_message_on_a_closed_bridge_can_be_copied() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "One more thing.").await;
+    let closed = "window.replies['POST /api/chat/bridge/messages'] = [403, { code: 'bridge_closed' }]; \
+                  window.replies['GET /api/chat/bridge'] = [200, { state: 'revoked', agreement: window.agreement }]; return null";
+    browser.run(closed).await;
+    browser.click("#bridge-send").await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.");
+    becomes(&browser, "byId('bridge-say').hidden", json!(true)).await;
+    assert!(browser.text("#bridge-unsent").await.contains("was not sent"));
+    assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.bridge')").await, Value::Null);
+    assert!(browser.text("#bridge-text").await.contains("closed"));
     browser.close().await;
 }

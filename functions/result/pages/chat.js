@@ -332,7 +332,9 @@
       replies.remove();
       byId("thread").lastElementChild?.remove();
       byId("empty").hidden = byId("thread").childElementCount > 0;
-      if (!answer.crisis && byId("message").value === "") byId("message").value = text;
+      // The customer may have written on meanwhile: neither text is lost.
+      const written = byId("message").value;
+      if (!answer.crisis && written !== text) byId("message").value = written === "" ? text : `${text}\n\n${written}`;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
       else if (status === 402) offer(answer.url);
@@ -406,6 +408,15 @@
     }
     return null;
   };
+  // Empties the box, unless its customer has written on since the text was sent.
+  const emptyOf = (text) => {
+    if (sendable(byId("bridge-message").value).trim() === text) byId("bridge-message").value = "";
+  };
+  // Shows a message that can no longer be sent.
+  const showUnsent = (text) => {
+    byId("bridge-unsent-text").textContent = text;
+    byId("bridge-unsent").hidden = text === "";
+  };
   const bridgeEntry = ({ from, at, text }) => {
     const { article, words } = entry(from === "you" ? "You" : from, text);
     const time = document.createElement("p");
@@ -445,6 +456,14 @@
     messages.forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
     byId("bridge-keep").hidden = answer.state === "offered";
+    // What is not confirmed has arrived nevertheless, or was in the box of a page before this one.
+    const kept = unconfirmed();
+    if (kept !== null && messages.some(({ id }) => id === kept.id)) {
+      unconfirmed(null);
+      emptyOf(kept.text);
+    } else if (kept !== null && byId("bridge-message").value === "") {
+      byId("bridge-message").value = kept.text;
+    }
   };
   byId("bridge-read").addEventListener("click", () => {
     const open = byId("agreement").hidden;
@@ -514,7 +533,7 @@
     if (endIfSignedOut(status)) return;
     if (status === 200) {
       unconfirmed(null);
-      byId("bridge-message").value = "";
+      emptyOf(text);
       bridgeEntry(answer);
       byId("bridge-thread").hidden = false;
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
@@ -526,6 +545,10 @@
       showCare(answer, "bridge-message");
       await readBridge();
     } else if (status === 403) {
+      // The form goes with the access.
+      unconfirmed(null);
+      byId("bridge-message").value = "";
+      showUnsent(text);
       await readBridge();
       byId("bridge-title").focus();
     } else if (status === 400) {
@@ -632,6 +655,7 @@
     clearThreads();
     for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
     byId("agreement-yes").checked = false;
+    showUnsent("");
     count();
     unconfirmed(null);
     pending(null);
