@@ -224,3 +224,73 @@ async fn a_message_on_a_closed_bridge_can_be_copied() {
     assert!(browser.text("#bridge-text").await.contains("closed"));
     browser.close().await;
 }
+
+/// A thread of one message, by its text.
+const THREAD: &str = "
+  window.thread = (text) =>
+    [200, { messages: [{ id: text, text, from: 'you', at: '2026-12-01T00:00:00Z' }] }];
+  window.replies['GET /api/chat/bridge/messages'] = window.thread('First.');";
+
+/// The texts of the Bridge's thread.
+async fn bridge_shows(browser: &Browser, texts: &[&str]) {
+    let script = "[...document.querySelectorAll('#bridge-thread .prose')].map((words) => words.textContent)";
+    becomes(browser, script, json!(texts)).await;
+}
+
+#[tokio::test]
+async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let path = "GET /api/chat/bridge/messages";
+    browser.run(&format!("window.replies['{path}'] = [503, {{}}]; window.look(); return null")).await;
+    reads(&browser, path, 2).await;
+    bridge_shows(&browser, &["First."]).await;
+    assert!(browser.sees("#bridge-thread").await && browser.sees("#bridge-say").await);
+
+    // What was never read is not told as if there were no access.
+    browser.before_every_page("window.replies['GET /api/chat/bridge'] = [503, {}];").await;
+    browser.visit("/chat").await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", json!(true)).await;
+    browser.close().await;
+}
+
+/// Two looks overlap, or a look and a message. The older look ends last and shows nothing.
+#[tokio::test]
+async fn an_older_look_does_not_replace_what_is_newer() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let path = "GET /api/chat/bridge/messages";
+    let hold = format!(
+        "window.replies['{path}'] = () => new Promise((answer) => {{ window.release = () => answer(window.thread('First.')); }}); \
+         window.release = null; window.look(); return null"
+    );
+    browser.run(&hold).await;
+    becomes(&browser, "window.release !== null", json!(true)).await;
+    browser.run(&format!("window.replies['{path}'] = window.thread('Second.'); window.look(); return null")).await;
+    bridge_shows(&browser, &["Second."]).await;
+    browser.run("window.release(); return null").await;
+    reads(&browser, path, 3).await;
+    bridge_shows(&browser, &["Second."]).await;
+
+    browser.run(&hold).await;
+    becomes(&browser, "window.release !== null", json!(true)).await;
+    let post = "window.replies['POST /api/chat/bridge/messages'] = ({ body }) => { const { id, text } = JSON.parse(body); \
+                return [200, { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }]; }; return null";
+    browser.run(post).await;
+    browser.type_into("#bridge-message", "Third.").await;
+    browser.click("#bridge-send").await;
+    bridge_shows(&browser, &["Second.", "Third."]).await;
+    browser.run("window.release(); return null").await;
+    reads(&browser, path, 4).await;
+    bridge_shows(&browser, &["Second.", "Third."]).await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_memory_that_cannot_be_read_is_not_shown_as_an_empty_one() {
+    let browser = open("window.replies['GET /api/chat/memory'] = [503, {}];").await;
+    assert!(browser.text("#unread").await.contains("They are kept."));
+    assert!(!browser.sees("#empty").await);
+    browser.assert_accessible("chat-unread").await;
+    browser.close().await;
+}

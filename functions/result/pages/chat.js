@@ -106,8 +106,10 @@
     byId("email").focus();
   });
 
-  // Takes off the page what was said by the person who was signed in, and the address where they pay.
+  // Takes off the page what was said by the person who was signed in, and the address where they pay. A look that has begun
+  // brings nothing back.
   const clearThreads = () => {
+    looks += 1;
     for (const id of ["thread", "bridge-thread"]) byId(id).replaceChildren();
     paymentPage = null;
   };
@@ -135,6 +137,10 @@
     words.textContent = text;
     article.append(heading, words);
     return { article, words };
+  };
+  // Asks what is on the customer's mind, unless something was said, or might have been.
+  const tellEmpty = () => {
+    byId("empty").hidden = byId("thread").childElementCount > 0 || !byId("unread").hidden;
   };
   const asked = (text) => {
     byId("empty").hidden = true;
@@ -331,7 +337,7 @@
     } else {
       replies.remove();
       byId("thread").lastElementChild?.remove();
-      byId("empty").hidden = byId("thread").childElementCount > 0;
+      tellEmpty();
       // The customer may have written on meanwhile: neither text is lost.
       const written = byId("message").value;
       if (!answer.crisis && written !== text) byId("message").value = written === "" ? text : `${text}\n\n${written}`;
@@ -417,8 +423,9 @@
     byId("bridge-unsent-text").textContent = text;
     byId("bridge-unsent").hidden = text === "";
   };
-  const bridgeEntry = ({ from, at, text }) => {
+  const bridgeEntry = ({ id, from, at, text }) => {
     const { article, words } = entry(from === "you" ? "You" : from, text);
+    article.id = `bridge-${id}`;
     const time = document.createElement("p");
     time.className = "small muted";
     time.textContent = day.format(new Date(at));
@@ -445,17 +452,25 @@
     byId("bridge-read").setAttribute("aria-expanded", String(!byId("agreement").hidden));
     byId("bridge-say").hidden = state !== "granted";
   };
+  // Counts what is read and what is changed: a look that began before a later one, or before a change, shows nothing.
+  let looks = 0;
   const readBridge = async () => {
-    const { status, answer } = await call("GET", "/api/chat/bridge");
-    if (endIfSignedOut(status) || status !== 200) return;
-    const thread = await call("GET", "/api/chat/bridge/messages");
-    const messages = thread.status === 200 ? thread.answer.messages : [];
-    // The form appears with the thread, so that the thread does not replace a message that was just posted.
-    tellBridge(answer);
+    looks += 1;
+    const own = looks;
+    const bridge = await call("GET", "/api/chat/bridge");
+    const thread = bridge.status === 200 ? await call("GET", "/api/chat/bridge/messages") : bridge;
+    if (own !== looks || endIfSignedOut(thread.status)) return;
+    if (thread.status !== 200) {
+      // What was read before stays.
+      if (agreement === null) byId("bridge-text").textContent = "The Bridge could not be read. Please reload this page in a moment.";
+      return;
+    }
+    const { messages } = thread.answer;
+    tellBridge(bridge.answer);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
-    byId("bridge-keep").hidden = answer.state === "offered";
+    byId("bridge-keep").hidden = bridge.answer.state === "offered";
     // What is not confirmed has arrived nevertheless, or was in the box of a page before this one.
     const kept = unconfirmed();
     if (kept !== null && messages.some(({ id }) => id === kept.id)) {
@@ -493,6 +508,7 @@
     busy(byId("agreement-send"), false);
     if (endIfSignedOut(status)) return;
     if (status === 200) {
+      looks += 1;
       tellBridge(answer);
       byId("bridge-keep").hidden = false;
       byId("bridge-title").focus();
@@ -532,8 +548,11 @@
     busy(byId("bridge-send"), false);
     if (endIfSignedOut(status)) return;
     if (status === 200) {
+      looks += 1;
       unconfirmed(null);
       emptyOf(text);
+      // A look while it was on its way may have shown it.
+      byId(`bridge-${answer.id}`)?.remove();
       bridgeEntry(answer);
       byId("bridge-thread").hidden = false;
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
@@ -589,7 +608,8 @@
   // Shows the memory without the message that is sent again: its answer comes as the reply to that.
   const recall = async (repeated) => {
     const { status, answer } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
-    if (status !== 200) return;
+    byId("unread").hidden = status === 200;
+    if (status !== 200) return tellEmpty();
     byId("earlier").hidden = !answer.earlier;
     byId("thread").replaceChildren();
     const others = answer.events.filter(({ key }) => repeated === undefined || key !== repeated);
@@ -598,7 +618,7 @@
       asked(payload.asked);
       await view().end(payload, false);
     }
-    byId("empty").hidden = turns.length > 0;
+    tellEmpty();
   };
   const sure = (is) => {
     byId("memory-sure").hidden = !is;
@@ -641,7 +661,8 @@
       await readBridge();
       byId("thread").replaceChildren();
       byId("earlier").hidden = true;
-      byId("empty").hidden = false;
+      byId("unread").hidden = true;
+      tellEmpty();
       say("Your memory is erased.");
       byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
     } else {
