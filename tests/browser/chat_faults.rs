@@ -294,3 +294,40 @@ async fn a_memory_that_cannot_be_read_is_not_shown_as_an_empty_one() {
     browser.assert_accessible("chat-unread").await;
     browser.close().await;
 }
+
+/// An erasure forgets what waits to be sent, happens once however often its button is pressed, and takes nothing that is
+/// written after it.
+#[tokio::test]
+async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let waiting = "for (const name of ['pending', 'bridge']) \
+                   sessionStorage.setItem(`oracle.chat.${name}`, JSON.stringify({ id: 'i', text: 'Not sent.' })); \
+                   window.replies['DELETE /api/chat/memory'] = () => new Promise((answer) => { window.erased = answer; }); \
+                   window.replies['GET /api/chat/bridge'] = () => new Promise((answer) => { window.looked = answer; }); \
+                   window.replies['POST /api/chat/exchanges'] = \
+                     [200, { replies: [{ voice: 'AETHER', text: 'Count anew.' }] }]; \
+                   return null";
+    browser.run(waiting).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    browser.run("byId('memory-yes').click(); return null").await;
+    let deletions = "return window.asked.filter((name) => name === 'DELETE /api/chat/memory').length";
+    assert_eq!(browser.run(deletions).await, 1);
+    browser.run("window.erased([202, { status: 'erased' }]); return null").await;
+    becomes(&browser, "[byId('thread').textContent, byId('memory-sure').hidden]", json!(["", true])).await;
+    let kept = "return ['pending', 'bridge'].map((name) => sessionStorage.getItem(`oracle.chat.${name}`))";
+    assert_eq!(browser.run(kept).await, json!([null, null]));
+
+    // The next message is written before the page has read the Bridge again.
+    browser.type_into("#message", "And now?").await;
+    browser.click("#send").await;
+    let said = "[...document.querySelectorAll('#thread .prose')].map((words) => words.textContent)";
+    becomes(&browser, said, json!(["And now?", "Count anew."])).await;
+    becomes(&browser, "typeof window.looked", json!("function")).await;
+    browser.run("window.looked([200, { state: 'offered', agreement: window.agreement }]); return null").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+    becomes(&browser, said, json!(["And now?", "Count anew."])).await;
+    assert!(!browser.sees("#memory-problem").await);
+    browser.close().await;
+}

@@ -147,6 +147,7 @@
     const { article } = entry("You", text);
     byId("thread").append(article);
     article.scrollIntoView({ block: "nearest" });
+    return article;
   };
   const names = { "first view": "First view", "second view": "Second view" };
   // The replies to one message: their whole sentences while they are written, then the replies themselves.
@@ -319,7 +320,7 @@
   const converse = async (id, text) => {
     pending({ id, text });
     busy(byId("send"), true);
-    asked(text);
+    const question = asked(text);
     const replies = view();
     let isOver = false;
     byId("waiting-text").textContent = "AETHER is writing.";
@@ -336,7 +337,7 @@
       if (answer.free_left === 0 && !returned()) byId("offer").hidden = false;
     } else {
       replies.remove();
-      byId("thread").lastElementChild?.remove();
+      question.remove();
       tellEmpty();
       // The customer may have written on meanwhile: neither text is lost.
       const written = byId("message").value;
@@ -653,21 +654,26 @@
   byId("memory-erase").addEventListener("click", () => sure(byId("memory-sure").hidden));
   byId("memory-no").addEventListener("click", () => sure(false));
   byId("memory-yes").addEventListener("click", async () => {
+    if (isBusy(byId("memory-yes"))) return;
+    busy(byId("memory-yes"), true);
     problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/memory");
+    busy(byId("memory-yes"), false);
     if (endIfSignedOut(status)) return;
     sure(false);
-    if (status === 202) {
-      await readBridge();
-      byId("thread").replaceChildren();
-      byId("earlier").hidden = true;
-      byId("unread").hidden = true;
-      tellEmpty();
-      say("Your memory is erased.");
-      byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
-    } else {
-      problem("memory-problem", "It could not be erased. Please try again.");
-    }
+    if (status !== 202) return problem("memory-problem", "It could not be erased. Please try again.");
+    // What waits to be sent belongs to the erased memory. A message that is written from here on does not.
+    pending(null);
+    unconfirmed(null);
+    byId("bridge-message").value = "";
+    showUnsent("");
+    byId("thread").replaceChildren();
+    byId("earlier").hidden = true;
+    byId("unread").hidden = true;
+    tellEmpty();
+    say("Your memory is erased.");
+    byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
+    await readBridge();
   });
   byId("sign-out").addEventListener("click", async () => {
     problem("memory-problem", "");
