@@ -331,3 +331,28 @@ async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
     assert!(!browser.sees("#memory-problem").await);
     browser.close().await;
 }
+
+/// The first try arrives and its reply is lost; a limit refuses the next one. The customer sends the same words again: they
+/// are still one message.
+#[tokio::test]
+async fn a_message_keeps_its_id_after_a_limit_refused_it() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let tries = "window.ids = []; \
+                 window.replies['POST /api/chat/exchanges'] = ({ body }) => { \
+                   window.ids.push(JSON.parse(body).id); \
+                   if (window.ids.length === 1) return undefined; \
+                   if (window.ids.length === 2) return [429, {}]; \
+                   return [200, { replies: [{ voice: 'AETHER', text: 'Count first.' }] }]; \
+                 }; \
+                 return null";
+    browser.run(tries).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
+    assert_eq!(value_of(&browser, "message").await, "Should we?");
+    browser.click("#send").await;
+    becomes(&browser, "byId('thread').textContent.includes('Count first.')", json!(true)).await;
+    assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+    browser.close().await;
+}

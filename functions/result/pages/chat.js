@@ -330,7 +330,8 @@
     const { status, answer } = await exchange(id, text);
     isOver = true;
     byId("waiting").hidden = true;
-    if (status !== 503) pending(null);
+    // After these an earlier try may have arrived: the same words keep their id.
+    if (status !== 503 && status !== 429) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
