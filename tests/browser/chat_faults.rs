@@ -356,3 +356,25 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
     browser.close().await;
 }
+
+/// A subscriber whose card failed is not told that free exchanges are used, and can still reach the portal.
+#[tokio::test]
+async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
+    let browser =
+        open("window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }];").await;
+    browser.see("#offer").await;
+    assert_eq!(browser.text("#offer-title").await, "Your subscription is not active");
+    let plan = "Your subscription has ended, or its last payment failed. No free exchanges are left.";
+    assert_eq!(browser.text("#plan").await, plan);
+    assert!(browser.sees("#portal").await);
+    browser.assert_accessible("chat-lapsed").await;
+    browser
+        .before_every_page(
+            "window.replies['GET /api/chat/me'] = [200, { plan: 'bridge', free_left: 0, lapsed: true }];",
+        )
+        .await;
+    browser.visit("/chat").await;
+    browser.see("#portal").await;
+    assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
+    browser.close().await;
+}

@@ -202,11 +202,20 @@
     };
   };
   const counts = ["No free exchanges are", "One free exchange is", "Two free exchanges are", "Three free exchanges are"];
+  const USED = byId("offer-title").textContent;
+  const LAPSED = "Your subscription has ended, or its last payment failed. ";
   const plans = { chat: "You are subscribed.", pro: "You are subscribed to Pro.", bridge: "You have access to the Bridge." };
-  const tellPlan = (plan, count, isPaid = false) => {
-    byId("plan").textContent = plans[plan] ?? `${counts[count]} left.`;
+  // Whether a subscription was paid before and gives no access now. It can still be charged, until it is canceled.
+  let hasLapsed = false;
+  const tellPlan = (plan, count) => {
+    byId("plan").textContent = plans[plan] ?? `${hasLapsed ? LAPSED : ""}${counts[count]} left.`;
     if (plan !== "free") byId("offer").hidden = true;
-    byId("manage").hidden = plan !== "chat" && plan !== "pro" && !isPaid;
+    byId("offer-title").textContent = hasLapsed ? "Your subscription is not active" : USED;
+  };
+  const tellCustomer = ({ plan, free_left: count, paid_until: paidUntil, lapsed }) => {
+    hasLapsed = lapsed === true;
+    tellPlan(plan, count);
+    byId("manage").hidden = paidUntil === undefined && !hasLapsed;
   };
 
   // The payment page of the plan "chat", if the last offer named one.
@@ -216,7 +225,7 @@
     paymentPage = isElsewhere ? { url, until: Date.now() + OFFERED } : null;
     byId("offer").hidden = false;
     byId("offer-title").focus();
-    say("Your three free exchanges are used.");
+    say(`${byId("offer-title").textContent}.`);
   };
   for (const plan of ["chat", "pro"]) {
     byId(`subscribe-${plan}`).addEventListener("click", async () => {
@@ -248,7 +257,7 @@
       if (endIfSignedOut(status)) return;
       if (status === 200 && answer.plan !== "free") {
         confirmed();
-        tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
+        tellCustomer(answer);
         say(`Your payment is confirmed. ${plans[answer.plan]}`);
         return;
       }
@@ -715,7 +724,7 @@
     }
     const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
-      tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
+      tellCustomer(answer);
       // Only now can the customer write. A message that they send while the rest loads is not one of a page before
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
