@@ -126,6 +126,11 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     browser.before_every_page(LATE).await;
     browser.before_every_page(&server).await;
     browser.visit_result("cs_test_late").await;
+    browser.see("#follow-up-form").await;
+    browser.print_media(true).await;
+    assert!(!browser.sees("#follow-up").await, "a follow-up that was not asked is not printed");
+    assert!(browser.sees("#summary").await);
+    browser.print_media(false).await;
     browser.type_into("#follow-up-query", "And in May?").await;
     browser.run("window.late = 20 * 60 * 1000; return null").await;
     browser.click("#follow-up-send").await;

@@ -88,7 +88,7 @@
     const next = new Date(nextAttempt ?? Number.NaN);
     const known = !Number.isNaN(next.getTime());
     byId("next-attempt").hidden = !known;
-    if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short" }));
+    if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short", hourCycle: "h23" }));
     show("pending", title, delayed ? message : `${title}. It appears here by itself.`);
   };
 
