@@ -87,6 +87,7 @@ async fn a_crisis_shows_the_resources_without_a_word_of_a_sale_and_forgets_the_t
     browser.see("#care").await;
     shows_only_who_helps(&browser).await;
     assert_eq!(draft(&browser).await, "");
+    assert_eq!(browser.exact_text("#query-count").await, "0 / 20,000 characters", "of the text that is gone");
     look(&browser, "care-crisis").await;
     browser.visit("/").await;
     assert_eq!(browser.run("return document.getElementById('query').value").await, "");
@@ -160,6 +161,19 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     browser.click("#submit").await;
     browser.see("#with-notice").await;
     assert!(browser.text("#notice-text").await.contains("not legal advice"));
+    browser.close().await;
+}
+
+/// What is missing stands under its sentence only, not under the next one.
+#[tokio::test]
+async fn a_later_error_takes_the_place_of_what_is_missing() {
+    let browser = Browser::open().await;
+    ask(&browser, "Can I record this phone call?").await;
+    browser.see("#query-missing").await;
+    browser.run("window.fetch = async () => { throw new TypeError('lost') }; return null").await;
+    browser.click("#submit").await;
+    browser.see("#form-error").await;
+    assert!(!browser.sees("#query-missing").await);
     browser.close().await;
 }
 

@@ -124,10 +124,34 @@ async fn the_draft_survives_a_cancelled_payment() {
     browser.arrive(&browser.stack.sandbox).await;
     browser.click("#cancel").await;
     browser.arrive(&browser.stack.site).await;
-    assert!(browser.text("#canceled").await.contains("nothing was charged"));
+    assert!(browser.text("#canceled").await.contains("nothing was charged. Your question is still here."));
     assert_eq!(browser.run("return document.getElementById('query').value").await, question);
     assert_eq!(browser.text("#total").await, "$25.00 CAD");
     browser.look("front-cancelled").await;
+    browser.close().await;
+}
+
+/// Where there is no draft, as when storage is off, the page does not promise one.
+#[tokio::test]
+async fn a_cancelled_payment_without_a_draft_promises_none() {
+    let browser = Browser::open().await;
+    browser.visit("/?canceled=1").await;
+    assert_eq!(browser.text("#canceled").await, "You left the payment page and nothing was charged.");
+    browser.close().await;
+}
+
+/// The customer stops the payment page while it loads. The test shortens the wait, and its payment page is a place on this page.
+#[tokio::test]
+async fn the_button_works_again_after_a_payment_page_was_stopped() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let stopped = "window.setTimeout = (act) => queueMicrotask(act); \
+                   window.fetch = async () => Response.json({ url: `${location.origin}/#payment` }); return null";
+    browser.run(stopped).await;
+    browser.type_into("#query", "Should I open a bakery?").await;
+    browser.click("#submit").await;
+    browser.arrive(&format!("{}/#payment", browser.stack.site)).await;
+    assert_eq!(browser.run("return byId('submit').getAttribute('aria-disabled')").await, "false");
     browser.close().await;
 }
 

@@ -86,7 +86,10 @@
     error.textContent = "";
     field?.input.removeAttribute("aria-invalid");
   };
-  const clearErrors = () => [...Object.keys(fields), "form"].forEach(clearError);
+  const clearErrors = () => {
+    [...Object.keys(fields), "form"].forEach(clearError);
+    fillList("query-missing", []);
+  };
 
   // Which field an error code of the API speaks of.
   const fieldOf = (code) => {
@@ -109,6 +112,7 @@
     fillCare(sentence, reply);
     if (reply.crisis) {
       query.value = "";
+      showCount();
       saveDraft();
     }
     showStep("care");
@@ -171,6 +175,8 @@
       const address = paymentUrl(reply.url);
       if (typeof reply.notice === "string") return showNotice(reply.notice, address);
       location.assign(address);
+      // Who stops a slow payment page from loading can press the button again.
+      setTimeout(() => setBusy(false), 15_000);
       return;
     }
     setBusy(false);
@@ -221,6 +227,7 @@
   if (wanted) wanted.checked = true;
   if (parameters.get("canceled") === "1") {
     byId("canceled").hidden = false;
+    byId("canceled-kept").hidden = query.value === "";
     history.replaceState(null, "", location.pathname);
   }
   showCount();
