@@ -378,3 +378,35 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
     assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
     browser.close().await;
 }
+
+/// Stripe is slow: a click on the other plan does not take the place of the first, and a limit is told as one.
+#[tokio::test]
+async fn one_plan_is_asked_for_at_a_time() {
+    let browser = open("window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0 }];").await;
+    browser.see("#offer").await;
+    let held = "window.plans = []; \
+                window.replies['POST /api/chat/subscribe'] = ({ body }) => { window.plans.push(JSON.parse(body).plan); \
+                return new Promise((answer) => { window.answer = answer; }); }; return null";
+    browser.run(held).await;
+    browser.click("#subscribe-pro").await;
+    browser.click("#subscribe-chat").await;
+    assert_eq!(browser.run("return window.plans").await, json!(["pro"]));
+    browser.run("window.answer([429, {}]); return null").await;
+    assert_eq!(browser.text("#offer-problem").await, "That is a lot at once. Please try again later.");
+    assert_eq!(browser.run("return byId('subscribe-chat').getAttribute('aria-disabled')").await, "false");
+    browser.close().await;
+}
+
+/// A thread that cannot be downloaded: the page says so, and saves nothing.
+#[tokio::test]
+async fn a_thread_that_cannot_be_downloaded_shows_the_sentence() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let refusing = "window.saved = 0; URL.createObjectURL = () => { window.saved += 1; return 'about:blank'; }; \
+                    window.fetch = async () => Response.json({ error: 'Please write to us.' }, { status: 503 }); return null";
+    browser.run(refusing).await;
+    browser.click("#bridge-save").await;
+    assert_eq!(browser.text("#bridge-save-problem").await, "Please write to us.");
+    assert_eq!(browser.run("return window.saved").await, 0);
+    browser.close().await;
+}

@@ -227,17 +227,26 @@
     byId("offer-title").focus();
     say(`${byId("offer-title").textContent}.`);
   };
+  // Asks for the address of one of Stripe's pages and goes there. The buttons of all of them do nothing meanwhile.
+  const toStripe = ["subscribe-chat", "subscribe-pro", "portal"].map(byId);
+  const goToStripe = async (path, body, problemId, failure) => {
+    if (toStripe.some(isBusy)) return;
+    problem(problemId, "");
+    for (const button of toStripe) busy(button, true);
+    const { status, answer } = await call("POST", path, body);
+    for (const button of toStripe) busy(button, false);
+    if (endIfSignedOut(status)) return;
+    if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
+    else problem(problemId, status === 429 ? "That is a lot at once. Please try again later." : failure);
+  };
   for (const plan of ["chat", "pro"]) {
     byId(`subscribe-${plan}`).addEventListener("click", async () => {
-      problem("offer-problem", "");
       if (plan === "chat" && paymentPage !== null && Date.now() < paymentPage.until) {
         location.assign(paymentPage.url);
         return;
       }
-      const { status, answer } = await call("POST", "/api/chat/subscribe", { plan });
-      if (endIfSignedOut(status)) return;
-      if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
-      else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
+      const failure = "The payment page could not be reached. Nothing was charged. Please try again.";
+      await goToStripe("/api/chat/subscribe", { plan }, "offer-problem", failure);
     });
   }
 
@@ -272,11 +281,8 @@
   };
 
   byId("portal").addEventListener("click", async () => {
-    problem("portal-problem", "");
-    const { status, answer } = await call("POST", "/api/chat/portal", {});
-    if (endIfSignedOut(status)) return;
-    if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
-    else problem("portal-problem", "The page of your subscription could not be reached. Please try again.");
+    const failure = "The page of your subscription could not be reached. Please try again.";
+    await goToStripe("/api/chat/portal", {}, "portal-problem", failure);
   });
 
   const refuse = (sentence, lines = []) => {
@@ -652,15 +658,17 @@
       return "";
     }
   };
-  byId("memory-save").addEventListener("click", async (event) => {
-    event.preventDefault();
-    if (isBusy(byId("memory-save"))) return;
-    problem("memory-problem", "");
-    busy(byId("memory-save"), true);
-    const refused = await download(byId("memory-save"));
-    busy(byId("memory-save"), false);
-    if (refused !== null) problem("memory-problem", refused || "It could not be downloaded. Please try again.");
-  });
+  for (const [id, problemId] of [["memory-save", "memory-problem"], ["bridge-save", "bridge-save-problem"]]) {
+    byId(id).addEventListener("click", async (event) => {
+      event.preventDefault();
+      if (isBusy(byId(id))) return;
+      problem(problemId, "");
+      busy(byId(id), true);
+      const refused = await download(byId(id));
+      busy(byId(id), false);
+      if (refused !== null) problem(problemId, refused || "It could not be downloaded. Please try again.");
+    });
+  }
   byId("memory-erase").addEventListener("click", () => sure(byId("memory-sure").hidden));
   byId("memory-no").addEventListener("click", () => sure(false));
   byId("memory-yes").addEventListener("click", async () => {
