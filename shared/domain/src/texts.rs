@@ -152,7 +152,7 @@ pub const FOLLOWUP_ORDERED: &str = "Thank you: we have your follow-up. Its verdi
 
 /// The answer to a second follow-up by mail.
 pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Session includes one follow-up, and it is \
-    used, so no verdict comes of this message. A person reads it all the same: expect a response within 24 hours. \
+    used, so this message gets no verdict. A person reads it all the same: expect a response within 24 hours. \
     — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The end of the answer to a follow-up by mail that the authority gate declines.
