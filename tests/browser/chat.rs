@@ -57,6 +57,7 @@ async fn three_exchanges_an_offer_and_a_memory() {
     browser.type_into("#message", "Can I give my son two of my warfarin tablets?").await;
     browser.click("#send").await;
     browser.see("#message-lines").await;
+    assert!(browser.text("#message-error").await.contains("Nothing was counted."));
     let lines = browser.exact_text("#message-lines").await;
     assert!(description(&browser, "#message").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("chat-refused").await;

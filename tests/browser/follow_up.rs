@@ -31,6 +31,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.see("#follow-up-lines").await;
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
     let lines = browser.exact_text("#follow-up-lines").await;
+    assert!(lines.ends_with("Your follow-up is still yours to use."), "{lines}");
     assert!(description(&browser, "#follow-up-query").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("follow-up-refusal").await;
     browser.look("follow-up-refused").await;

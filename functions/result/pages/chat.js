@@ -364,7 +364,8 @@
       else if (status === 401) endIfSignedOut(status);
       else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
-        refuse(answer.error, advice(answer));
+        // The sentence is the one of a sale; a message is counted, not charged.
+        refuse(answer.error.replace("Nothing was charged.", "Nothing was counted."), advice(answer));
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");

@@ -46,6 +46,7 @@
     declined: "",
     delivered: "",
   };
+  const STILL_YOURS = "Your follow-up is still yours to use.";
   const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
@@ -371,7 +372,8 @@
       return;
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
-    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, advice(reply));
+    const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];
+    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, lines);
   };
 
   byId("follow-up-form").addEventListener("submit", async (event) => {
