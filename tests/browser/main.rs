@@ -6,6 +6,7 @@
 mod agents;
 mod before_payment;
 mod bridge;
+mod bridge_faults;
 mod browser;
 mod chat;
 mod chat_faults;
