@@ -228,13 +228,13 @@
     say(`${byId("offer-title").textContent}.`);
   };
   // Asks for the address of one of Stripe's pages and goes there. The buttons of all of them do nothing meanwhile.
-  const toStripe = ["subscribe-chat", "subscribe-pro", "portal"].map(byId);
+  const stripeButtons = ["subscribe-chat", "subscribe-pro", "portal"].map(byId);
   const goToStripe = async (path, body, problemId, failure) => {
-    if (toStripe.some(isBusy)) return;
+    if (stripeButtons.some(isBusy)) return;
     problem(problemId, "");
-    for (const button of toStripe) busy(button, true);
+    for (const button of stripeButtons) busy(button, true);
     const { status, answer } = await call("POST", path, body);
-    for (const button of toStripe) busy(button, false);
+    for (const button of stripeButtons) busy(button, false);
     if (endIfSignedOut(status)) return;
     if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
     else problem(problemId, status === 429 ? "That is a lot at once. Please try again later." : failure);
@@ -433,7 +433,7 @@
     return null;
   };
   // Empties the box, unless its customer has written on since the text was sent.
-  const emptyOf = (text) => {
+  const clearSent = (text) => {
     if (sendable(byId("bridge-message").value).trim() === text) byId("bridge-message").value = "";
   };
   // Shows a message that can no longer be sent.
@@ -493,7 +493,7 @@
     const kept = unconfirmed();
     if (kept !== null && messages.some(({ id }) => id === kept.id)) {
       unconfirmed(null);
-      emptyOf(kept.text);
+      clearSent(kept.text);
     } else if (kept !== null && byId("bridge-message").value === "") {
       byId("bridge-message").value = kept.text;
     }
@@ -568,7 +568,7 @@
     if (status === 200) {
       looks += 1;
       unconfirmed(null);
-      emptyOf(text);
+      clearSent(text);
       // A look while it was on its way may have shown it.
       byId(`bridge-${answer.id}`)?.remove();
       bridgeEntry(answer);
