@@ -19,7 +19,7 @@ const background = (element) => {
 const colour = ([red, green, blue]) => new axe.commons.color.Color(red, green, blue);
 const contrast = (one, other) => axe.commons.color.getContrast(colour(one), colour(other));
 
-for (const element of document.body.querySelectorAll("textarea, input[type=text], .dot:not(.brand-dots .dot)")) {
+for (const element of document.body.querySelectorAll("textarea, input:not([type=radio]), .dot:not(.brand-dots .dot)")) {
   if (!visible(element)) continue;
   const style = getComputedStyle(element);
   const [behind, around] = [background(element), background(element.parentElement)];

@@ -34,10 +34,22 @@ async fn shown(browser: &Browser) -> String {
     browser.run("return document.body.innerText").await.as_str().unwrap_or_default().to_lowercase()
 }
 
+/// What a screen reader says of a field after its name.
+pub(crate) async fn description(browser: &Browser, field: &str) -> String {
+    let script = format!(
+        "const ids = document.querySelector('{field}').getAttribute('aria-describedby').split(' '); \
+         return ids.map((id) => document.getElementById(id).textContent).join(' ')"
+    );
+    browser.run(&script).await.as_str().unwrap_or_default().to_owned()
+}
+
 /// Checks that the page shows who helps, no word of a sale, and nothing of the text "I want to kill myself".
 pub(crate) async fn shows_only_who_helps(browser: &Browser) {
     let resources = browser.text("#care-resources").await;
     assert!(resources.contains("9-8-8") && resources.contains("911"), "{resources}");
+    for number in ["988", "911"] {
+        assert!(browser.sees(&format!("#care-resources a[href='tel:{number}']")).await, "{number} can be tapped");
+    }
     assert!(!browser.sees("#care-actions").await);
     let page = shown(browser).await;
     for word in ["verdict", "$", "payment", "charged", "quick take", "strategy", "refund", "buy", "subscri", "free"] {
@@ -75,6 +87,7 @@ async fn a_crisis_shows_the_resources_without_a_word_of_a_sale_and_forgets_the_t
     browser.see("#care").await;
     shows_only_who_helps(&browser).await;
     assert_eq!(draft(&browser).await, "");
+    assert_eq!(browser.exact_text("#query-count").await, "0 / 20,000 characters", "of the text that is gone");
     look(&browser, "care-crisis").await;
     browser.visit("/").await;
     assert_eq!(browser.run("return document.getElementById('query').value").await, "");
@@ -88,6 +101,43 @@ async fn the_browsers_language_selects_the_country_of_the_resources() {
     ask(&browser, "I want to kill myself").await;
     let resources = browser.text("#care-resources").await;
     assert!(resources.contains("988 Suicide & Crisis Lifeline") && !resources.contains("9-8-8"), "{resources}");
+    assert!(browser.sees("#care-resources a[href='sms:741741?&body=HOME']").await, "a message is written with one tap");
+    browser.close().await;
+}
+
+/// Numbers are dialled, numbers for text messages get one, and sites are opened. The text of a contact stays as it is.
+#[tokio::test]
+async fn every_number_and_site_of_a_contact_is_a_link() {
+    let data = include_str!("../../shared/rules/authority/data/general.toml");
+    let contacts: Vec<&str> =
+        data.lines().filter_map(|line| line.strip_prefix("contact = \"")?.strip_suffix('"')).collect();
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let line = async |contact: &str| {
+        let reply = json!({ "resources": [{ "name": "Help", "contact": contact }] });
+        let script = format!(
+            "const [line] = helpers({reply}); \
+             return [line.textContent, [...line.children].map((link) => [link.getAttribute('href'), link.textContent])]"
+        );
+        browser.run(&script).await
+    };
+    assert!(contacts.len() > 40, "the list was read");
+    for contact in contacts {
+        let shown = line(contact).await;
+        assert_eq!(shown[0], json!(format!("Help: {contact}")));
+        let is_place = !contact.contains(|c: char| c.is_ascii_digit() || c == '.');
+        assert_eq!(shown[1] == json!([]), is_place, "{contact}: {shown}");
+    }
+    for (contact, links) in [
+        ("Call or text 9-8-8", json!([["tel:988", "9-8-8"]])),
+        ("Text HOME to 741741", json!([["sms:741741?&body=HOME", "741741"]])),
+        ("116 123", json!([["tel:116123", "116 123"]])),
+        ("1-844-POISON-X (1-844-764-7669)", json!([["tel:18447647669", "1-844-764-7669"]])),
+        ("1-800-668-6868, or text 686868", json!([["tel:18006686868", "1-800-668-6868"], ["sms:686868", "686868"]])),
+        ("findahelpline.com", json!([["//findahelpline.com", "findahelpline.com"]])),
+    ] {
+        assert_eq!(line(contact).await[1], links, "{contact}");
+    }
     browser.close().await;
 }
 
@@ -99,6 +149,7 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     let missing = browser.text("#query-missing").await;
     assert!(missing.contains("law should apply?"), "a question in plain words: {missing}");
     assert!(browser.text("#query-error").await.contains("Nothing was charged"));
+    assert!(description(&browser, "#query").await.contains("law should apply?"), "what is missing is read aloud");
     assert_eq!(
         browser.run("return [document.activeElement.id, document.getElementById('query').value]").await,
         json!(["query", question])
@@ -110,6 +161,19 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     browser.click("#submit").await;
     browser.see("#with-notice").await;
     assert!(browser.text("#notice-text").await.contains("not legal advice"));
+    browser.close().await;
+}
+
+/// What is missing stands under its sentence only, not under the next one.
+#[tokio::test]
+async fn a_later_error_takes_the_place_of_what_is_missing() {
+    let browser = Browser::open().await;
+    ask(&browser, "Can I record this phone call?").await;
+    browser.see("#query-missing").await;
+    browser.run("window.fetch = async () => { throw new TypeError('lost') }; return null").await;
+    browser.click("#submit").await;
+    browser.see("#form-error").await;
+    assert!(!browser.sees("#query-missing").await);
     browser.close().await;
 }
 

@@ -112,6 +112,12 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", features).await;
     }
 
+    /// Shows pages as they are printed.
+    pub(crate) async fn print_media(&self, is_printed: bool) {
+        let media = json!({ "media": if is_printed { "print" } else { "" } });
+        self.devtools("Emulation.setEmulatedMedia", media).await;
+    }
+
     /// Gives pages another network from here on.
     pub(crate) async fn network(&self, network: Network) {
         let (offline, latency, throughput) = match network {

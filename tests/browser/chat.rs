@@ -1,6 +1,6 @@
 //! The chat's page: signing in, three exchanges, the subscription offer, and the memory.
 
-use crate::before_payment::{shows_only_who_helps, speak};
+use crate::before_payment::{description, shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
@@ -57,6 +57,9 @@ async fn three_exchanges_an_offer_and_a_memory() {
     browser.type_into("#message", "Can I give my son two of my warfarin tablets?").await;
     browser.click("#send").await;
     browser.see("#message-lines").await;
+    assert!(browser.text("#message-error").await.contains("Nothing was counted."));
+    let lines = browser.exact_text("#message-lines").await;
+    assert!(description(&browser, "#message").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("chat-refused").await;
     browser.run("document.getElementById('message').value = ''; return null").await;
     let mark = unique();

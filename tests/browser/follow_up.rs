@@ -1,6 +1,6 @@
 //! The follow-up of a Strategy Session on its result page.
 
-use crate::before_payment::{shows_only_who_helps, speak};
+use crate::before_payment::{description, shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
 use crate::result_page::verdict;
 use crate::stack::{poll, unique};
@@ -30,6 +30,9 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-lines").await;
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
+    let lines = browser.exact_text("#follow-up-lines").await;
+    assert!(lines.ends_with("Your follow-up is still yours to use."), "{lines}");
+    assert!(description(&browser, "#follow-up-query").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("follow-up-refusal").await;
     browser.look("follow-up-refused").await;
 
@@ -90,5 +93,78 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
         mails.as_array()?.iter().filter(own).map(body).find(|body| body.contains("FOLLOW-UP"))
     });
     assert!(second.await.is_some(), "the mail with both");
+    browser.close().await;
+}
+
+/// Makes the page's clock run ahead by `late` milliseconds, and notes how long the page waits before each look.
+const LATE: &str = "
+  window.late = 0;
+  window.waits = [];
+  const now = Date.now;
+  const later = window.setTimeout;
+  Date.now = () => now() + window.late;
+  window.setTimeout = (act, time) => { window.waits.push(time); return later(act, time); };";
+
+/// A long verdict is read for twenty minutes before the follow-up is asked. Its verdict is looked for every three seconds, not
+/// once a minute.
+#[tokio::test]
+async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
+    let reply = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+    });
+    let browser = Browser::open().await;
+    let server = format!(
+        "window.followUp = 'available'; \
+         window.fetch = async (path) => {{ \
+           if (path !== '/api/followup') return Response.json({{ ...{reply}, followup_status: window.followUp }}); \
+           window.followUp = 'pending'; \
+           return Response.json({{ status: 'pending' }}, {{ status: 202 }}); \
+         }};"
+    );
+    browser.before_every_page(LATE).await;
+    browser.before_every_page(&server).await;
+    browser.visit_result("cs_test_late").await;
+    browser.see("#follow-up-form").await;
+    browser.print_media(true).await;
+    assert!(!browser.sees("#follow-up").await, "a follow-up that was not asked is not printed");
+    assert!(browser.sees("#summary").await);
+    browser.print_media(false).await;
+    browser.type_into("#follow-up-query", "And in May?").await;
+    browser.run("window.late = 20 * 60 * 1000; return null").await;
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-state").await;
+    assert_eq!(browser.run("return window.waits[0]").await, 3000);
+    assert_eq!(browser.run("return document.activeElement.id").await, "follow-up-state", "the form is hidden");
+    browser.close().await;
+}
+
+/// While the follow-up is pending the page asks for it without rewriting the first verdict: a reader keeps the selection, and
+/// a screen reader its place.
+#[tokio::test]
+async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
+    let reply = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+        "followup_status": "pending",
+    });
+    let browser = Browser::open().await;
+    let reply = Value::from(reply.to_string());
+    browser
+        .before_every_page(&format!(
+            "window.asked = 0; window.fetch = async () => {{ window.asked += 1; return new Response({reply}); }};"
+        ))
+        .await;
+    browser.visit_result("cs_test_reading").await;
+    browser.see("#follow-up-state").await;
+    browser.run("window.read = document.querySelector('#dimensions .dimension').firstChild; return null").await;
+    // The page asks for the third time after it has shown the second reply.
+    let again = poll(VERDICT, async || (browser.run("return window.asked >= 3").await == true).then_some(())).await;
+    assert!(again.is_some(), "the page keeps asking");
+    assert_eq!(browser.run("return window.read.isConnected").await, true, "the dimensions are rewritten");
     browser.close().await;
 }

@@ -98,6 +98,21 @@ async fn a_failing_payment_service_is_said_above_the_form() {
     browser.close().await;
 }
 
+/// What nobody sees and the server refuses is not sent: control characters of a pasted text, and half an emoji.
+#[tokio::test]
+async fn a_pasted_question_is_sent_without_what_the_server_refuses() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let paste = "window.fetch = async (path, request) => { window.sent = request.body; throw new TypeError('lost'); }; \
+                 document.getElementById('query').value = 'Should I open\\u000ba \\u001bbakery?\\tOr two\\n\\ud83d'; return null";
+    browser.run(paste).await;
+    browser.click("#submit").await;
+    browser.see("#form-error").await;
+    let sent = browser.run("return JSON.parse(window.sent).query").await;
+    assert_eq!(sent, "Should I open\na bakery?\tOr two\n\u{fffd}");
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn the_draft_survives_a_cancelled_payment() {
     let browser = Browser::open().await;
@@ -109,10 +124,34 @@ async fn the_draft_survives_a_cancelled_payment() {
     browser.arrive(&browser.stack.sandbox).await;
     browser.click("#cancel").await;
     browser.arrive(&browser.stack.site).await;
-    assert!(browser.text("#canceled").await.contains("nothing was charged"));
+    assert!(browser.text("#canceled").await.contains("nothing was charged. Your question is still here."));
     assert_eq!(browser.run("return document.getElementById('query').value").await, question);
     assert_eq!(browser.text("#total").await, "$25.00 CAD");
     browser.look("front-cancelled").await;
+    browser.close().await;
+}
+
+/// Where there is no draft, as when storage is off, the page does not promise one.
+#[tokio::test]
+async fn a_cancelled_payment_without_a_draft_promises_none() {
+    let browser = Browser::open().await;
+    browser.visit("/?canceled=1").await;
+    assert_eq!(browser.text("#canceled").await, "You left the payment page and nothing was charged.");
+    browser.close().await;
+}
+
+/// The customer stops the payment page while it loads. The test shortens the wait, and its payment page is a place on this page.
+#[tokio::test]
+async fn the_button_works_again_after_a_payment_page_was_stopped() {
+    let browser = Browser::open().await;
+    browser.visit("/").await;
+    let stopped = "window.setTimeout = (act) => queueMicrotask(act); \
+                   window.fetch = async () => Response.json({ url: `${location.origin}/#payment` }); return null";
+    browser.run(stopped).await;
+    browser.type_into("#query", "Should I open a bakery?").await;
+    browser.click("#submit").await;
+    browser.arrive(&format!("{}/#payment", browser.stack.site)).await;
+    assert_eq!(browser.run("return byId('submit').getAttribute('aria-disabled')").await, "false");
     browser.close().await;
 }
 

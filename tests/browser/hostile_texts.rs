@@ -42,6 +42,32 @@ async fn texts_stay_texts() {
     browser.close().await;
 }
 
+/// A question in Arabic is shown from right to left, with its question mark at its end.
+#[tokio::test]
+async fn a_text_has_the_direction_of_its_language() {
+    let browser = Browser::open().await;
+    let reply = json!({
+        "tier": "quick",
+        "query": "هل نفتح مخبزا ثانيا؟",
+        "verdict": { "verdict": "AMBER", "summary": "Only with a lease." },
+        "cached_at": "2026-11-20T21:14:03Z",
+    });
+    browser.before_every_page(&format!("window.fetch = async () => Response.json({reply});")).await;
+    browser.visit_result("cs_test_arabic").await;
+    browser.see("#query").await;
+    // How far the text is from either side of its box.
+    let distances = |selector: &str| {
+        format!(
+            "const box = document.querySelector('{selector}'); const range = document.createRange(); \
+             range.selectNodeContents(box); const [text, all] = [range, box].map((it) => it.getBoundingClientRect()); \
+             return text.left - all.left > all.right - text.right"
+        )
+    };
+    assert_eq!(browser.run(&distances("#query")).await, true, "the question begins at the right");
+    assert_eq!(browser.run(&distances("#summary")).await, false, "the verdict begins at the left");
+    browser.close().await;
+}
+
 /// Tests the policy itself, not only the absence of mistakes: a script that was injected does not run.
 #[tokio::test]
 async fn the_policy_stops_injected_code() {

@@ -6,8 +6,10 @@
 mod agents;
 mod before_payment;
 mod bridge;
+mod bridge_faults;
 mod browser;
 mod chat;
+mod chat_faults;
 mod chat_plans;
 mod chat_use;
 mod driver;

@@ -29,6 +29,30 @@ async fn a_failed_analysis_says_so() {
     browser.close().await;
 }
 
+/// A refund that Stripe has not confirmed: the page does not tell its customer to ask for one. It asks again, at once when
+/// they come back to it, and shows the date.
+#[tokio::test]
+async fn a_refund_that_is_on_its_way_is_not_asked_for() {
+    let reply = json!({ "error": domain::texts::FAILED_AND_RETURNED });
+    let done = json!({ "error": domain::texts::FAILED_AND_REFUNDED, "refunded_at": "2026-11-20T12:00:00Z" });
+    let browser = Browser::open().await;
+    browser
+        .before_every_page(&format!(
+            "window.isBack = false; window.fetch = async () => window.isBack ? Response.json({done}, {{ status: 500 }}) \
+             : Response.json({reply}, {{ status: 500, headers: {{ 'retry-after': '60' }} }});"
+        ))
+        .await;
+    let id = "cs_test_refund_on_its_way";
+    browser.visit_result(id).await;
+    shows_instead(&browser, id, domain::texts::FAILED_AND_RETURNED, "refund-on-its-way").await;
+    assert!(!browser.sees("#problem-refund").await);
+    browser.run("window.isBack = true; document.dispatchEvent(new Event('visibilitychange')); return null").await;
+    assert!(browser.text("#problem-refund").await.starts_with("Your payment was refunded on November 20, 2026."));
+    assert_eq!(browser.text("#problem-sentence").await, domain::texts::FAILED_AND_REFUNDED);
+    assert!(!browser.sees("#again").await);
+    browser.close().await;
+}
+
 /// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
 #[tokio::test]
 async fn a_refund_is_told_with_its_date() {
@@ -81,6 +105,7 @@ async fn an_unavailable_analysis_can_be_asked_for_again() {
         (title == "The payment is not complete").then_some(())
     })
     .await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "problem-title", "the button that hid itself");
     browser.close().await;
 }
 
@@ -102,7 +127,9 @@ async fn a_verdict_that_is_tried_again_is_waited_for() {
     let message = browser.text("#delayed-message").await;
     assert!(message.contains("We keep trying by ourselves") && message.contains("email it to you"), "{message}");
     browser.see_within("#next-attempt", VERDICT).await;
-    assert!(browser.text("#next-attempt").await.starts_with("The next attempt is at "));
+    let next = browser.text("#next-attempt").await;
+    let time = next.strip_prefix("The next attempt is at ").expect(&next);
+    assert!(time.len() == "15:05.".len() && time.ends_with('.'), "{next}");
     assert!(!browser.sees("#pending-details").await, "the usual promise does not hold");
     assert_eq!(browser.problems().await, json!([]));
     browser.look("tried-again").await;

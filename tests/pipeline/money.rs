@@ -9,8 +9,10 @@ use domain::{
     money::{Money, PaymentChange, RefundStatus},
     open_work::Work,
     sale::{Fulfilment, Mail},
+    texts,
 };
 use reconcile::Report;
+use serde_json::Value;
 use std::time::Duration;
 use testkit::{Fault, Plan};
 
@@ -89,6 +91,34 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     sim.drain();
     assert_eq!(*sim.sale().money(), Money::Kept);
     assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// The page of a sale without a verdict tells the customer to ask for a refund only while nobody has decided about the
+/// money.
+#[test]
+fn a_page_without_a_verdict_says_what_becomes_of_the_money() {
+    let mut sim = held();
+    let page = |sim: &Simulator| {
+        let page = sim.page().unwrap();
+        assert_eq!(page.status(), 500, "{}", page.body());
+        let body: Value = serde_json::from_str(page.body()).unwrap();
+        (body["error"].as_str().unwrap().to_owned(), page.header_value("retry-after").map(str::to_owned))
+    };
+    let asks_again = (texts::FAILED_AND_RETURNED.to_owned(), Some("60".to_owned()));
+    sim.world.state().refund_status = Some(RefundStatus::Pending);
+    sim.world.advance(24 * HOUR);
+    sim.deadlines().unwrap();
+    assert!(matches!(sim.sale().money(), Money::RefundAuthorised { .. }));
+    assert_eq!(page(&sim), asks_again, "the page shows the date once the refund is confirmed");
+    for (change, told) in [
+        (PaymentChange::DisputeOpened, (texts::FAILED_AND_DISPUTED.to_owned(), None)),
+        (PaymentChange::DisputeWon, asks_again),
+        (PaymentChange::Refunded, (texts::FAILED_AND_REFUNDED.to_owned(), None)),
+    ] {
+        sim.payment_changes(change);
+        sim.drain();
+        assert_eq!(page(&sim), told, "{change:?}");
+    }
 }
 
 /// A refund that bounces, from beginning to end: an operator issues it again under another key, and all steps are

@@ -77,5 +77,12 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
 async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
-    Ok(reply::me(access, account.value.free_left()))
+    let has_lapsed = access.paid_until.is_none() && has_paid(ports, who).await?;
+    Ok(reply::me(access, account.value.free_left(), has_lapsed))
+}
+
+/// Whether an invoice of the subscriber was ever paid.
+async fn has_paid(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+    let known = ports.subscribers.load(who).await?;
+    Ok(known.is_some_and(|known| known.value.billing().paid_invoices().0 > 0))
 }

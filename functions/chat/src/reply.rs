@@ -36,10 +36,15 @@ pub(crate) fn malformed() -> Reply {
     Reply::error(400, "malformed_json", "The request body must be a JSON object in UTF-8.")
 }
 
-pub(crate) fn me(access: Access, free_left: u32) -> Reply {
+/// What a customer has. `has_lapsed`: they paid before and have no paid access now, because the subscription has ended or its
+/// payment fails; the portal shows which.
+pub(crate) fn me(access: Access, free_left: u32, has_lapsed: bool) -> Reply {
     let mut body = json!({ "plan": access.plan.key(), "free_left": free_left });
     if let Some(until) = access.paid_until {
         body["paid_until"] = until.to_iso().into();
+    }
+    if has_lapsed {
+        body["lapsed"] = true.into();
     }
     Reply::json(200, &body)
 }

@@ -16,6 +16,7 @@
   const CONFIRMS = 30;
   // The address in an offer is used for an hour; the payment page behind it closes after a day.
   const OFFERED = 3_600_000;
+  const UNREADABLE = "This message has characters that we cannot read. Please type it anew.";
 
   const number = new Intl.NumberFormat("en-CA");
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -39,7 +40,7 @@
   // A reply without a body, or none at all, is status 0.
   const call = async (method, path, body) => {
     try {
-      const request = { method, credentials: "same-origin", cache: "no-store" };
+      const request = { method, credentials: "same-origin", cache: "no-store", signal: timeLimit() };
       if (body !== undefined) {
         request.headers = { "content-type": "application/json" };
         request.body = JSON.stringify(body);
@@ -49,7 +50,8 @@
       try {
         answer = await reply.json();
       } catch {
-        // The status says enough.
+        // Of a failure the status says enough; every success has a body.
+        if (reply.ok) return { status: 0, answer };
       }
       return { status: reply.status, answer };
     } catch {
@@ -104,6 +106,25 @@
     byId("email").focus();
   });
 
+  // Takes off the page what was said by the person who was signed in, and the address where they pay. A look that has begun
+  // brings nothing back.
+  const clearThreads = () => {
+    looks += 1;
+    for (const id of ["thread", "bridge-thread"]) byId(id).replaceChildren();
+    paymentPage = null;
+  };
+  // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
+  // boxes.
+  const endIfSignedOut = (status) => {
+    if (status !== 401) return false;
+    clearThreads();
+    // The step that says who helps stays until its reader leaves it.
+    if (!byId("care").hidden) return true;
+    show("sign-in");
+    problem("sign-in-problem", "You are signed out. Please sign in again.");
+    return true;
+  };
+
   // ---- the conversation ----
 
   const entry = (who, text) => {
@@ -117,11 +138,16 @@
     article.append(heading, words);
     return { article, words };
   };
+  // Asks what is on the customer's mind, unless something was said, or might have been.
+  const tellEmpty = () => {
+    byId("empty").hidden = byId("thread").childElementCount > 0 || !byId("unread").hidden;
+  };
   const asked = (text) => {
     byId("empty").hidden = true;
     const { article } = entry("You", text);
     byId("thread").append(article);
     article.scrollIntoView({ block: "nearest" });
+    return article;
   };
   const names = { "first view": "First view", "second view": "Second view" };
   // The replies to one message: their whole sentences while they are written, then the replies themselves.
@@ -176,11 +202,20 @@
     };
   };
   const counts = ["No free exchanges are", "One free exchange is", "Two free exchanges are", "Three free exchanges are"];
+  const USED = byId("offer-title").textContent;
+  const LAPSED = "Your subscription has ended, or its last payment failed. ";
   const plans = { chat: "You are subscribed.", pro: "You are subscribed to Pro.", bridge: "You have access to the Bridge." };
-  const tellPlan = (plan, count, isPaid = false) => {
-    byId("plan").textContent = plans[plan] ?? `${counts[count]} left.`;
+  // Whether a subscription was paid before and gives no access now. It can still be charged, until it is canceled.
+  let hasLapsed = false;
+  const tellPlan = (plan, count) => {
+    byId("plan").textContent = plans[plan] ?? `${hasLapsed ? LAPSED : ""}${counts[count]} left.`;
     if (plan !== "free") byId("offer").hidden = true;
-    byId("manage").hidden = plan !== "chat" && plan !== "pro" && !isPaid;
+    byId("offer-title").textContent = hasLapsed ? "Your subscription is not active" : USED;
+  };
+  const tellCustomer = ({ plan, free_left: count, paid_until: paidUntil, lapsed }) => {
+    hasLapsed = lapsed === true;
+    tellPlan(plan, count);
+    byId("manage").hidden = paidUntil === undefined && !hasLapsed;
   };
 
   // The payment page of the plan "chat", if the last offer named one.
@@ -190,18 +225,28 @@
     paymentPage = isElsewhere ? { url, until: Date.now() + OFFERED } : null;
     byId("offer").hidden = false;
     byId("offer-title").focus();
-    say("Your three free exchanges are used.");
+    say(`${byId("offer-title").textContent}.`);
+  };
+  // Asks for the address of one of Stripe's pages and goes there. The buttons of all of them do nothing meanwhile.
+  const stripeButtons = ["subscribe-chat", "subscribe-pro", "portal"].map(byId);
+  const goToStripe = async (path, body, problemId, failure) => {
+    if (stripeButtons.some(isBusy)) return;
+    problem(problemId, "");
+    for (const button of stripeButtons) busy(button, true);
+    const { status, answer } = await call("POST", path, body);
+    for (const button of stripeButtons) busy(button, false);
+    if (endIfSignedOut(status)) return;
+    if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
+    else problem(problemId, status === 429 ? "That is a lot at once. Please try again later." : failure);
   };
   for (const plan of ["chat", "pro"]) {
     byId(`subscribe-${plan}`).addEventListener("click", async () => {
-      problem("offer-problem", "");
       if (plan === "chat" && paymentPage !== null && Date.now() < paymentPage.until) {
         location.assign(paymentPage.url);
         return;
       }
-      const { status, answer } = await call("POST", "/api/chat/subscribe", { plan });
-      if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
-      else problem("offer-problem", "The payment page could not be reached. Nothing was charged. Please try again.");
+      const failure = "The payment page could not be reached. Nothing was charged. Please try again.";
+      await goToStripe("/api/chat/subscribe", { plan }, "offer-problem", failure);
     });
   }
 
@@ -218,13 +263,10 @@
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
-      if (status === 401) {
-        show("sign-in");
-        return;
-      }
+      if (endIfSignedOut(status)) return;
       if (status === 200 && answer.plan !== "free") {
         confirmed();
-        tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
+        tellCustomer(answer);
         say(`Your payment is confirmed. ${plans[answer.plan]}`);
         return;
       }
@@ -239,10 +281,8 @@
   };
 
   byId("portal").addEventListener("click", async () => {
-    problem("portal-problem", "");
-    const { status, answer } = await call("POST", "/api/chat/portal", {});
-    if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
-    else problem("portal-problem", "The page of your subscription could not be reached. Please try again.");
+    const failure = "The page of your subscription could not be reached. Please try again.";
+    await goToStripe("/api/chat/portal", {}, "portal-problem", failure);
   });
 
   const refuse = (sentence, lines = []) => {
@@ -295,7 +335,7 @@
   const converse = async (id, text) => {
     pending({ id, text });
     busy(byId("send"), true);
-    asked(text);
+    const question = asked(text);
     const replies = view();
     let isOver = false;
     byId("waiting-text").textContent = "AETHER is writing.";
@@ -305,26 +345,31 @@
     const { status, answer } = await exchange(id, text);
     isOver = true;
     byId("waiting").hidden = true;
-    if (status !== 503) pending(null);
+    // After these an earlier try may have arrived: the same words keep their id.
+    if (status !== 503 && status !== 429) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
       if (answer.free_left === 0 && !returned()) byId("offer").hidden = false;
     } else {
       replies.remove();
-      byId("thread").lastElementChild?.remove();
-      byId("empty").hidden = byId("thread").childElementCount > 0;
-      if (!answer.crisis && byId("message").value === "") byId("message").value = text;
+      question.remove();
+      tellEmpty();
+      // The customer may have written on meanwhile: neither text is lost.
+      const written = byId("message").value;
+      if (!answer.crisis && written !== text) byId("message").value = written === "" ? text : `${text}\n\n${written}`;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
       else if (status === 402) offer(answer.url);
-      else if (status === 401) show("sign-in");
+      else if (status === 401) endIfSignedOut(status);
       else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
-        refuse(answer.error, advice(answer));
+        // The sentence is the one of a sale; a message is counted, not charged.
+        refuse(answer.error.replace("Nothing was charged.", "Nothing was counted."), advice(answer));
         byId("message").focus();
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
+      else if (status === 400) refuse(UNREADABLE);
       else if (status === 503) refuse("This message could not be answered yet. Please send it again: it counts once.");
       else refuse("This message could not be answered. Nothing was counted. Please try again.");
     }
@@ -348,7 +393,7 @@
   byId("say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("send"))) return;
-    const text = byId("message").value.trim();
+    const text = sendable(byId("message").value).trim();
     const wrong = text === "" ? "Please write your message first."
       : characters(text) > MAX_CHARACTERS ? "Please shorten your message." : "";
     refuse(wrong);
@@ -366,6 +411,7 @@
   // ---- the Bridge ----
 
   const MESSAGE = "oracle.chat.bridge";
+  const CHANGED = "The agreement has changed. Please read it again.";
   let agreement = null;
   const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
   const bridgeTexts = {
@@ -386,8 +432,18 @@
     }
     return null;
   };
-  const bridgeEntry = ({ from, at, text }) => {
+  // Empties the box, unless its customer has written on since the text was sent.
+  const clearSent = (text) => {
+    if (sendable(byId("bridge-message").value).trim() === text) byId("bridge-message").value = "";
+  };
+  // Shows a message that can no longer be sent.
+  const showUnsent = (text) => {
+    byId("bridge-unsent-text").textContent = text;
+    byId("bridge-unsent").hidden = text === "";
+  };
+  const bridgeEntry = ({ id, from, at, text }) => {
     const { article, words } = entry(from === "you" ? "You" : from, text);
+    article.id = `bridge-${id}`;
     const time = document.createElement("p");
     time.className = "small muted";
     time.textContent = day.format(new Date(at));
@@ -395,8 +451,15 @@
     byId("bridge-thread").append(article);
   };
   const tellBridge = ({ state, agreement: current, expires }) => {
+    // A tick is for the text that was read.
+    const isReplaced = agreement !== null && agreement.sha256 !== current.sha256;
     agreement = current;
-    byId("agreement-text").textContent = current.text;
+    if (isReplaced && byId("agreement-yes").checked) {
+      byId("agreement-yes").checked = false;
+      agreementProblem(null, CHANGED);
+    }
+    // An equal text is left alone, so that nobody loses their place in it.
+    if (byId("agreement-text").textContent !== current.text) byId("agreement-text").textContent = current.text;
     byId("agreement-version").textContent = String(current.version);
     byId("agreement-hash").textContent = current.sha256;
     byId("bridge-text").textContent = state === "granted"
@@ -407,17 +470,33 @@
     byId("bridge-read").setAttribute("aria-expanded", String(!byId("agreement").hidden));
     byId("bridge-say").hidden = state !== "granted";
   };
+  // Counts what is read and what is changed: a look that began before a later one, or before a change, shows nothing.
+  let looks = 0;
   const readBridge = async () => {
-    const { status, answer } = await call("GET", "/api/chat/bridge");
-    if (status !== 200) return;
-    const thread = await call("GET", "/api/chat/bridge/messages");
-    const messages = thread.status === 200 ? thread.answer.messages : [];
-    // The form appears with the thread, so that the thread does not replace a message that was just posted.
-    tellBridge(answer);
+    looks += 1;
+    const own = looks;
+    const bridge = await call("GET", "/api/chat/bridge");
+    const thread = bridge.status === 200 ? await call("GET", "/api/chat/bridge/messages") : bridge;
+    if (own !== looks || endIfSignedOut(thread.status)) return;
+    if (thread.status !== 200) {
+      // What was read before stays.
+      if (agreement === null) byId("bridge-text").textContent = "The Bridge could not be read. Please reload this page in a moment.";
+      return;
+    }
+    const { messages } = thread.answer;
+    tellBridge(bridge.answer);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
-    byId("bridge-keep").hidden = answer.state === "offered";
+    byId("bridge-keep").hidden = bridge.answer.state === "offered";
+    // What is not confirmed has arrived nevertheless, or was in the box of a page before this one.
+    const kept = unconfirmed();
+    if (kept !== null && messages.some(({ id }) => id === kept.id)) {
+      unconfirmed(null);
+      clearSent(kept.text);
+    } else if (kept !== null && byId("bridge-message").value === "") {
+      byId("bridge-message").value = kept.text;
+    }
   };
   byId("bridge-read").addEventListener("click", () => {
     const open = byId("agreement").hidden;
@@ -434,7 +513,7 @@
   };
   byId("agreement").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const name = byId("agreement-name").value.trim();
+    const name = sendable(byId("agreement-name").value).trim();
     const email = byId("agreement-email").value.trim();
     if (name === "") return agreementProblem("agreement-name", "Please write your full name.");
     if (!email.includes("@")) return agreementProblem("agreement-email", "Please write your email address.");
@@ -445,7 +524,9 @@
     const { version, sha256 } = agreement;
     const { status, answer } = await call("POST", "/api/chat/bridge/acceptance", { version, sha256, name, email });
     busy(byId("agreement-send"), false);
+    if (endIfSignedOut(status)) return;
     if (status === 200) {
+      looks += 1;
       tellBridge(answer);
       byId("bridge-keep").hidden = false;
       byId("bridge-title").focus();
@@ -453,7 +534,7 @@
     } else if (answer.code === "agreement_changed") {
       byId("agreement-yes").checked = false;
       await readBridge();
-      agreementProblem(null, "The agreement has changed. Please read it again.");
+      agreementProblem(null, CHANGED);
       byId("agreement-title").focus();
     } else if (status === 400) {
       const field = answer.code === "name_invalid" ? "agreement-name" : "agreement-email";
@@ -473,7 +554,7 @@
   byId("bridge-say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("bridge-send"))) return;
-    const text = byId("bridge-message").value.trim();
+    const text = sendable(byId("bridge-message").value).trim();
     if (text === "") return bridgeProblem("Please write your message first.");
     if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
     bridgeProblem("");
@@ -483,9 +564,13 @@
     busy(byId("bridge-send"), true);
     const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text, locale: navigator.language });
     busy(byId("bridge-send"), false);
+    if (endIfSignedOut(status)) return;
     if (status === 200) {
+      looks += 1;
       unconfirmed(null);
-      byId("bridge-message").value = "";
+      clearSent(text);
+      // A look while it was on its way may have shown it.
+      byId(`bridge-${answer.id}`)?.remove();
       bridgeEntry(answer);
       byId("bridge-thread").hidden = false;
       byId("bridge-thread").lastElementChild.scrollIntoView({ block: "nearest" });
@@ -497,8 +582,14 @@
       showCare(answer, "bridge-message");
       await readBridge();
     } else if (status === 403) {
+      // The form goes with the access.
+      unconfirmed(null);
+      byId("bridge-message").value = "";
+      showUnsent(text);
       await readBridge();
       byId("bridge-title").focus();
+    } else if (status === 400) {
+      bridgeProblem(UNREADABLE);
     } else if (answer.code === "thread_full") {
       bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
     } else {
@@ -506,10 +597,20 @@
     }
   });
 
-  // A reply may have come, or access may have ended, while the page was open.
+  // A reply may have come, or access may have ended, while the page was open; or its customer signed in in another tab, where
+  // mailed links usually open.
+  let isReturning = false;
   const lookAgain = async () => {
-    if (byId("talk").hidden || document.hidden) return;
-    await readBridge();
+    if (document.hidden) return;
+    if (!byId("talk").hidden) {
+      await readBridge();
+      return;
+    }
+    if (isReturning || (byId("sign-in").hidden && byId("sent").hidden)) return;
+    isReturning = true;
+    const { status } = await call("GET", "/api/chat/me");
+    if (status === 200) await begin();
+    isReturning = false;
   };
   document.addEventListener("visibilitychange", lookAgain);
   window.addEventListener("hashchange", async () => {
@@ -525,7 +626,8 @@
   // Shows the memory without the message that is sent again: its answer comes as the reply to that.
   const recall = async (repeated) => {
     const { status, answer } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
-    if (status !== 200) return;
+    byId("unread").hidden = status === 200;
+    if (status !== 200) return tellEmpty();
     byId("earlier").hidden = !answer.earlier;
     byId("thread").replaceChildren();
     const others = answer.events.filter(({ key }) => repeated === undefined || key !== repeated);
@@ -534,7 +636,7 @@
       asked(payload.asked);
       await view().end(payload, false);
     }
-    byId("empty").hidden = turns.length > 0;
+    tellEmpty();
   };
   const sure = (is) => {
     byId("memory-sure").hidden = !is;
@@ -557,63 +659,86 @@
       return "";
     }
   };
-  byId("memory-save").addEventListener("click", async (event) => {
-    event.preventDefault();
-    if (isBusy(byId("memory-save"))) return;
-    problem("memory-problem", "");
-    busy(byId("memory-save"), true);
-    const refused = await download(byId("memory-save"));
-    busy(byId("memory-save"), false);
-    if (refused !== null) problem("memory-problem", refused || "It could not be downloaded. Please try again.");
-  });
+  for (const [id, problemId] of [["memory-save", "memory-problem"], ["bridge-save", "bridge-save-problem"]]) {
+    byId(id).addEventListener("click", async (event) => {
+      event.preventDefault();
+      if (isBusy(byId(id))) return;
+      problem(problemId, "");
+      busy(byId(id), true);
+      const refused = await download(byId(id));
+      busy(byId(id), false);
+      if (refused !== null) problem(problemId, refused || "It could not be downloaded. Please try again.");
+    });
+  }
   byId("memory-erase").addEventListener("click", () => sure(byId("memory-sure").hidden));
   byId("memory-no").addEventListener("click", () => sure(false));
   byId("memory-yes").addEventListener("click", async () => {
+    if (isBusy(byId("memory-yes"))) return;
+    busy(byId("memory-yes"), true);
     problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/memory");
+    busy(byId("memory-yes"), false);
+    if (endIfSignedOut(status)) return;
     sure(false);
-    if (status === 202) {
-      await readBridge();
-      byId("thread").replaceChildren();
-      byId("earlier").hidden = true;
-      byId("empty").hidden = false;
-      say("Your memory is erased.");
-      byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
-    } else {
-      problem("memory-problem", "It could not be erased. Please try again.");
-    }
+    if (status !== 202) return problem("memory-problem", "It could not be erased. Please try again.");
+    // What waits to be sent belongs to the erased memory. A message that is written from here on does not.
+    pending(null);
+    unconfirmed(null);
+    byId("bridge-message").value = "";
+    showUnsent("");
+    byId("thread").replaceChildren();
+    byId("earlier").hidden = true;
+    byId("unread").hidden = true;
+    tellEmpty();
+    say("Your memory is erased.");
+    byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
+    await readBridge();
   });
   byId("sign-out").addEventListener("click", async () => {
+    problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/session");
-    if (status !== 200) return;
-    byId("thread").replaceChildren();
-    byId("bridge-thread").replaceChildren();
+    if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
+    clearThreads();
+    for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
+    byId("agreement-yes").checked = false;
+    showUnsent("");
+    count();
     unconfirmed(null);
     pending(null);
+    problem("sign-in-problem", "");
     show("sign-in");
   });
 
   // ---- the beginning ----
 
+  // The token of the link that was opened, until it is used or refused.
+  let token = null;
   const begin = async () => {
     const address = new URL(location.href);
-    const token = address.searchParams.get("token");
-    let refused = false;
-    if (token !== null) {
+    const isOnPage = states.some((name) => !byId(name).hidden);
+    if (address.searchParams.has("token")) {
+      token = address.searchParams.get("token");
       // Nobody who looks at the address or the history later finds the link.
       address.searchParams.delete("token");
       history.replaceState(null, "", address);
+    }
+    const isLink = token !== null;
+    let refused = false;
+    if (isLink) {
       const { status } = await call("POST", "/api/chat/session", { token });
+      // The link still works: "Try again" uses it.
+      if (status === 0 || status === 429 || status >= 500) return show("broken");
       refused = status !== 200;
+      token = null;
     }
     const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
-      tellPlan(answer.plan, answer.free_left, answer.paid_until !== undefined);
+      tellCustomer(answer);
       // Only now can the customer write. A message that they send while the rest loads is not one of a page before
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
       await recall(waiting?.id);
-      show("talk", token !== null);
+      show("talk", isLink || isOnPage);
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();

@@ -86,7 +86,10 @@
     error.textContent = "";
     field?.input.removeAttribute("aria-invalid");
   };
-  const clearErrors = () => [...Object.keys(fields), "form"].forEach(clearError);
+  const clearErrors = () => {
+    [...Object.keys(fields), "form"].forEach(clearError);
+    fillList("query-missing", []);
+  };
 
   // Which field an error code of the API speaks of.
   const fieldOf = (code) => {
@@ -109,6 +112,7 @@
     fillCare(sentence, reply);
     if (reply.crisis) {
       query.value = "";
+      showCount();
       saveDraft();
     }
     showStep("care");
@@ -156,13 +160,14 @@
   };
 
   const order = async () => {
-    const body = { tier: selectedTier()?.value ?? "", query: query.value, locale: navigator.language };
+    const body = { tier: selectedTier()?.value ?? "", query: sendable(query.value), locale: navigator.language };
     const code = referral.value.trim();
     if (code) body.referral_code = code;
     const response = await fetch("/api/checkout", {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify(body),
+      signal: timeLimit(),
     });
     const reply = await response.json();
     if (response.ok) {
@@ -170,6 +175,8 @@
       const address = paymentUrl(reply.url);
       if (typeof reply.notice === "string") return showNotice(reply.notice, address);
       location.assign(address);
+      // Who stops a slow payment page from loading can press the button again.
+      setTimeout(() => setBusy(false), 15_000);
       return;
     }
     setBusy(false);
@@ -220,6 +227,7 @@
   if (wanted) wanted.checked = true;
   if (parameters.get("canceled") === "1") {
     byId("canceled").hidden = false;
+    byId("canceled-kept").hidden = query.value === "";
     history.replaceState(null, "", location.pathname);
   }
   showCount();

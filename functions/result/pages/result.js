@@ -46,23 +46,31 @@
     declined: "",
     delivered: "",
   };
+  const STILL_YOURS = "Your follow-up is still yours to use.";
   const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
   const sections = ["pending", "review", "problem", "care", "result"].map(byId);
   const sessionId = new URLSearchParams(location.search).get("session_id") ?? "";
-  const started = Date.now();
+  // When the wait began: with the page, or with the sending of the follow-up.
+  let started = Date.now();
 
-  const setText = (id, text) => {
-    byId(id).textContent = typeof text === "string" ? text : "";
+  // An equal text is left alone: writing it anew ends a reader's selection, and a screen reader says it again.
+  const write = (element, value) => {
+    const text = typeof value === "string" ? value : "";
+    if (element.textContent !== text) element.textContent = text;
   };
+  const setText = (id, text) => write(byId(id), text);
   const colour = (dot, word) => {
     if (word in MEANINGS) dot.classList.add(word.toLowerCase());
   };
 
-  // Shows one section; what changed is said once to screen readers.
+  // Shows one section; what changed is said once to screen readers. The focus of a section that is hidden goes to the title
+  // of the new one; it would go to the top of the page.
   const show = (id, title, spoken) => {
+    const isLeft = sections.some((section) => section.id !== id && section.contains(document.activeElement));
     for (const section of sections) section.hidden = section.id !== id;
+    if (isLeft) byId(id).querySelector("h1").focus();
     document.title = `${title} · Oracle by 42 Sisters AI`;
     if (byId("live").textContent !== spoken) byId("live").textContent = spoken;
   };
@@ -75,14 +83,13 @@
     const title = delayed ? "Your verdict takes longer than usual" : "Your verdict is being written";
     setText("pending-title", title);
     byId("pending-details").hidden = delayed;
-    byId("offline").hidden = true;
     byId("slow").hidden = delayed || Date.now() - started < SLOW_AFTER;
     byId("delayed").hidden = !delayed;
     setText("delayed-message", message);
     const next = new Date(nextAttempt ?? Number.NaN);
     const known = !Number.isNaN(next.getTime());
     byId("next-attempt").hidden = !known;
-    if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short" }));
+    if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short", hourCycle: "h23" }));
     show("pending", title, delayed ? message : `${title}. It appears here by itself.`);
   };
 
@@ -139,9 +146,7 @@
   };
   const followUpArticle = copyOfArticle();
   const part = (root, name) => root.querySelector(`[data-part="${name}"]`);
-  const setPart = (root, name, text) => {
-    part(root, name).textContent = typeof text === "string" ? text : "";
-  };
+  const setPart = (root, name, text) => write(part(root, name), text);
 
   const showDimensions = (root, breakdown) => {
     const list = part(root, "dimensions");
@@ -211,7 +216,7 @@
     place.replaceChildren(followUpArticle);
   };
 
-  const showVerdict = (reply) => {
+  const showReply = (reply) => {
     const { verdict: word, summary } = reply.verdict;
     fill(article, NAMES[reply.tier], reply);
     showRefund("refund", reply);
@@ -228,6 +233,14 @@
     } catch {
       // Storage may be switched off; then there is no draft either.
     }
+  };
+
+  // While a follow-up is pending, most replies are the one that is shown.
+  let shown = "";
+  const showVerdict = (reply) => {
+    const received = JSON.stringify(reply);
+    if (received !== shown || byId("result").hidden) showReply(reply);
+    shown = received;
     // The follow-up's verdict appears by itself; what a person looks at takes longer.
     if (reply.followup_status === "pending") askAgain(DEFAULT_WAIT);
     else if (reply.followup_status === "in_review") askAgain(REVIEW_WAIT);
@@ -242,10 +255,19 @@
   const askAgain = (seconds) => {
     clearTimeout(timer);
     const waited = (Date.now() - started) / SECOND;
-    // The server's wish, and slower for a page that has been open for long.
+    // The server's wish, and slower for a page that has waited for long.
     const patience = waited < 120 ? 1 : waited < 600 ? 10 : 60;
-    timer = setTimeout(ask, Math.max(seconds, patience) * SECOND);
+    timer = setTimeout(askNow, Math.max(seconds, patience) * SECOND);
   };
+  const askNow = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    return ask();
+  };
+  // Who comes back to the page does not wait for the rest of a minute.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && timer !== undefined) askNow();
+  });
   const retryAfter = (response) => {
     const seconds = Number(response.headers.get("retry-after") || DEFAULT_WAIT);
     return seconds > 0 ? Math.min(seconds, LONGEST_WAIT) : DEFAULT_WAIT;
@@ -258,6 +280,7 @@
       response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}`, {
         headers: { accept: "application/json" },
         cache: "no-store",
+        signal: timeLimit(),
       });
     } catch {
       // What is shown stays; only its follow-up is late.
@@ -268,6 +291,7 @@
       askAgain(DEFAULT_WAIT);
       return;
     }
+    byId("offline").hidden = true;
     try {
       reply = await response.json();
       if (response.status === 200) return showVerdict(reply);
@@ -296,9 +320,8 @@
     setText("pending-title", "One moment");
     byId("pending-details").hidden = true;
     byId("delayed").hidden = true;
-    byId("offline").hidden = true;
     show("pending", "One moment", "One moment");
-    ask();
+    askNow();
   });
 
   // ---- the follow-up ----
@@ -337,18 +360,26 @@
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify({ session_id: sessionId, query, locale: navigator.language }),
+      signal: timeLimit(),
     });
     const reply = await response.json();
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
-    if (response.status === 202 || response.status === 409) return ask();
+    if (response.status === 202 || response.status === 409) {
+      started = Date.now();
+      await askNow();
+      // The form with the focused button is hidden now.
+      byId("follow-up-state").focus();
+      return;
+    }
     if (response.status === 422 && reply.crisis) return showCare(reply);
-    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, advice(reply));
+    const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];
+    showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, lines);
   };
 
   byId("follow-up-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (sending) return;
-    const query = byId("follow-up-query").value;
+    const query = sendable(byId("follow-up-query").value);
     if (query.trim() === "") return showFollowUpError("Please write your follow-up first.", []);
     if ([...query].length > MAX_CHARACTERS) return showFollowUpError("Please shorten your follow-up.", []);
     showFollowUpError("", []);

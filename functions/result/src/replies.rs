@@ -1,7 +1,7 @@
 //! The replies of GET /api/verdict that carry no verdict.
 
 use crate::asked::Unpaid;
-use domain::{Sale, Timestamp, money::Money, sale::Declined, texts};
+use domain::{Sale, money::Money, sale::Declined, texts};
 use runtime::http::Reply;
 use serde_json::json;
 
@@ -48,13 +48,20 @@ pub(crate) fn erased() -> Reply {
     Reply::error(410, "erased", texts::ERASED)
 }
 
-/// The reply for a sale that ended without a verdict.
-pub(crate) fn failed(refunded_at: Option<Timestamp>) -> Reply {
-    let body = match refunded_at {
-        Some(at) => json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }),
-        None => json!({ "error": texts::ANALYSIS_FAILED }),
-    };
-    Reply::json(500, &body)
+/// The reply for a sale that ended without a verdict. It tells the customer to ask for a refund only while nobody has decided
+/// about the money.
+pub(crate) fn failed(money: &Money) -> Reply {
+    match money {
+        Money::Refunded { at } => {
+            Reply::json(500, &json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }))
+        }
+        // The page asks again, until it can show the date of the refund.
+        Money::RefundAuthorised { .. } => {
+            Reply::json(500, &json!({ "error": texts::FAILED_AND_RETURNED })).header("retry-after", "60")
+        }
+        Money::Disputed { .. } => Reply::json(500, &json!({ "error": texts::FAILED_AND_DISPUTED })),
+        Money::Kept | Money::RefundFailed { .. } => Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED })),
+    }
 }
 
 /// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A

@@ -14,6 +14,7 @@ use domain::{
     customer_text,
     guesses::{Answer, NotAnswered},
     message::{self, Message, OrderedBy},
+    money::Money,
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
     texts,
@@ -74,7 +75,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                self.failed(sale.value.refunded_at())
+                self.failed(sale.value.money())
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached, Found::Cached).await,
@@ -108,7 +109,7 @@ impl Retrieval<'_> {
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(sale).await,
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => replies::declined(declined, &sale.value),
-                None => self.failed(sale.value.refunded_at()),
+                None => self.failed(sale.value.money()),
             },
         }
     }
@@ -407,14 +408,14 @@ impl Retrieval<'_> {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;
         }
-        self.failed(None)
+        self.failed(&Money::Kept)
     }
 
     /// The reply for a sale that ended without a verdict. A metric counts it, so that the alarm on 5xx replies can
     /// exclude it: the operator in charge was alerted when the sale failed.
-    fn failed(&self, refunded_at: Option<Timestamp>) -> Reply {
+    fn failed(&self, money: &Money) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        replies::failed(refunded_at)
+        replies::failed(money)
     }
 
     fn now(&self) -> Timestamp {

@@ -6,6 +6,14 @@ pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sist
 /// The verdict cannot be produced, and the money has gone back already: the customer need not ask for it.
 pub const FAILED_AND_REFUNDED: &str = "Analysis failed. Your payment was returned.";
 
+/// The verdict cannot be produced, and Stripe has not confirmed the refund that is decided: the customer need not ask for
+/// it.
+pub const FAILED_AND_RETURNED: &str = "Analysis failed. Your payment is returned automatically.";
+
+/// The verdict cannot be produced, and the payment was disputed: the bank decides, so we cannot refund it.
+pub const FAILED_AND_DISPUTED: &str =
+    "Analysis failed. This payment was disputed, so your bank decides about the money.";
+
 /// The verdict cannot be produced now (Gemini Timeout, circuit open).
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
@@ -144,7 +152,7 @@ pub const FOLLOWUP_ORDERED: &str = "Thank you: we have your follow-up. Its verdi
 
 /// The answer to a second follow-up by mail.
 pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Session includes one follow-up, and it is \
-    used, so no verdict comes of this message. A person reads it all the same: expect a response within 24 hours. \
+    used, so this message gets no verdict. A person reads it all the same: expect a response within 24 hours. \
     — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The end of the answer to a follow-up by mail that the authority gate declines.
@@ -278,9 +286,11 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 14] = [
+    const SHOWN: [&str; 16] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
+        FAILED_AND_RETURNED,
+        FAILED_AND_DISPUTED,
         TEMPORARILY_UNAVAILABLE,
         NOT_PAID,
         NOT_PAID_YET,

@@ -468,11 +468,16 @@ fn a_forgotten_exchange_is_repeated_whatever_the_limits_say() {
     grant(&world, "someone@example.com", PaidPlan::Chat);
     let limited = (4..).find(|n| ask(&world, *n, QUESTION, &cookie).status() == 429).unwrap();
     assert_eq!(body(&ask(&world, 1, QUESTION, &cookie))["replies"], first, "after {limited} exchanges");
+    let me = || body(&get(&world, "/api/chat/me", &cookie));
+    assert!(me().get("lapsed").is_none(), "{}", me());
     world.advance(Duration::from_secs(31 * 86_400));
     let cookie = signed_in(&world, "someone@example.com");
     let asked = world.state().prompts.len();
     let again = ask(&world, 1, QUESTION, &cookie);
     assert_eq!((again.status(), &body(&again)["replies"], &body(&again)["free_left"]), (200, &first, &json!(0)));
+    // The page tells them that a subscription has lapsed, not that free exchanges are used.
+    let lapsed = json!({ "plan": "free", "free_left": 0, "lapsed": true });
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie)), lapsed);
     assert_eq!(ask(&world, 1, "Another text about the bakery in Halifax.", &cookie).status(), 409);
     assert_eq!(ask(&world, limited, QUESTION, &cookie).status(), 402, "it was never answered");
     assert_eq!(world.state().prompts.len(), asked);

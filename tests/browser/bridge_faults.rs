@@ -1,0 +1,137 @@
+//! The Bridge on the chat's page when replies fail, come late, or differ from those before. The test answers for the server.
+
+use crate::browser::Browser;
+use crate::chat_faults::{MEMBER, becomes, open, reads};
+use serde_json::{Value, json};
+
+/// A thread of one message, by its text.
+const THREAD: &str = "
+  window.thread = (text) =>
+    [200, { messages: [{ id: text, text, from: 'you', at: '2026-12-01T00:00:00Z' }] }];
+  window.replies['GET /api/chat/bridge/messages'] = window.thread('First.');";
+
+/// The texts of the Bridge's thread.
+async fn bridge_shows(browser: &Browser, texts: &[&str]) {
+    let script = "[...document.querySelectorAll('#bridge-thread .prose')].map((words) => words.textContent)";
+    becomes(browser, script, &json!(texts)).await;
+}
+
+/// A release replaces the agreement while a customer has ticked that they have read it.
+#[tokio::test]
+async fn the_tick_under_an_agreement_does_not_hold_for_the_next_one() {
+    let browser = open("").await;
+    browser.click("#bridge-read").await;
+    browser.click("#agreement-yes").await;
+    browser.run("window.node = document.getElementById('agreement-text').firstChild; window.look(); return null").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+    assert_eq!(browser.run("return window.node.isConnected").await, true, "the same text is left alone");
+    let changed = "const current = { version: 3, sha256: 'bb', text: 'The third text.' }; \
+                   window.replies['GET /api/chat/bridge'] = [200, { state: 'offered', agreement: current }]; \
+                   window.look(); return null";
+    browser.run(changed).await;
+    assert_eq!(browser.text("#agreement-error").await, "The agreement has changed. Please read it again.");
+    assert_eq!(browser.text("#agreement-text").await, "The third text.");
+    assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
+    browser.close().await;
+}
+
+/// The reply to a message on the Bridge is lost. The next page has the text, until the thread shows that it has arrived.
+#[tokio::test]
+async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    assert_eq!(browser.text("#bridge-error").await, "It could not be sent. Please try again.");
+    browser.visit("/chat").await;
+    becomes(&browser, "byId('bridge-message').value", &json!("May we speak?")).await;
+    let arrived = "const { id, text } = JSON.parse(sessionStorage.getItem('oracle.chat.bridge')); \
+                   const message = { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }; \
+                   window.replies['GET /api/chat/bridge/messages'] = [200, { messages: [message] }]; \
+                   window.look(); return null";
+    browser.run(arrived).await;
+    assert!(browser.text("#bridge-thread").await.contains("May we speak?"));
+    let left = "[byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
+    becomes(&browser, left, &json!(["", null])).await;
+    browser.close().await;
+}
+
+/// Access has ended since the page was opened: the form goes, and the text can still be copied.
+#[tokio::test]
+async fn a_message_on_a_closed_bridge_can_be_copied() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "One more thing.").await;
+    let closed = "window.replies['POST /api/chat/bridge/messages'] = [403, { code: 'bridge_closed' }]; \
+                  window.replies['GET /api/chat/bridge'] = [200, { state: 'revoked', agreement: window.agreement }]; return null";
+    browser.run(closed).await;
+    browser.click("#bridge-send").await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.");
+    becomes(&browser, "byId('bridge-say').hidden", &json!(true)).await;
+    assert!(browser.text("#bridge-unsent").await.contains("was not sent"));
+    assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.bridge')").await, Value::Null);
+    assert!(browser.text("#bridge-text").await.contains("closed"));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let path = "GET /api/chat/bridge/messages";
+    browser.run(&format!("window.replies['{path}'] = [503, {{}}]; window.look(); return null")).await;
+    reads(&browser, path, 2).await;
+    bridge_shows(&browser, &["First."]).await;
+    assert!(browser.sees("#bridge-thread").await && browser.sees("#bridge-say").await);
+
+    // What was never read is not told as if there were no access.
+    browser.before_every_page("window.replies['GET /api/chat/bridge'] = [503, {}];").await;
+    browser.visit("/chat").await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
+        .await;
+    browser.close().await;
+}
+
+/// Two looks overlap, or a look and a message. The older look ends last and shows nothing.
+#[tokio::test]
+async fn an_older_look_does_not_replace_what_is_newer() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let path = "GET /api/chat/bridge/messages";
+    let hold = format!(
+        "window.replies['{path}'] = () => new Promise((answer) => {{ window.release = () => answer(window.thread('First.')); }}); \
+         window.release = null; window.look(); return null"
+    );
+    browser.run(&hold).await;
+    becomes(&browser, "window.release !== null", &json!(true)).await;
+    browser.run(&format!("window.replies['{path}'] = window.thread('Second.'); window.look(); return null")).await;
+    bridge_shows(&browser, &["Second."]).await;
+    browser.run("window.release(); return null").await;
+    reads(&browser, path, 3).await;
+    bridge_shows(&browser, &["Second."]).await;
+
+    browser.run(&hold).await;
+    becomes(&browser, "window.release !== null", &json!(true)).await;
+    let post = "window.replies['POST /api/chat/bridge/messages'] = ({ body }) => { const { id, text } = JSON.parse(body); \
+                return [200, { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }]; }; return null";
+    browser.run(post).await;
+    browser.type_into("#bridge-message", "Third.").await;
+    browser.click("#bridge-send").await;
+    bridge_shows(&browser, &["Second.", "Third."]).await;
+    browser.run("window.release(); return null").await;
+    reads(&browser, path, 4).await;
+    bridge_shows(&browser, &["Second.", "Third."]).await;
+    browser.close().await;
+}
+
+/// A thread that cannot be downloaded: the page says so, and saves nothing.
+#[tokio::test]
+async fn a_thread_that_cannot_be_downloaded_shows_the_sentence() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let refusing = "window.saved = 0; URL.createObjectURL = () => { window.saved += 1; return 'about:blank'; }; \
+                    window.fetch = async () => Response.json({ error: 'Please write to us.' }, { status: 503 }); return null";
+    browser.run(refusing).await;
+    browser.click("#bridge-save").await;
+    assert_eq!(browser.text("#bridge-save-problem").await, "Please write to us.");
+    assert_eq!(browser.run("return window.saved").await, 0);
+    browser.close().await;
+}

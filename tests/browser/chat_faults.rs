@@ -1,0 +1,281 @@
+//! The chat's page when replies fail, come late, or differ from those before. The test answers for the server.
+
+use crate::browser::{Browser, VERDICT};
+use crate::stack::poll;
+use serde_json::{Value, json};
+
+/// Answers what a test puts into `replies`, by method and path, as status and body. An entry may be a function of the
+/// request. Without an entry the connection is lost. `asked` has all requests; `read` those whose reply the page has read
+/// and acted on.
+const SERVER: &str = r#"
+  window.agreement = { version: 2, sha256: "aa", text: "The second text." };
+  window.replies = {
+    "GET /api/chat/me": [200, { plan: "bridge", free_left: 3 }],
+    "GET /api/chat/memory": [200, { events: [], earlier: false }],
+    "GET /api/chat/bridge": [200, { state: "offered", agreement: window.agreement }],
+    "GET /api/chat/bridge/messages": [200, { messages: [] }],
+  };
+  window.asked = [];
+  window.read = [];
+  window.fetch = async (path, request = {}) => {
+    const name = `${request.method ?? "GET"} ${path.split("?")[0]}`;
+    window.asked.push(name);
+    const found = window.replies[name];
+    const reply = await (typeof found === "function" ? found(request) : found);
+    if (reply === undefined) throw new TypeError("lost");
+    const response = Response.json(reply[1], { status: reply[0] });
+    const parse = response.json.bind(response);
+    response.json = async () => {
+      const parsed = await parse();
+      setTimeout(() => window.read.push(name));
+      return parsed;
+    };
+    return response;
+  };
+  window.look = () => document.dispatchEvent(new Event("visibilitychange"));"#;
+
+/// Opens the chat of a customer who is signed in. `prepare` changes the server's replies.
+pub(crate) async fn open(prepare: &str) -> Browser {
+    let browser = Browser::open().await;
+    browser.before_every_page(&format!("{SERVER}\n{prepare}")).await;
+    browser.visit("/chat").await;
+    browser
+}
+
+/// Waits until a script returns a value.
+pub(crate) async fn becomes(browser: &Browser, script: &str, value: &Value) {
+    let script = format!("return {script}");
+    let there = poll(VERDICT, async || (browser.run(&script).await == *value).then_some(())).await;
+    assert!(there.is_some(), "{script}: {}", browser.run(&script).await);
+}
+
+/// Waits until the page has acted on so many replies.
+pub(crate) async fn reads(browser: &Browser, name: &str, count: u32) {
+    becomes(browser, &format!("window.read.filter((name) => name === '{name}').length"), &json!(count)).await;
+}
+
+/// One exchange in the memory, and access to the Bridge.
+pub(crate) const MEMBER: &str = "
+  const said = { asked: 'Should we?', replies: [{ voice: 'AETHER', text: 'Count first.' }] };
+  window.replies['GET /api/chat/memory'] =
+    [200, { events: [{ key: 'k', payload: { kind: 'EXCHANGE', payload: said } }], earlier: false }];
+  window.replies['GET /api/chat/bridge'] = [200, { state: 'granted', expires: '2027-01-01T00:00:00Z', agreement: window.agreement }];";
+
+/// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
+#[tokio::test]
+async fn whatever_finds_that_the_session_has_ended_asks_to_sign_in() {
+    let browser = open(MEMBER).await;
+    for (call, act) in [
+        ("GET /api/chat/bridge", "window.look()"),
+        ("POST /api/chat/exchanges", "byId('say').requestSubmit()"),
+        ("POST /api/chat/subscribe", "byId('subscribe-chat').click()"),
+        ("POST /api/chat/portal", "byId('portal').click()"),
+        ("POST /api/chat/bridge/messages", "byId('bridge-say').requestSubmit()"),
+        (
+            "POST /api/chat/bridge/acceptance",
+            "byId('agreement-name').value = 'Sam'; byId('agreement-email').value = 'sam@example.com'; \
+             byId('agreement-yes').checked = true; byId('agreement').requestSubmit()",
+        ),
+        ("DELETE /api/chat/memory", "byId('memory-yes').click()"),
+    ] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.see("#thread .said").await;
+        browser.run("for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; return null").await;
+        browser.run(&format!("window.replies['{call}'] = [401, {{ code: 'signed_out' }}]; {act}; return null")).await;
+        assert_eq!(browser.text("#sign-in-problem").await, "You are signed out. Please sign in again.", "{call}");
+        assert_eq!(browser.exact_text("#thread").await, "", "{call}");
+        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
+        assert_eq!(texts, json!(["Not sent.", "Not sent."]), "{call}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.type_into("#message", "Not sent.").await;
+    browser.type_into("#bridge-message", "Not sent either.").await;
+    browser.click("#sign-out").await;
+    assert_eq!(browser.text("#memory-problem").await, "You may still be signed in. Please try again.");
+    browser.run("window.replies['DELETE /api/chat/session'] = [200, {}]; return null").await;
+    browser.click("#sign-out").await;
+    browser.see("#sign-in-form").await;
+    let left = "return ['message', 'bridge-message'].map((id) => byId(id).value).concat(byId('thread').textContent)";
+    assert_eq!(browser.run(left).await, json!(["", "", ""]));
+    browser.close().await;
+}
+
+/// The mailed link opens in another tab. The tab in which it was asked for goes on when its customer comes back.
+#[tokio::test]
+async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
+    let browser = open("window.replies['GET /api/chat/me'] = [401, {}];").await;
+    browser.see("#sign-in-form").await;
+    browser.run("window.look(); return null").await;
+    reads(&browser, "GET /api/chat/me", 2).await;
+    assert!(browser.sees("#sign-in-form").await);
+    browser
+        .run("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }]; window.look(); return null")
+        .await;
+    browser.see("#talk").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
+    browser.close().await;
+}
+
+/// The reply to a sign-in is lost. The link is not: trying again uses it.
+#[tokio::test]
+async fn a_link_whose_reply_is_lost_is_used_again() {
+    let replies =
+        "window.replies['POST /api/chat/session'] = { '#down': [503, {}], '#limited': [429, {}] }[location.hash];";
+    let browser = open(replies).await;
+    for trouble in ["", "#down", "#limited"] {
+        browser.visit(&format!("/chat?token=abc{trouble}")).await;
+        browser.see("#broken").await;
+        assert_eq!(browser.run("return window.asked").await, json!(["POST /api/chat/session"]), "{trouble}");
+        assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
+        let works = "window.replies['POST /api/chat/session'] = ({ body }) => { window.sent = body; return [200, {}]; }; \
+                     return null";
+        browser.run(works).await;
+        browser.click("#broken-again").await;
+        browser.see("#talk").await;
+        assert_eq!(browser.run("return JSON.parse(window.sent).token").await, "abc", "{trouble}");
+    }
+    browser.close().await;
+}
+
+/// The text of a field.
+async fn value_of(browser: &Browser, id: &str) -> Value {
+    browser.run(&format!("return byId('{id}').value")).await
+}
+
+/// A message is refused after its customer has begun the next one: both are in the box.
+#[tokio::test]
+async fn a_message_that_is_refused_joins_what_was_written_meanwhile() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let held = "window.replies['POST /api/chat/exchanges'] = ({ body }) => { window.sent = JSON.parse(body).text; \
+                return new Promise((answer) => { window.answer = answer; }); }; return null";
+    browser.run(held).await;
+    browser.run("byId('message').value = 'Should\\u000bwe?'; return null").await;
+    browser.click("#send").await;
+    becomes(&browser, "window.sent", &json!("Should\nwe?")).await;
+    browser.type_into("#message", "And when?").await;
+    browser.run("window.answer([400, { code: 'text_invalid' }]); return null").await;
+    let refused = "This message has characters that we cannot read. Please type it anew.";
+    assert_eq!(browser.text("#message-error").await, refused);
+    assert_eq!(value_of(&browser, "message").await, "Should\nwe?\n\nAnd when?");
+    assert_eq!(browser.exact_text("#thread").await, "");
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_memory_that_cannot_be_read_is_not_shown_as_an_empty_one() {
+    let browser = open("window.replies['GET /api/chat/memory'] = [503, {}];").await;
+    assert!(browser.text("#unread").await.contains("They are kept."));
+    assert!(!browser.sees("#empty").await);
+    browser.assert_accessible("chat-unread").await;
+    browser.close().await;
+}
+
+/// An erasure forgets what waits to be sent, happens once however often its button is pressed, and takes nothing that is
+/// written after it.
+#[tokio::test]
+async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let waiting = "for (const name of ['pending', 'bridge']) \
+                   sessionStorage.setItem(`oracle.chat.${name}`, JSON.stringify({ id: 'i', text: 'Not sent.' })); \
+                   window.replies['DELETE /api/chat/memory'] = () => new Promise((answer) => { window.erased = answer; }); \
+                   window.replies['GET /api/chat/bridge'] = () => new Promise((answer) => { window.looked = answer; }); \
+                   window.replies['POST /api/chat/exchanges'] = \
+                     [200, { replies: [{ voice: 'AETHER', text: 'Count anew.' }] }]; \
+                   return null";
+    browser.run(waiting).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    browser.run("byId('memory-yes').click(); return null").await;
+    let deletions = "return window.asked.filter((name) => name === 'DELETE /api/chat/memory').length";
+    assert_eq!(browser.run(deletions).await, 1);
+    browser.run("window.erased([202, { status: 'erased' }]); return null").await;
+    becomes(&browser, "[byId('thread').textContent, byId('memory-sure').hidden]", &json!(["", true])).await;
+    let kept = "return ['pending', 'bridge'].map((name) => sessionStorage.getItem(`oracle.chat.${name}`))";
+    assert_eq!(browser.run(kept).await, json!([null, null]));
+
+    // The next message is written before the page has read the Bridge again.
+    browser.type_into("#message", "And now?").await;
+    browser.click("#send").await;
+    let said = "[...document.querySelectorAll('#thread .prose')].map((words) => words.textContent)";
+    becomes(&browser, said, &json!(["And now?", "Count anew."])).await;
+    becomes(&browser, "typeof window.looked", &json!("function")).await;
+    browser.run("window.looked([200, { state: 'offered', agreement: window.agreement }]); return null").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+    becomes(&browser, said, &json!(["And now?", "Count anew."])).await;
+    assert!(!browser.sees("#memory-problem").await);
+    browser.close().await;
+}
+
+/// The first try arrives and its reply is lost; a limit refuses the next one. The customer sends the same words again: they
+/// are still one message.
+#[tokio::test]
+async fn a_message_keeps_its_id_after_a_limit_refused_it() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let tries = "window.ids = []; \
+                 window.replies['POST /api/chat/exchanges'] = ({ body }) => { \
+                   window.ids.push(JSON.parse(body).id); \
+                   if (window.ids.length === 1) return undefined; \
+                   if (window.ids.length === 2) return [429, {}]; \
+                   return [200, { replies: [{ voice: 'AETHER', text: 'Count first.' }] }]; \
+                 }; \
+                 return null";
+    browser.run(tries).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
+    assert_eq!(value_of(&browser, "message").await, "Should we?");
+    browser.click("#send").await;
+    becomes(&browser, "byId('thread').textContent.includes('Count first.')", &json!(true)).await;
+    assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+    browser.close().await;
+}
+
+/// A subscriber whose card failed is not told that free exchanges are used, and can still reach the portal.
+#[tokio::test]
+async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
+    let browser =
+        open("window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }];").await;
+    browser.see("#offer").await;
+    assert_eq!(browser.text("#offer-title").await, "Your subscription is not active");
+    let plan = "Your subscription has ended, or its last payment failed. No free exchanges are left.";
+    assert_eq!(browser.text("#plan").await, plan);
+    assert!(browser.sees("#portal").await);
+    browser.assert_accessible("chat-lapsed").await;
+    browser
+        .before_every_page(
+            "window.replies['GET /api/chat/me'] = [200, { plan: 'bridge', free_left: 0, lapsed: true }];",
+        )
+        .await;
+    browser.visit("/chat").await;
+    browser.see("#portal").await;
+    assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
+    browser.close().await;
+}
+
+/// Stripe is slow: a click on the other plan does not take the place of the first, and a limit is told as one.
+#[tokio::test]
+async fn one_plan_is_asked_for_at_a_time() {
+    let browser = open("window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0 }];").await;
+    browser.see("#offer").await;
+    let held = "window.plans = []; \
+                window.replies['POST /api/chat/subscribe'] = ({ body }) => { window.plans.push(JSON.parse(body).plan); \
+                return new Promise((answer) => { window.answer = answer; }); }; return null";
+    browser.run(held).await;
+    browser.click("#subscribe-pro").await;
+    browser.click("#subscribe-chat").await;
+    assert_eq!(browser.run("return window.plans").await, json!(["pro"]));
+    browser.run("window.answer([429, {}]); return null").await;
+    assert_eq!(browser.text("#offer-problem").await, "That is a lot at once. Please try again later.");
+    assert_eq!(browser.run("return byId('subscribe-chat').getAttribute('aria-disabled')").await, "false");
+    browser.close().await;
+}
