@@ -102,7 +102,7 @@ async fn decide(
 ///
 /// # Errors
 /// [`CommitError`]: the attempt is not recorded.
-pub async fn record_override(
+pub(crate) async fn record_override(
     journal: Journal<'_>,
     sale: Versioned<Sale>,
     by: Authority<'_>,
