@@ -100,11 +100,11 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
     };
     let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
-    if order.ordered_by == OrderedBy::SmokeTest && !sale.value.smoke() {
-        tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
-    }
     match claim {
-        Claim::Foreign => return Ok(Handled::Done),
+        Claim::Foreign => {
+            tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
+            return Ok(Handled::Done);
+        }
         Claim::Unready => return Ok(Handled::Later),
         // The order stays in the queue until the sale has ended, because the message of the working worker may be
         // deleted before that.
