@@ -4,7 +4,7 @@ use domain::{
     Alert, Sale, Timestamp,
     alert::Severity,
     mail::{Letter, Mail},
-    message::{Message, OrderedBy, VERSION},
+    message::{Message, OrderedBy},
     sale::Fulfilment,
 };
 
@@ -19,20 +19,13 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         return Vec::new();
     }
     let session_id = || sale.session_id().clone();
-    let order = || Message::Order {
-        v: VERSION,
-        session_id: session_id(),
-        received_at: sale.received_at(),
-        ordered_by: OrderedBy::Deadlines,
-    };
+    let order = || Message::order(session_id(), sale.received_at(), OrderedBy::Deadlines);
     let first = match sale.fulfilment() {
         _ if !sale.is_money_kept() => None,
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
         // The order of a finished verdict archives it and orders its mail.
         Fulfilment::Ready { archived, .. } if !archived || *sale.mail() == Mail::NotOrdered => Some(order()),
-        Fulfilment::Unusable { .. } if sale.is_drop_open() => {
-            Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at() })
-        }
+        Fulfilment::Unusable { .. } if sale.is_drop_open() => Some(Message::notice(session_id(), sale.received_at())),
         Fulfilment::Ready { .. }
         | Fulfilment::Unusable { .. }
         | Fulfilment::InReview { .. }
@@ -41,12 +34,8 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
     };
     let letters = Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter));
     let mails = letters.filter_map(|letter| match sale.letter(letter) {
-        Mail::Ordered | Mail::Sending { .. } => {
-            Some(Message::Mail { v: VERSION, session_id: session_id(), ordered_at: now, letter })
-        }
-        Mail::Retrying { .. } => {
-            Some(Message::MailRetry { v: VERSION, session_id: session_id(), ordered_at: now, letter })
-        }
+        Mail::Ordered | Mail::Sending { .. } => Some(Message::mail(session_id(), now, letter)),
+        Mail::Retrying { .. } => Some(Message::mail_retry(session_id(), now, letter)),
         _ => None,
     });
     first.into_iter().chain(mails).collect()

@@ -12,7 +12,7 @@ use domain::{
     alert::Severity,
     due::{self, Report},
     mail::{Letter, Mail},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     open_work::Work,
     ports::{PaymentError, Queue, StorageError, Versioned},
     sale::{Event, SLOWEST_PAYMENT},
@@ -135,9 +135,7 @@ async fn give_back(ports: Ports<'_>, session: &SessionId) -> Result<(), StepErro
     refund::carry_out(refund_ports(ports), session).await?;
     let Some(sale) = ports.journal.store.load(session).await? else { return Ok(()) };
     if sale.value.is_to_send(Letter::Refund) && *sale.value.letter(Letter::Refund) == Mail::Ordered {
-        let (session_id, ordered_at) = (session.clone(), ports.journal.clock.now());
-        let letter = Message::Mail { v: message::VERSION, session_id, ordered_at, letter: Letter::Refund };
-        ports.mails.send(&letter).await?;
+        ports.mails.send(&Message::mail(session.clone(), ports.journal.clock.now(), Letter::Refund)).await?;
     }
     Ok(())
 }
@@ -201,8 +199,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         Err(error) => return Err(error.into()),
     };
     if session.as_ref().is_some_and(|session| sale.value.is_covered_by(session)) {
-        let (received_at, ordered_by) = (sale.value.received_at(), OrderedBy::Deadlines);
-        ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
+        ports.orders.send(&Message::order(session_id, sale.value.received_at(), OrderedBy::Deadlines)).await?;
         ports.journal.commit(sale, paid_after_all).await?.settle().await;
         return Ok(());
     }

@@ -13,7 +13,7 @@ use domain::{
     alert::Severity,
     customer_text,
     guesses::{Answer, NotAnswered},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
     texts,
@@ -387,12 +387,7 @@ impl Retrieval<'_> {
     }
 
     async fn order(&self) -> Reply {
-        let order = Message::Order {
-            v: message::VERSION,
-            session_id: self.session_id.clone(),
-            received_at: self.asked_at,
-            ordered_by: OrderedBy::ResultPage,
-        };
+        let order = Message::order(self.session_id.clone(), self.asked_at, OrderedBy::ResultPage);
         if let Err(error) = self.ports.orders.send(&order).await {
             // The page asks again, and after a minute the order is repeated.
             self.alert(Severity::Error, "ORDER", &telemetry::chain(&error)).await;
@@ -401,8 +396,7 @@ impl Retrieval<'_> {
     }
 
     async fn notify(&self) -> Reply {
-        let notice =
-            Message::Notice { v: message::VERSION, session_id: self.session_id.clone(), received_at: self.asked_at };
+        let notice = Message::notice(self.session_id.clone(), self.asked_at);
         if let Err(error) = self.ports.notices.send(&notice).await {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;

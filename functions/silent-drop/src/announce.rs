@@ -5,7 +5,7 @@ use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
     mail::Letter,
-    message::{self, Message},
+    message::Message,
     ports::{Payments, Queue, SecretSource, Versioned},
     query,
     sale::{Charge, Fulfilment},
@@ -73,8 +73,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
-    let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
+    let mail = Message::mail(notice.session_id.clone(), journal.clock.now(), Letter::SilentDrop);
     ports.mails.send(&mail).await?;
     let ordered = |sale: &mut Sale, _| match sale.notice_ordered() {
         Ok(_) => Change::save(()),

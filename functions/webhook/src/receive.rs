@@ -2,7 +2,7 @@
 
 use domain::{
     CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
-    message::{self, Message, OrderedBy, ReportedBy},
+    message::{Message, OrderedBy, ReportedBy},
     ports::{Clock, Meter, Queue, StorageError},
     smoke,
 };
@@ -130,12 +130,8 @@ fn smoke_order(body: &[u8], received_at: Timestamp) -> Option<Message> {
     let (mark, set) = smoke::MARK;
     let marked = session.metadata.get(mark).is_some_and(|value| value == set);
     let same = session.submission().ok() == smoke::submission().ok();
-    (session.id.is_test_mode() && marked && same && session.is_paid()).then_some(Message::Order {
-        v: message::VERSION,
-        session_id: session.id,
-        received_at,
-        ordered_by: OrderedBy::SmokeTest,
-    })
+    let is_its_order = session.id.is_test_mode() && marked && same && session.is_paid();
+    is_its_order.then_some(Message::order(session.id, received_at, OrderedBy::SmokeTest))
 }
 
 /// The signing secrets of a document; empty if it is not such a document.
@@ -176,11 +172,11 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
         EventKind::PaymentReported { payment, report } => {
-            return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, report, received_at });
+            return Asked::Passing(Message::payment_changed(payment, report, received_at));
         }
         EventKind::BillingReported { subscriber, report } => {
-            let (v, reported_by) = (message::VERSION, ReportedBy::Event);
-            return Asked::Passing(Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at });
+            let message = Message::subscription_changed(subscriber, report, ReportedBy::Event, received_at);
+            return Asked::Passing(message);
         }
         EventKind::ForeignSubscription => {
             // It was made by hand or by another party's checkout: its payer gets nothing from us.
@@ -191,8 +187,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
             return Asked::Nothing;
         }
     };
-    let order =
-        |session_id| Message::Order { v: message::VERSION, session_id, received_at, ordered_by: OrderedBy::Webhook };
+    let order = |session_id| Message::order(session_id, received_at, OrderedBy::Webhook);
     match session.payment_status {
         PaymentStatus::Paid => {}
         PaymentStatus::Unpaid => return Asked::Nothing,
@@ -207,7 +202,7 @@ fn asked(event: EventKind, received_at: Timestamp) -> Asked {
         Ok(_) => order(session.id),
         Err(unusable) => {
             tracing::error!(session = session.id.prefix(), %unusable, "[SILENT-DROP] paid but unusable");
-            Message::Notice { v: message::VERSION, session_id: session.id, received_at }
+            Message::notice(session.id, received_at)
         }
     })
 }

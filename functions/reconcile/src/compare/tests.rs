@@ -180,7 +180,7 @@ fn refunds_and_disputes_are_told_again() {
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
     let received_at = domain::ports::Clock::now(&world);
     let message = world.state().queue[0].0.clone();
-    assert_eq!(message, Message::PaymentChanged { v: VERSION, payment, report, received_at });
+    assert_eq!(message, Message::payment_changed(payment, report, received_at));
 }
 
 /// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.

@@ -6,7 +6,7 @@ use domain::{
     Sale, SessionId, StepError,
     alert::Severity,
     mail::{Letter, Mail},
-    message::{self, Message},
+    message::Message,
     ports::{CacheEntry, QueueError, StorageError, Versioned},
     sale::{Fulfilment, VERDICT_LOST},
 };
@@ -17,9 +17,7 @@ pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) ->
     if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
         return Ok(());
     }
-    let session_id = order.session_id.clone();
-    let notice = Message::Notice { v: message::VERSION, session_id, received_at: order.received_at };
-    ports.notices.send(&notice).await
+    ports.notices.send(&Message::notice(order.session_id.clone(), order.received_at)).await
 }
 
 /// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no effect, so
@@ -64,8 +62,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
 }
 
 async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
-    let ordered_at = ports.journal.clock.now();
-    ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
+    ports.mails.send(&Message::mail(session.clone(), ports.journal.clock.now(), letter)).await
 }
 
 /// What the archive has of a verdict that it was not known to have.

@@ -10,7 +10,7 @@ use audit::{AuditKeys, Journal};
 use domain::{
     Metric,
     breaker::Gauged,
-    message::{self, Message},
+    message::Message,
     ports::{
         Breakers, DeadLetters, MAX_QUEUE_DELAY, Mailbox, Meter, Payments, Quarantine, Queue, QueueError, SecretSource,
         VerdictArchive,
@@ -66,12 +66,7 @@ async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Resul
         Attempt::Later => return Ok(Handled::Later),
         Attempt::Again(due) => due,
     };
-    let retry = Message::MailRetry {
-        v: message::VERSION,
-        session_id: order.session_id.clone(),
-        ordered_at: order.ordered_at,
-        letter: order.letter,
-    };
+    let retry = Message::mail_retry(order.session_id.clone(), order.ordered_at, order.letter);
     // A mail that is due after the longest queue delay waits the rest of its time in the queue of email-retry.
     ports.retries.send_after(&retry, due.since(ports.journal.clock.now()).min(MAX_QUEUE_DELAY)).await?;
     Ok(Handled::Done)

@@ -1,13 +1,11 @@
 //! Sends a delivered mail again, if its customer cannot find it; recorded, and by an operator's decision.
 
-use crate::{
-    Operator,
-    redrive::{Ports, retry},
-};
+use crate::{Operator, redrive::Ports};
 use audit::{Change, CommitError, Context};
 use domain::{
     Sale, SessionId,
     mail::{Letter, Mail},
+    message::Message,
     ports::{QueueError, StorageError},
 };
 
@@ -59,7 +57,7 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
     match sale.mail() {
         // Also done if an earlier command failed before it sent the message.
         Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
-            ports.retries.send(&retry(session, Letter::Verdict, now)).await?;
+            ports.retries.send(&Message::mail_retry(session.clone(), now, Letter::Verdict)).await?;
             Ok(())
         }
         Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore),
