@@ -2,7 +2,7 @@
 
 use crate::{
     Ports, Settings, chase,
-    policy::{self, Decided, is_served},
+    policy::{self, is_served},
     remind::{remind, reminder},
     sign_in_mails, unpublished,
 };
@@ -124,10 +124,7 @@ async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
 /// applies.
 async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();
-    match policy::decide(ports, sale).await? {
-        Decided::Refund => give_back(ports, &session).await,
-        Decided::Reminded | Decided::Nothing => Ok(()),
-    }
+    if policy::decide(ports, sale).await? { give_back(ports, &session).await } else { Ok(()) }
 }
 
 /// Carries out a refund, and orders the letter about it. If that message is lost, a later run sends it again.
