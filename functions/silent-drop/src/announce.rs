@@ -75,10 +75,7 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     }
     let mail = Message::mail(notice.session_id.clone(), journal.clock.now(), Letter::SilentDrop);
     ports.mails.send(&mail).await?;
-    let ordered = |sale: &mut Sale, _| match sale.notice_ordered() {
-        Ok(_) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
+    let ordered = |sale: &mut Sale, _| Change::saved(sale.notice_ordered());
     journal.commit(sale, ordered).await?.settle().await;
     Ok(Handled::Done)
 }

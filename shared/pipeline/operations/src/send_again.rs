@@ -48,11 +48,8 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
     let now = journal.clock.now();
-    let send = |sale: &mut Sale, _| match sale.send_again(operator, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), ()),
-        Err(_) => Change::nothing(()),
-    };
-    let (sale, ()) = journal.commit(sale, send).await?.settle().await;
+    let send = |sale: &mut Sale, _| Change::made(sale.send_again(operator, now), &Context::at(now));
+    let (sale, _) = journal.commit(sale, send).await?.settle().await;
     let sale = sale.value;
     match sale.mail() {
         // Also done if an earlier command failed before it sent the message.
