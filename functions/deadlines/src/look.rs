@@ -15,7 +15,7 @@ use domain::{
     message::{Message, OrderedBy},
     open_work::Work,
     ports::{PaymentError, Queue, StorageError, Versioned},
-    sale::{Event, SLOWEST_PAYMENT},
+    sale::SLOWEST_PAYMENT,
 };
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
     for message in chase::messages(&sale.value, now) {
         if let Err(error) = queue(ports, &message).send(&message).await {
             let refused = |sale: &mut Sale, now| match sale.chase_refused(now) {
-                Ok(_) => Change::save(()).alerting(chase::refused(sale, now)),
+                Ok(()) => Change::save(()).alerting(chase::refused(sale, now)),
                 Err(_) => Change::nothing(()),
             };
             ports.journal.commit(sale, refused).await?.settle().await;
@@ -160,7 +160,7 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
     }
     let chased = |sale: &mut Sale, now| {
         let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
-        let Ok(Event::Chased(times)) = sale.chase(now) else { return Change::nothing(()) };
+        let Ok(times) = sale.chase(now) else { return Change::nothing(()) };
         Change::save(()).alerting(chase::alert(sale, open.since, times, now))
     };
     ports.journal.commit(sale, chased).await?.settle().await;

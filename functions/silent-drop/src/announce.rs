@@ -92,7 +92,7 @@ async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSes
 /// function follows the sale up.
 async fn alert_paid_event(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
     let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
-        Ok(_) => {
+        Ok(()) => {
             let detail = "paid without a usable tier or question, says Stripe's event";
             let alert = Alert::event("SILENT-DROP", Severity::Critical, now, "NOTICE", &notice.session_id, detail);
             Change::save(()).alerting(alert)

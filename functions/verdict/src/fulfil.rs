@@ -171,10 +171,7 @@ const SPREAD: Duration = Duration::from_secs(3);
 /// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If this
 /// fails too, the lease expires by itself.
 async fn release(ports: Ports<'_>, order: &Order) {
-    let give_up = |sale: &mut Sale, now| match sale.release_claim(&order.message_id, now) {
-        Ok(_) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
+    let give_up = |sale: &mut Sale, now| Change::saved(sale.release_claim(&order.message_id, now));
     if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await
         && let Ok(released) = ports.journal.commit(sale, give_up).await
     {

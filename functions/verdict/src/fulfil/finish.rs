@@ -44,7 +44,7 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
         order_mail(ports, &session_id, Letter::Verdict).await?;
     }
     let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
-        Ok(_) => Change::save(true),
+        Ok(()) => Change::save(true),
         Err(_) => Change::nothing(false),
     };
     let (_, is_same) = ports.journal.commit(sale, note).await?.settle().await;

@@ -115,10 +115,8 @@ impl Delivery<'_> {
     /// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If
     /// this fails too, the lease expires by itself.
     pub(super) async fn release(&self) {
-        let give_up = |sale: &mut Sale, now| match sale.release_mail(self.order.letter, &self.order.message_id, now) {
-            Ok(_) => Change::save(()),
-            Err(_) => Change::nothing(()),
-        };
+        let give_up =
+            |sale: &mut Sale, now| Change::saved(sale.release_mail(self.order.letter, &self.order.message_id, now));
         if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await
             && let Ok(released) = self.ports.journal.commit(sale, give_up).await
         {
