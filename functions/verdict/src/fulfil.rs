@@ -18,7 +18,7 @@ use domain::{
     sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, NotPaid, Refused},
     smoke::SmokeSessions,
 };
-use finish::{finish, give_notice, make_again};
+use finish::{finish, give_notice};
 use gates::Gate;
 use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
 use payment_check::{Bought, Checked};
@@ -111,7 +111,7 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
         Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
         Claim::NotYet(until) => return Ok(Handled::At(until)),
         Claim::Done if orders_again(ports, order, &sale.value).await? => {
-            make_again(ports, sale).await?;
+            journal.reopen_lost(sale, COMPONENT).await?;
             return Ok(Handled::At(journal.clock.now()));
         }
         Claim::Done => {
@@ -135,7 +135,8 @@ pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order)
             Ok(until.map_or(Handled::Done, |until| hidden_until(ports, &sale.value, until)))
         }
         Err(error) => {
-            release(ports, order).await;
+            let release = |sale: &mut Sale, now| sale.release_claim(&order.message_id, now).is_ok();
+            journal.release(&order.session_id, order.received_at, release).await;
             Err(error)
         }
     }
@@ -162,22 +163,14 @@ fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
     }
 }
 
+/// The component that the alerts name.
+const COMPONENT: &str = "ORACLE-VERDICT";
+
 /// How often an order checks whether the worker with the claim is done, which is usually long before the claim ends.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 /// The orders that wait for one circuit come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(3);
-
-/// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If this
-/// fails too, the lease expires by itself.
-async fn release(ports: Ports<'_>, order: &Order) {
-    let give_up = |sale: &mut Sale, now| Change::saved(sale.release_claim(&order.message_id, now));
-    if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await
-        && let Ok(released) = ports.journal.commit(sale, give_up).await
-    {
-        released.settle().await;
-    }
-}
 
 /// A sale whose claim has ended, with or without a verdict.
 type Ended<'a> = Committed<Journal<'a>, ()>;
@@ -454,7 +447,7 @@ fn end(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<()
 }
 
 fn event(now: Timestamp, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
-    Alert::event("ORACLE-VERDICT", severity, now, operation, session, detail)
+    Alert::event(COMPONENT, severity, now, operation, session, detail)
 }
 
 fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timestamp) -> Record {

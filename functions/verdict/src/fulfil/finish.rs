@@ -1,6 +1,6 @@
 //! The steps after a verdict (the archive and the mail), or after an unusable question (the notice).
 
-use super::{Order, Ports, event};
+use super::{COMPONENT, Order, Ports, event};
 use audit::Change;
 use domain::{
     Sale, SessionId, StepError,
@@ -8,7 +8,7 @@ use domain::{
     mail::{Letter, Mail},
     message::Message,
     ports::{CacheEntry, QueueError, StorageError, Versioned},
-    sale::{Fulfilment, VERDICT_LOST},
+    sale::Fulfilment,
 };
 use runtime::Handled;
 
@@ -38,7 +38,9 @@ pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Ha
     }
     let kept = if archived { Ok(Archived::Kept) } else { archive(ports, &session_id).await };
     if matches!(kept, Ok(Archived::VerdictLost)) {
-        return make_again(ports, sale).await;
+        // The same order then makes the verdict again.
+        ports.journal.reopen_lost(sale, COMPONENT).await?;
+        return Ok(Handled::Later);
     }
     if !mail_ordered {
         order_mail(ports, &session_id, Letter::Verdict).await?;
@@ -81,18 +83,4 @@ async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<Archived, Stor
             Ok(archived.map_or(Archived::VerdictLost, |_| Archived::Kept))
         }
     }
-}
-
-/// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md). The same order then makes the verdict again.
-pub(super) async fn make_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
-    let lost = sale.value.fulfilment().clone();
-    let reopen = |sale: &mut Sale, now| {
-        // Another worker may have made it again meanwhile.
-        if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
-            return Change::nothing(());
-        }
-        Change::save(()).alerting(event(now, sale.session_id(), Severity::Error, "CACHE_READ", VERDICT_LOST))
-    };
-    ports.journal.commit(sale, reopen).await?.settle().await;
-    Ok(Handled::Later)
 }

@@ -16,7 +16,7 @@ use domain::{
     alert::Severity,
     mail::{Failure, Letter, Mail},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
-    sale::{self, Claim, VERDICT_LOST},
+    sale::{self, Claim},
     smoke,
 };
 use ending::keep_dead_letter;
@@ -232,17 +232,9 @@ impl Delivery<'_> {
         Ok(self.ports.archive.find(&self.order.session_id).await?)
     }
 
-    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md): the mail waits until it is made again.
+    /// Reopens a sale whose verdict is lost: the mail waits until it is made again.
     async fn make_again(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
-        let lost = sale.value.fulfilment().clone();
-        let reopen = |sale: &mut Sale, now| {
-            // Another worker may have made it again meanwhile.
-            if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
-                return Change::nothing(());
-            }
-            Change::save(()).alerting(self.event(Severity::Error, "CACHE_READ", VERDICT_LOST))
-        };
-        self.ports.journal.commit(sale, reopen).await?.settle().await;
+        self.ports.journal.reopen_lost(sale, "ORACLE-EMAIL").await?;
         self.release().await;
         Ok(Outcome::Ended(Attempt::Later))
     }
