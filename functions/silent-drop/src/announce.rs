@@ -10,7 +10,7 @@ use domain::{
     query,
     sale::{Charge, Fulfilment},
 };
-use runtime::{Error, Handled};
+use runtime::Handled;
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -35,8 +35,8 @@ pub(crate) struct Notice {
 /// repeated notice does nothing (Silent Drop, invariant 2). If a worker crashes, the next one starts over.
 ///
 /// # Errors
-/// [`StepError`], or an unreadable audit key: the queue must deliver the notice again.
-pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Error> {
+/// [`StepError`]: the queue must deliver the notice again.
+pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
     if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) && sale.value.is_money_kept() {
@@ -81,10 +81,9 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
 }
 
 /// What the alert with the details needs: the audit key, and Stripe's answer.
-async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSession), Error> {
-    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
-    let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
-    Ok((audit_key, session))
+async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSession), StepError> {
+    let audit_key = AuditKeys::current_of(ports.audit_keys).await?;
+    Ok((audit_key, ports.payments.session(&notice.session_id).await?))
 }
 
 /// Alerts operators once that, according to the signed event, a customer paid and cannot be served, where the alert with

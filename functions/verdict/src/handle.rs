@@ -3,7 +3,7 @@
 use crate::fulfil::{self, Order, Settings, fulfil};
 use audit::{AuditKeys, Journal};
 use domain::{
-    Metric,
+    Metric, StepError,
     breaker::Gauged,
     message::Message,
     ports::{
@@ -12,7 +12,7 @@ use domain::{
     },
     smoke::SmokeSessions,
 };
-use runtime::{Error, Handled, queue::Delivery, telemetry};
+use runtime::{Handled, queue::Delivery, telemetry};
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -47,15 +47,15 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -
             handled
         }
         Err(error) => {
-            let error = telemetry::chain(error.as_ref());
+            let error = telemetry::chain(&error);
             tracing::error!(session = order.session_id.prefix(), error, "order kept for later");
             Handled::Later
         }
     }
 }
 
-async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, Error> {
-    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
+async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
+    let audit_key = AuditKeys::current_of(ports.audit_keys).await?;
     let Journal { alerts, clock, .. } = ports.journal;
     let breakers = Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock };
     let Ports { model, randomness, pause, .. } = ports;
@@ -71,5 +71,5 @@ async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -
         submissions: ports.submissions,
         audit_key: &audit_key,
     };
-    Ok(fulfil(ports, settings, order).await?)
+    fulfil(ports, settings, order).await
 }

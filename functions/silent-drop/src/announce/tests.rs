@@ -27,7 +27,7 @@ fn world(session: CheckoutSession) -> World {
     world
 }
 
-fn deliver(world: &World) -> Option<Result<Handled, Error>> {
+fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
     let audit_keys = world.secret(&format!(r#"{{"current":"v1","keys":{{"v1":"{}"}}}}"#, "k".repeat(32)));
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let ports = Ports { journal, payments: world, mails: world, audit_keys: &audit_keys };
