@@ -6,9 +6,11 @@ mod generate;
 mod grammar;
 mod guard;
 mod reply;
+mod settings;
 
 pub use asking::{Background, Policy, Ports};
 pub use generate::{Failure, Generated, NoVerdict};
 pub use grammar::generate;
 pub use guard::all_closed_until;
 pub use reply::{NotReplied, reply};
+pub use settings::breaker_policy;
