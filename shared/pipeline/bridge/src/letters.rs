@@ -13,7 +13,7 @@ use audit::BridgeJournal;
 use domain::{
     SessionId, Timestamp,
     audit_trail::Audited,
-    chat::{Bridge, Letter, MailStep, Notice, SubscriberId},
+    chat::{Bridge, Letter, LetterKind, MailStep, SubscriberId},
     due::{self, Report},
     mail::Draft,
     ports::{MailError, Mailbox, OutgoingMail, SaleMails, StorageError, Versioned},
@@ -153,11 +153,11 @@ async fn send(
 }
 
 fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &Letter) -> Result<OutgoingMail, BridgeError> {
-    let (subject, body, until) = match letter.notice() {
-        Notice::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
-        Notice::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
-        Notice::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
-        Notice::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
+    let (subject, body, until) = match letter.kind() {
+        LetterKind::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
+        LetterKind::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
+        LetterKind::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
+        LetterKind::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
     };
     addressed(person, bridge, subject, body.replace("{link}", &page(site)).replace("{until}", &minute(until)))
 }
