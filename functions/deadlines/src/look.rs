@@ -1,8 +1,7 @@
 //! One run: handles all due work, kind by kind, each sale separately.
 
 use crate::{
-    Ports, Settings, chase,
-    policy::{self, is_served},
+    Ports, Settings, chase, policy,
     remind::{remind, reminder},
     sign_in_mails, unpublished,
 };
@@ -93,7 +92,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::InFlight => chase(ports, sale).await,
         Work::Erasure => erase(ports, session).await,
         Work::Refund => give_back(ports, session).await,
-        Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
+        Work::Review if settings.refund_held && !sale.value.is_served() => refund_by_policy(ports, sale).await,
         // This refund has no switch: money for a question that must not be answered is not kept. A follow-up has no
         // money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,

@@ -6,16 +6,10 @@ use crate::{
 };
 use audit::Change;
 use domain::{
-    CheckoutSession, Sale, StepError, Timestamp, mail::Mail, money::Authorisation, open_work::Work, ports::Versioned,
+    CheckoutSession, Sale, StepError, Timestamp, money::Authorisation, open_work::Work, ports::Versioned,
     words::InvalidWords,
 };
 use refund::Decision;
-
-/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
-/// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
-pub(crate) fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
-}
 
 /// The policy that the log names as the authorisation.
 pub(crate) fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
@@ -45,7 +39,7 @@ pub(crate) fn by_policy(
     now: Timestamp,
 ) -> Change<bool> {
     let Some(open) =
-        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !is_served(sale)))
+        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !sale.is_served()))
     else {
         return Change::nothing(false);
     };

@@ -173,9 +173,7 @@ impl Case {
         }
         match *sale.value.fulfilment() {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
-            Fulfilment::Ready { archived, .. } if !archived || *sale.value.mail() == Mail::NotOrdered => {
-                Ok(Opened::Decided(Box::new(sale)))
-            }
+            Fulfilment::Ready { .. } if sale.value.is_undispatched() => Ok(Opened::Decided(Box::new(sale))),
             _ => Err(DecideError::NotHeld),
         }
     }
