@@ -208,7 +208,7 @@ impl Retrieval<'_> {
         } else {
             body.insert("query".to_owned(), gates::withheld_line(&self.session_id).into());
             body.insert("query_withheld".to_owned(), true.into());
-            body.insert("reference".to_owned(), gates::reference(&self.session_id).into());
+            body.insert("reference".to_owned(), self.session_id.reference().into());
         }
         Reply::json(200, &Value::Object(body))
     }

@@ -20,7 +20,6 @@ use domain::{
     smoke,
 };
 use ending::keep_dead_letter;
-use gates::Gate;
 use serde_json::json;
 
 /// The ports that a delivery uses.
@@ -124,12 +123,6 @@ async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attemp
     Attempt::Ended
 }
 
-/// Runs gate 2 on the finished text, line by line: the meaning of a line does not depend on the next one, so that a
-/// verdict's sentences are checked in the mail as on the page. Terms that are split over lines are still found.
-fn gate_2(rendered: &Rendered) -> gates::Run {
-    gates::run(Gate::BeforeDelivery, std::iter::once(rendered.subject.as_str()).chain(rendered.body.split('\n')))
-}
-
 /// A claimed delivery.
 struct Delivery<'a> {
     ports: Ports<'a>,
@@ -179,7 +172,7 @@ impl Delivery<'_> {
         }
         let Some(rendered) = self.render(&sale.value, entry).await? else { return self.make_again(sale).await };
         let Some(address) = self.address(&sale.value).await? else { return self.no_address(sale).await };
-        let gate = gate_2(&rendered);
+        let gate = gates::before_mail(&rendered.subject, &rendered.body);
         let record = gate.record(self.now(), self.order.ordered_at);
         let Some(delivered) = gate.clone().delivered() else {
             let raw = json!({ "subject": rendered.subject, "body": rendered.body });
@@ -212,7 +205,7 @@ impl Delivery<'_> {
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let rendered = render(session, &cached, site);
                 // A mail is never held or changed because of the customer's own words.
-                let echoes = gate_2(&rendered).outcome() == filter::Outcome::Pass;
+                let echoes = gates::before_mail(&rendered.subject, &rendered.body).outcome() == filter::Outcome::Pass;
                 if echoes { rendered } else { render_without_echo(session, &cached, site) }
             }),
         })
