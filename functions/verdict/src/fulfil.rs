@@ -22,7 +22,7 @@ use domain::{
     smoke::SmokeSessions,
 };
 use gates::Gate;
-use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
+use generation::{Failure, Generated, NoVerdict, Policy, Question, all_closed_until, generate};
 use payment_check::{Bought, Checked};
 use runtime::Handled;
 use serde_json::{Value, json};
@@ -234,8 +234,8 @@ impl<'a> Worker<'a> {
             Ok(evaluation) => evaluation,
             Err(evaluation) => return self.decline(sale, &bought, &evaluation).await,
         };
-        let (policy, session, query) = (&settings.policy, &order.session_id, &bought.query);
-        let generated = generate(self.generate, policy, session, tier, query, bought.background(), &evaluation).await;
+        let question = Question { tier, query: &bought.query, background: bought.background() };
+        let generated = generate(self.generate, &settings.policy, &order.session_id, question, &evaluation).await;
         let now = ports.journal.clock.now();
         let crosschecks = generated.crosschecks.iter().map(|check| self.crosscheck_record(check, now));
         let mut details = self.details(&generated, &bought);

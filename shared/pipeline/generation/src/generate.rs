@@ -6,6 +6,7 @@ use crate::{
     asking::{Policy, Ports, Question},
     guard::{self, Admitted},
 };
+use authority::ReplyProblem;
 use crosscheck::Crosscheck;
 use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl NoVerdict {
     }
 }
 
-/// Asks for the verdict of a question, with what the model gets beside it.
+/// Asks for the verdict of a question. `problem` is how an earlier reply broke the grammar of a narrative answer.
 ///
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
 /// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
@@ -104,9 +105,10 @@ pub(crate) async fn generate(
     policy: &Policy,
     session: &SessionId,
     question: Question<'_>,
+    problem: Option<&ReplyProblem>,
 ) -> Generated {
     let mut models = Candidates { rest: policy.models.iter(), closed_until: None, throttled_until: None };
-    let generated = ask(ports, policy, session, question, &mut models).await;
+    let generated = ask(ports, policy, session, question, problem, &mut models).await;
     Generated { verdict: generated.verdict.map_err(|none| none.not_before(models.throttled_until)), ..generated }
 }
 
@@ -115,6 +117,7 @@ async fn ask(
     policy: &Policy,
     session: &SessionId,
     question: Question<'_>,
+    problem: Option<&ReplyProblem>,
     models: &mut Candidates<'_>,
 ) -> Generated {
     let Question { tier, query, .. } = question;
@@ -123,7 +126,7 @@ async fn ask(
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
-        is_corrected: question.problem.is_some(),
+        is_corrected: problem.is_some(),
     };
     let Some((mut model, mut admitted)) = models.next(ports, policy, session).await else {
         generated.verdict = models.none_left(generated.verdict);
@@ -135,7 +138,7 @@ async fn ask(
     while attempt < policy.backoff.attempts {
         attempt += 1;
         generated.attempts += 1;
-        let error = match ports.model.ask(model, &question.prompt(stricter)).await {
+        let error = match ports.model.ask(model, &question.prompt(stricter, problem)).await {
             Ok(reply) => {
                 tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
                 // The whole duration counts, including failed attempts and their waits (Gemini Timeout, GAP-02B).

@@ -8,7 +8,7 @@ mod guard;
 mod reply;
 mod settings;
 
-pub use asking::{Background, Policy, Ports};
+pub use asking::{Background, Policy, Ports, Question};
 pub use generate::{Failure, Generated, NoVerdict};
 pub use grammar::generate;
 pub use guard::all_closed_until;

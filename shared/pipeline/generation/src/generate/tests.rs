@@ -39,7 +39,7 @@ fn good() -> Result<ModelReply, ModelError> {
 }
 
 fn question(query: &Query) -> Question<'_> {
-    Question { tier: Tier::Quick, query, background: Background::Nothing, problem: None }
+    Question { tier: Tier::Quick, query, background: Background::Nothing }
 }
 
 fn ports(world: &World) -> Ports<'_> {
@@ -50,7 +50,7 @@ fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply,
     world.state().answers = answers.into_iter().collect();
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    run(generate(ports(world), &policy(), &session, question(&query))).unwrap()
+    run(generate(ports(world), &policy(), &session, question(&query), None)).unwrap()
 }
 
 fn models_asked(world: &World) -> Vec<String> {
@@ -253,7 +253,7 @@ fn a_call_is_slow_by_its_whole_duration() {
     let policy = Policy { models: vec!["model-a".to_owned()], breaker: slow, ..policy() };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    assert!(run(generate(ports(&world), &policy, &session, question(&query))).unwrap().verdict.is_ok());
+    assert!(run(generate(ports(&world), &policy, &session, question(&query), None)).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }
 
@@ -286,7 +286,7 @@ fn a_model_that_is_too_slow_for_the_chat_still_answers_orders() {
     let world = world();
     let chat = Policy { models: vec!["model-a".to_owned()], caller: domain::breaker::Caller::Chat, ..policy() };
     let query = Query::parse("Open a second shop?").unwrap();
-    let prompt = question(&query).prompt(false);
+    let prompt = question(&query).prompt(false, None);
     for _ in 0..6 {
         world.state().answers = [Err(ModelError::Timeout)].into();
         let session = SessionId::parse("cs_chat_1").unwrap();
