@@ -3,8 +3,8 @@ use crate::asking::Background;
 use domain::{
     backoff::Backoff,
     breaker::{Breaker, BreakerPolicy, Reopen},
-    ports::ModelReply,
 };
+use std::time::Duration;
 use testkit::{World, run};
 
 fn policy() -> Policy {
