@@ -1,6 +1,6 @@
 //! A paid session and verdicts of the model.
 
-use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, Timestamp, money::PaymentId};
+use domain::{CheckoutSession, EmailAddress, Timestamp, money::PaymentId};
 use runtime::http::Reply;
 use serde_json::{Value, json};
 
@@ -10,18 +10,11 @@ pub(crate) const QUESTION: &str = "Should I open a second shop next spring?";
 /// A paid session as Stripe would return it.
 pub(crate) fn paid_session(id: &str, tier: &str, email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
-        id: SessionId::parse(id).unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
         metadata: [("tier", tier), ("q0", QUESTION), ("qn", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-        idea: None,
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
-        amount_total: Some(500),
-        currency: Some("cad".to_owned()),
         payment: Some(PaymentId::parse(format!("pi_{id}")).unwrap()),
         created: Some(Timestamp::from_seconds(1_800_000_000)),
-        locale: None,
+        ..testkit::session::paid(id)
     }
 }
 

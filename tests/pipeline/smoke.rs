@@ -7,7 +7,7 @@ use crate::{
 use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
     mail::Mail,
-    message::{Message, OrderedBy, VERSION},
+    message::{Message, OrderedBy},
     ports::Clock,
     sale::Fulfilment,
     smoke::{self, Facts},
@@ -47,9 +47,7 @@ fn world(change: impl Fn(&mut Facts)) -> Simulator {
 }
 
 fn order(sim: &Simulator, ordered_by: OrderedBy) {
-    let session_id = SessionId::parse(ID).unwrap();
-    let received_at = sim.world.now();
-    let order = Message::Order { v: VERSION, session_id, received_at, ordered_by };
+    let order = Message::order(SessionId::parse(ID).unwrap(), sim.world.now(), ordered_by);
     sim.world.state().queue.push_back((order, Duration::ZERO));
 }
 
@@ -85,12 +83,7 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
     // After the clean-up the page does not exist any more, and a repetition of the order has no effect.
     sim.world.state().cache.clear();
     assert_eq!(sim.page().unwrap().status(), 404);
-    let repeated = Message::Order {
-        v: VERSION,
-        session_id: SessionId::parse(ID).unwrap(),
-        received_at: first,
-        ordered_by: OrderedBy::SmokeTest,
-    };
+    let repeated = Message::order(SessionId::parse(ID).unwrap(), first, OrderedBy::SmokeTest);
     sim.world.state().queue.push_back((repeated, Duration::ZERO));
     sim.drain();
     assert!(sim.world.state().cache.is_empty() && sim.dead.is_empty());
@@ -113,8 +106,7 @@ fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order(
     };
     forget(&sim);
     // A repetition of the first order, and orders of customers.
-    let session_id = SessionId::parse(ID).unwrap();
-    let repeated = Message::Order { v: VERSION, session_id, received_at: first, ordered_by: OrderedBy::SmokeTest };
+    let repeated = Message::order(SessionId::parse(ID).unwrap(), first, OrderedBy::SmokeTest);
     sim.world.state().queue.push_back((repeated, Duration::ZERO));
     for ordered_by in [OrderedBy::Webhook, OrderedBy::ResultPage, OrderedBy::Deadlines] {
         order(&sim, ordered_by);

@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::{
     Timestamp,
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
 };
 use runtime::{Handled, Redelivery, each_message};
 use std::time::Duration;
@@ -34,9 +34,7 @@ fn delivered(world: &World, bodies: &[&str]) -> (SqsBatchResponse, usize) {
 
 fn order() -> String {
     let session = domain::SessionId::parse("cs_test_a1simulatedsession0001").unwrap();
-    let received_at = Timestamp::from_seconds(1_000);
-    let order =
-        Message::Order { v: message::VERSION, session_id: session, received_at, ordered_by: OrderedBy::Webhook };
+    let order = Message::order(session, Timestamp::from_seconds(1_000), OrderedBy::Webhook);
     serde_json::to_string(&order).unwrap()
 }
 

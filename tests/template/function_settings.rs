@@ -147,7 +147,8 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
         let mut read = settings_read(&folder.join("src"));
         // Settings that several functions read are read in shared crates.
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        for used in ["delivery", "smoke"].iter().filter(|used| manifest.contains(&format!("\n{used}.workspace"))) {
+        let uses = |used: &&str| manifest.contains(&format!("\n{used}.workspace"));
+        for used in ["delivery", "generation", "smoke"].into_iter().filter(uses) {
             read.extend(settings_read(&root().join("shared/pipeline").join(used).join("src")));
         }
         found.extend(read.difference(&provided).map(|name| format!("{id}: {name} is read and not provided")));

@@ -2,7 +2,7 @@
 
 use crate::{NotDone, Ports, limits, ports, recollection, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{AcceptError, Asked, BridgeError, Held, InvalidAcceptance, PostError};
+use bridge::{Asked, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
     EmailAddress, Metric, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
@@ -87,8 +87,8 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
     let now = ports.journal.clock.now();
     Ok(match bridge::accept(desk(ports), who, &checked).await {
         Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),
-        Err(AcceptError::Refused(refused)) => of_refusal(refused),
-        Err(AcceptError::Bridge(error)) => return Err(error.into()),
+        Err(StepNotTaken::Refused(refused)) => of_refusal(refused),
+        Err(StepNotTaken::Bridge(error)) => return Err(error.into()),
     })
 }
 
@@ -190,7 +190,7 @@ async fn deliver(
             let at = bridge.value.message(id).map(|post| post.at().to_iso());
             Reply::json(200, &json!({ "id": id, "from": "you", "at": at, "text": message.as_str() }))
         }
-        Err(PostError::Refused(refused)) => of_refusal(refused),
-        Err(PostError::Bridge(error)) => return Err(error.into()),
+        Err(StepNotTaken::Refused(refused)) => of_refusal(refused),
+        Err(StepNotTaken::Bridge(error)) => return Err(error.into()),
     })
 }

@@ -278,10 +278,7 @@ async fn granted(
     ask: &Ask,
     asked: &Asked,
 ) -> Result<Reply, NotDone> {
-    let release = |account: &mut Account, _| match account.release(&ask.id, &ask.owner) {
-        Ok(()) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
+    let release = |account: &mut Account, _| Change::saved(account.release(&ask.id, &ask.owner));
     match make(ports, settings, access, &mut account, ask, asked).await {
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
         Err(NotAnswered::Remembered(turn)) => {

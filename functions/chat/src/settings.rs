@@ -1,11 +1,8 @@
 //! The function's settings, read from its environment at start.
 
-use domain::{
-    backoff::Backoff,
-    breaker::{BreakerPolicy, Caller, Reopen},
-};
+use domain::{backoff::Backoff, breaker::Caller};
 use gemini::ModelList;
-use generation::Policy;
+use generation::{Policy, breaker_policy};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -49,14 +46,7 @@ impl Settings {
         models: &ModelList,
         site: String,
     ) -> Result<Self, ConfigurationError> {
-        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
-        let breaker = BreakerPolicy {
-            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
-            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
-            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
-            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
-            reopen: Reopen::STANDARD,
-        };
+        let breaker = breaker_policy(environment)?;
         let models = models.names().map(str::to_owned).collect();
         let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
         Ok(Self {

@@ -4,7 +4,7 @@
 use audit::{AuditKeys, FunctionJournal};
 use authority::Evaluation;
 use domain::{
-    ErrorCode, Metric, Query, StepError,
+    Metric, Query, StepError,
     ports::{Meter, Randomness, SecretSource},
 };
 use runtime::telemetry;
@@ -37,9 +37,7 @@ impl Records<'_> {
     }
 
     async fn try_keep(&self, path: &str, query: &Query, evaluation: &Evaluation) -> Result<(), StepError> {
-        let document = self.audit_keys.document().await?;
-        let key = AuditKeys::parse(&document).and_then(|keys| keys.current());
-        let tag = key.map_err(|error| ErrorCode::Malformed.of(error))?.question_tag(query);
+        let tag = AuditKeys::current_of(self.audit_keys).await?.question_tag(query);
         let facts = facts(path, &tag, evaluation);
         let token = self.randomness.token();
         Ok(self.journal.record_in_one_of(&STREAMS, &token, "authority_evaluated", |_| facts.clone()).await?)

@@ -4,7 +4,7 @@ use domain::{
     Alert, Sale, Timestamp,
     alert::Severity,
     mail::{Letter, Mail},
-    message::{Message, OrderedBy, VERSION},
+    message::{Message, OrderedBy},
     sale::Fulfilment,
 };
 
@@ -19,37 +19,30 @@ pub(crate) fn messages(sale: &Sale, now: Timestamp) -> Vec<Message> {
         return Vec::new();
     }
     let session_id = || sale.session_id().clone();
-    let order = || Message::Order {
-        v: VERSION,
-        session_id: session_id(),
-        received_at: sale.received_at(),
-        ordered_by: OrderedBy::Deadlines,
-    };
+    let order = || Message::order(session_id(), sale.received_at(), OrderedBy::Deadlines);
     let first = match sale.fulfilment() {
         _ if !sale.is_money_kept() => None,
         Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => Some(order()),
         // The order of a finished verdict archives it and orders its mail.
-        Fulfilment::Ready { archived, .. } if !archived || *sale.mail() == Mail::NotOrdered => Some(order()),
-        Fulfilment::Unusable { .. } if sale.is_drop_open() => {
-            Some(Message::Notice { v: VERSION, session_id: session_id(), received_at: sale.received_at() })
-        }
+        Fulfilment::Ready { .. } if sale.is_undispatched() => Some(order()),
+        Fulfilment::Unusable { .. } if sale.is_drop_open() => Some(Message::notice(session_id(), sale.received_at())),
         Fulfilment::Ready { .. }
         | Fulfilment::Unusable { .. }
         | Fulfilment::InReview { .. }
         | Fulfilment::Failed { .. }
         | Fulfilment::Erased { .. } => None,
     };
-    let letters = Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter));
-    let mails = letters.filter_map(|letter| match sale.letter(letter) {
-        Mail::Ordered | Mail::Sending { .. } => {
-            Some(Message::Mail { v: VERSION, session_id: session_id(), ordered_at: now, letter })
-        }
-        Mail::Retrying { .. } => {
-            Some(Message::MailRetry { v: VERSION, session_id: session_id(), ordered_at: now, letter })
-        }
+    let mails = letters(sale).filter_map(|letter| match sale.letter(letter) {
+        Mail::Ordered | Mail::Sending { .. } => Some(Message::mail(session_id(), now, letter)),
+        Mail::Retrying { .. } => Some(Message::mail_retry(session_id(), now, letter)),
         _ => None,
     });
     first.into_iter().chain(mails).collect()
+}
+
+/// The letters that may be in work: after a refund only those that the sale still has to send.
+fn letters(sale: &Sale) -> impl Iterator<Item = Letter> {
+    Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter))
 }
 
 /// The alert of a chased sale: a warning the first time, later more than that.
@@ -59,8 +52,7 @@ pub(crate) fn alert(sale: &Sale, since: Timestamp, times: u32, now: Timestamp) -
         times if times < CRITICAL_FROM => Severity::Error,
         _ => Severity::Critical,
     };
-    let mut letters = Letter::ALL.into_iter().filter(|letter| sale.is_money_kept() || sale.is_to_send(*letter));
-    let overdue = letters.find_map(|letter| match sale.letter(letter) {
+    let overdue = letters(sale).find_map(|letter| match sale.letter(letter) {
         Mail::Retrying { due, .. } if *due <= now => Some((letter, *due)),
         _ => None,
     });

@@ -1,8 +1,7 @@
 //! One run: handles all due work, kind by kind, each sale separately.
 
 use crate::{
-    Ports, Settings, chase,
-    policy::{self, Decided, is_served},
+    Ports, Settings, chase, policy,
     remind::{remind, reminder},
     sign_in_mails, unpublished,
 };
@@ -12,10 +11,10 @@ use domain::{
     alert::Severity,
     due::{self, Report},
     mail::{Letter, Mail},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     open_work::Work,
     ports::{PaymentError, Queue, StorageError, Versioned},
-    sale::{Event, SLOWEST_PAYMENT},
+    sale::SLOWEST_PAYMENT,
 };
 use std::time::Duration;
 
@@ -93,7 +92,7 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::InFlight => chase(ports, sale).await,
         Work::Erasure => erase(ports, session).await,
         Work::Refund => give_back(ports, session).await,
-        Work::Review if settings.refund_held && !is_served(&sale.value) => refund_by_policy(ports, sale).await,
+        Work::Review if settings.refund_held && !sale.value.is_served() => refund_by_policy(ports, sale).await,
         // This refund has no switch: money for a question that must not be answered is not kept. A follow-up has no
         // money of its own.
         Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
@@ -124,10 +123,7 @@ async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
 /// applies.
 async fn refund_by_policy(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session = sale.value.session_id().clone();
-    match policy::decide(ports, sale).await? {
-        Decided::Refund => give_back(ports, &session).await,
-        Decided::Reminded | Decided::Nothing => Ok(()),
-    }
+    if policy::decide(ports, sale).await? { give_back(ports, &session).await } else { Ok(()) }
 }
 
 /// Carries out a refund, and orders the letter about it. If that message is lost, a later run sends it again.
@@ -135,9 +131,7 @@ async fn give_back(ports: Ports<'_>, session: &SessionId) -> Result<(), StepErro
     refund::carry_out(refund_ports(ports), session).await?;
     let Some(sale) = ports.journal.store.load(session).await? else { return Ok(()) };
     if sale.value.is_to_send(Letter::Refund) && *sale.value.letter(Letter::Refund) == Mail::Ordered {
-        let (session_id, ordered_at) = (session.clone(), ports.journal.clock.now());
-        let letter = Message::Mail { v: message::VERSION, session_id, ordered_at, letter: Letter::Refund };
-        ports.mails.send(&letter).await?;
+        ports.mails.send(&Message::mail(session.clone(), ports.journal.clock.now(), Letter::Refund)).await?;
     }
     Ok(())
 }
@@ -156,7 +150,7 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
     for message in chase::messages(&sale.value, now) {
         if let Err(error) = queue(ports, &message).send(&message).await {
             let refused = |sale: &mut Sale, now| match sale.chase_refused(now) {
-                Ok(_) => Change::save(()).alerting(chase::refused(sale, now)),
+                Ok(()) => Change::save(()).alerting(chase::refused(sale, now)),
                 Err(_) => Change::nothing(()),
             };
             ports.journal.commit(sale, refused).await?.settle().await;
@@ -165,7 +159,7 @@ async fn chase(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError>
     }
     let chased = |sale: &mut Sale, now| {
         let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
-        let Ok(Event::Chased(times)) = sale.chase(now) else { return Change::nothing(()) };
+        let Ok(times) = sale.chase(now) else { return Change::nothing(()) };
         Change::save(()).alerting(chase::alert(sale, open.since, times, now))
     };
     ports.journal.commit(sale, chased).await?.settle().await;
@@ -201,8 +195,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         Err(error) => return Err(error.into()),
     };
     if session.as_ref().is_some_and(|session| sale.value.is_covered_by(session)) {
-        let (received_at, ordered_by) = (sale.value.received_at(), OrderedBy::Deadlines);
-        ports.orders.send(&Message::Order { v: message::VERSION, session_id, received_at, ordered_by }).await?;
+        ports.orders.send(&Message::order(session_id, sale.value.received_at(), OrderedBy::Deadlines)).await?;
         ports.journal.commit(sale, paid_after_all).await?.settle().await;
         return Ok(());
     }

@@ -6,16 +6,10 @@ use crate::{
 };
 use audit::Change;
 use domain::{
-    CheckoutSession, Sale, StepError, Timestamp, mail::Mail, money::Authorisation, open_work::Work, ports::Versioned,
+    CheckoutSession, Sale, StepError, Timestamp, money::Authorisation, open_work::Work, ports::Versioned,
     words::InvalidWords,
 };
 use refund::Decision;
-
-/// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
-/// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
-pub(crate) fn is_served(sale: &Sale) -> bool {
-    matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again() || sale.is_followup()
-}
 
 /// The policy that the log names as the authorisation.
 pub(crate) fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
@@ -26,44 +20,32 @@ pub(crate) fn policy(work: Work) -> Result<Authorisation, InvalidWords> {
 }
 
 /// Decides about a sale that the content filter has held for too long (content filter, failure mode 3 and GAP-J), or
-/// that the authority gate declined and no human approved.
-pub(crate) async fn decide(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, StepError> {
+/// that the authority gate declined and no human approved. Returns whether the money goes back.
+pub(crate) async fn decide(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<bool, StepError> {
     let checkout = ports.payments.session(sale.value.session_id()).await?;
-    let Some(work) = sale.value.open_work().map(|open| open.work) else { return Ok(Decided::Nothing) };
+    let Some(work) = sale.value.open_work().map(|open| open.work) else { return Ok(false) };
     let policy = policy(work)?;
     let decide = |sale: &mut Sale, now| by_policy(sale, work, &checkout, &policy, now);
     Ok(ports.journal.commit(sale, decide).await?.settle().await.1)
 }
 
-/// The decision by policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decided {
-    /// No change, because a human has acted in the meantime.
-    Nothing,
-    /// The money cannot go back: an operator is alerted, as for any other sale that waits.
-    Reminded,
-    /// The money goes back.
-    Refund,
-}
-
-/// Decides by policy on the sale's current state.
+/// Decides by policy on the sale's current state whether the money goes back. Nothing changes if a human has acted in the
+/// meantime. If the money cannot go back, an operator is alerted, as for any other sale that waits.
 pub(crate) fn by_policy(
     sale: &mut Sale,
     work: Work,
     checkout: &CheckoutSession,
     policy: &Authorisation,
     now: Timestamp,
-) -> Change<Decided> {
+) -> Change<bool> {
     let Some(open) =
-        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !is_served(sale)))
+        sale.due_work(now).filter(|open| open.work == work && (work == Work::Declined || !sale.is_served()))
     else {
-        return Change::nothing(Decided::Nothing);
+        return Change::nothing(false);
     };
-    let decided = refund::decide(sale, checkout, policy, now);
-    if decided.answer == Decision::Authorised {
-        let alert = escalation(sale, open, "nobody decided, so the money goes back by policy", now);
-        return Change::recorded(decided.records, Decided::Refund).alerting(alert);
+    let decided = refund::decide(sale, checkout, policy, now).map(|decision| decision == Decision::Authorised);
+    if decided.answer {
+        return decided.alerting(escalation(sale, open, "nobody decided, so the money goes back by policy", now));
     }
-    let Change { alerts, .. } = reminder(sale, now);
-    Change { alerts, ..Change::save(Decided::Reminded) }
+    reminder(sale, now).map(|()| false)
 }

@@ -42,7 +42,7 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
     match sale.remind(now) {
-        Ok(_) => Change::save(()).alerting(escalation(sale, open, what, now)),
+        Ok(()) => Change::save(()).alerting(escalation(sale, open, what, now)),
         Err(_) => Change::nothing(()),
     }
 }

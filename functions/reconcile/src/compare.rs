@@ -7,7 +7,7 @@ use domain::{
     alert::Severity,
     due::Incomplete,
     mail::Mail,
-    message::{Message, OrderedBy, VERSION},
+    message::{Message, OrderedBy},
     ports::{Ledger, Meter, Queue, SubscriptionLedger, Versioned},
     sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
     tier::CURRENCY,
@@ -193,18 +193,15 @@ async fn put_back(
     why: &str,
 ) -> Result<(), StepError> {
     alert(ports, session, Severity::Critical, now, why).await;
-    let (session_id, received_at) = (session.id.clone(), now);
+    let session_id = session.id.clone();
     // A sale that failed because it was not paid ignores a notice; its order ends it as unusable, and announces that.
     let has_failed = sale.is_some_and(|sale| sale.not_paid().is_some());
     match session.submission() {
         Err(_) if session.is_paid() && !has_failed => {
-            ports.notices.send(&Message::Notice { v: VERSION, session_id, received_at }).await?;
+            ports.notices.send(&Message::notice(session_id, now)).await?;
         }
         // This includes a session that was completed without a payment: its order ends with a human.
-        _ => {
-            let ordered_by = OrderedBy::Reconciliation;
-            ports.orders.send(&Message::Order { v: VERSION, session_id, received_at, ordered_by }).await?;
-        }
+        _ => ports.orders.send(&Message::order(session_id, now, OrderedBy::Reconciliation)).await?,
     }
     Ok(())
 }

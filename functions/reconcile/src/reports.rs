@@ -2,7 +2,7 @@
 
 use domain::{
     StepError, Timestamp,
-    message::{Message, ReportedBy, VERSION},
+    message::{Message, ReportedBy},
     ports::{Ledger, Queue, ReportsSince, SubscriptionLedger},
 };
 use std::time::Duration;
@@ -37,8 +37,7 @@ pub(crate) async fn queue_payments(
     loop {
         let page = ledger.reports_since(since, now, from.as_deref()).await?;
         for (payment, report) in page.reports {
-            let message = Message::PaymentChanged { v: VERSION, payment, report, received_at: now };
-            payments.send(&message).await?;
+            payments.send(&Message::payment_changed(payment, report, now)).await?;
             sent += 1;
         }
         from = page.next;
@@ -60,8 +59,7 @@ pub(crate) async fn queue_billing(
     loop {
         let page = subscriptions.billing_since(since, now, from.as_deref()).await?;
         for (subscriber, report) in page.reports {
-            let (v, reported_by, received_at) = (VERSION, ReportedBy::Reconciliation, now);
-            let message = Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at };
+            let message = Message::subscription_changed(subscriber, report, ReportedBy::Reconciliation, now);
             payments.send(&message).await?;
             sent += 1;
         }

@@ -94,7 +94,7 @@ pub(crate) fn temporarily_unavailable() -> Reply {
 mod tests {
     use super::*;
     use domain::{
-        SessionId,
+        SessionId, Timestamp,
         sale::{Helper, HumanLock},
     };
     use serde_json::Value;
@@ -136,7 +136,7 @@ mod tests {
             unpaid(&Unpaid::Closed),
             busy(),
             erased(),
-            failed(None),
+            failed(&Money::Kept),
             declined_reply(),
             temporarily_unavailable(),
         ] {

@@ -13,7 +13,7 @@ use domain::{
     alert::Severity,
     customer_text,
     guesses::{Answer, NotAnswered},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     money::Money,
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
@@ -209,7 +209,7 @@ impl Retrieval<'_> {
         } else {
             body.insert("query".to_owned(), gates::withheld_line(&self.session_id).into());
             body.insert("query_withheld".to_owned(), true.into());
-            body.insert("reference".to_owned(), gates::reference(&self.session_id).into());
+            body.insert("reference".to_owned(), self.session_id.reference().into());
         }
         Reply::json(200, &Value::Object(body))
     }
@@ -388,12 +388,7 @@ impl Retrieval<'_> {
     }
 
     async fn order(&self) -> Reply {
-        let order = Message::Order {
-            v: message::VERSION,
-            session_id: self.session_id.clone(),
-            received_at: self.asked_at,
-            ordered_by: OrderedBy::ResultPage,
-        };
+        let order = Message::order(self.session_id.clone(), self.asked_at, OrderedBy::ResultPage);
         if let Err(error) = self.ports.orders.send(&order).await {
             // The page asks again, and after a minute the order is repeated.
             self.alert(Severity::Error, "ORDER", &telemetry::chain(&error)).await;
@@ -402,8 +397,7 @@ impl Retrieval<'_> {
     }
 
     async fn notify(&self) -> Reply {
-        let notice =
-            Message::Notice { v: message::VERSION, session_id: self.session_id.clone(), received_at: self.asked_at };
+        let notice = Message::notice(self.session_id.clone(), self.asked_at);
         if let Err(error) = self.ports.notices.send(&notice).await {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;

@@ -5,12 +5,12 @@ use domain::{
     Alert, CheckoutSession, Sale, SessionId, StepError, Timestamp, Unusable,
     alert::{Severity, SilentDrop},
     mail::Letter,
-    message::{self, Message},
+    message::Message,
     ports::{Payments, Queue, SecretSource, Versioned},
     query,
     sale::{Charge, Fulfilment},
 };
-use runtime::{Error, Handled};
+use runtime::Handled;
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -35,8 +35,8 @@ pub(crate) struct Notice {
 /// repeated notice does nothing (Silent Drop, invariant 2). If a worker crashes, the next one starts over.
 ///
 /// # Errors
-/// [`StepError`], or an unreadable audit key: the queue must deliver the notice again.
-pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, Error> {
+/// [`StepError`]: the queue must deliver the notice again.
+pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handled, StepError> {
     let journal = ports.journal;
     let sale = journal.load(&notice.session_id, notice.received_at).await?;
     if matches!(sale.value.fulfilment(), Fulfilment::Generating { .. }) && sale.value.is_money_kept() {
@@ -73,22 +73,17 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         journal.flush(sale).await;
         return Ok(Handled::Done);
     }
-    let (ordered_at, letter) = (journal.clock.now(), Letter::SilentDrop);
-    let mail = Message::Mail { v: message::VERSION, session_id: notice.session_id.clone(), ordered_at, letter };
+    let mail = Message::mail(notice.session_id.clone(), journal.clock.now(), Letter::SilentDrop);
     ports.mails.send(&mail).await?;
-    let ordered = |sale: &mut Sale, _| match sale.notice_ordered() {
-        Ok(_) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
+    let ordered = |sale: &mut Sale, _| Change::saved(sale.notice_ordered());
     journal.commit(sale, ordered).await?.settle().await;
     Ok(Handled::Done)
 }
 
 /// What the alert with the details needs: the audit key, and Stripe's answer.
-async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSession), Error> {
-    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
-    let session = ports.payments.session(&notice.session_id).await.map_err(StepError::from)?;
-    Ok((audit_key, session))
+async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSession), StepError> {
+    let audit_key = AuditKeys::current_of(ports.audit_keys).await?;
+    Ok((audit_key, ports.payments.session(&notice.session_id).await?))
 }
 
 /// Alerts operators once that, according to the signed event, a customer paid and cannot be served, where the alert with
@@ -96,7 +91,7 @@ async fn ask(ports: Ports<'_>, notice: &Notice) -> Result<(AuditKey, CheckoutSes
 /// function follows the sale up.
 async fn alert_paid_event(journal: Journal<'_>, sale: Versioned<Sale>, notice: &Notice) -> Result<(), StepError> {
     let alert = |sale: &mut Sale, now| match sale.drop_alerted() {
-        Ok(_) => {
+        Ok(()) => {
             let detail = "paid without a usable tier or question, says Stripe's event";
             let alert = Alert::event("SILENT-DROP", Severity::Critical, now, "NOTICE", &notice.session_id, detail);
             Change::save(()).alerting(alert)

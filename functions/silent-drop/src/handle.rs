@@ -12,7 +12,7 @@ pub async fn handle(ports: Ports<'_>, delivery: Delivery) -> Handled {
     };
     let notice = Notice { session_id, received_at };
     announce(ports, &notice).await.unwrap_or_else(|error| {
-        let error = telemetry::chain(error.as_ref());
+        let error = telemetry::chain(&error);
         tracing::error!(session = notice.session_id.prefix(), error, "[SILENT-DROP] notice kept for later");
         Handled::Later
     })

@@ -10,7 +10,7 @@ use domain::{
     toll::{Answered, Offer},
 };
 use gates::Gate;
-use generation::{Background, Generated, Policy, Tracked, generate};
+use generation::{Background, Generated, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
 use runtime::{Broke, telemetry, within};
 use serde_json::{Value, json};
@@ -47,8 +47,8 @@ pub(crate) async fn make(
     let policy = Policy { longest: Some(settings.model_time), ..settings.policy.clone() };
     let asked = async {
         let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
-        let background = Background::References(&references.texts);
-        let generated = generate(asking, &policy, id, offer.tier(), query, background, evaluation).await;
+        let question = Question { tier: offer.tier(), query, background: Background::References(&references.texts) };
+        let generated = generate(asking, &policy, id, question, evaluation).await;
         Ok::<_, RetrievalError>((references, generated))
     };
     let without = |why: String| Made { answer: Err(why), records: Vec::new() };

@@ -72,10 +72,7 @@ impl Sale<'_> {
         if purchase.value.signed().is_none_or(|signed| now >= signed.valid_before) {
             return Ok(reply::settlement_pending());
         }
-        let count = |purchase: &mut Purchase, now: Timestamp| match purchase.settle_again(now) {
-            Ok(()) => Change::save(()),
-            Err(_) => Change::nothing(()),
-        };
+        let count = |purchase: &mut Purchase, now: Timestamp| Change::saved(purchase.settle_again(now));
         let (purchase, ()) = self.ports.journal.commit(purchase, count).await?.unsettled();
         self.settle(purchase).await
     }

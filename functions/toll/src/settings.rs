@@ -1,13 +1,9 @@
 //! The function's settings, read from its environment at start.
 
 use chain::{Address, Network, payment::Price};
-use domain::{
-    backoff::Backoff,
-    breaker::{BreakerPolicy, Caller, Reopen},
-    toll::Offer,
-};
+use domain::{backoff::Backoff, breaker::Caller, toll::Offer};
 use gemini::ModelList;
-use generation::Policy;
+use generation::{Policy, breaker_policy};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -63,16 +59,9 @@ impl Settings {
         models: &ModelList,
         terms: Terms,
     ) -> Result<Self, ConfigurationError> {
-        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
-        let base = millis("GEMINI_BACKOFF_BASE_MS", 500, 5_000)?;
+        let base = Duration::from_millis(environment.bounded("GEMINI_BACKOFF_BASE_MS", 500, 1, 5_000)?);
         let backoff = Backoff { attempts: 2, base, cap: Duration::from_secs(2) };
-        let breaker = BreakerPolicy {
-            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
-            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
-            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
-            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
-            reopen: Reopen::STANDARD,
-        };
+        let breaker = breaker_policy(environment)?;
         let models = models.names().map(str::to_owned).collect();
         Ok(Self {
             terms,

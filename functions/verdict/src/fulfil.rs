@@ -1,5 +1,5 @@
 //! One order: from a paid session to a cached verdict and an ordered mail.
-//! The file has more than 300 lines because each way to end a claim is one short function, and all of them build their
+//! The file has more than 300 lines because each way to end a claim is one short method, and all of them build their
 //! changes with the same helpers.
 
 mod authority_gate;
@@ -13,25 +13,28 @@ use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Timestamp, Unusable, Verdict,
     alert::Severity,
     message::OrderedBy,
-    ports::{CacheEntry, Payments, Quarantine, Queue, Submissions, VerdictArchive, Versioned},
+    ports::{
+        Breakers, CacheEntry, Meter, Model, Pause, Payments, Quarantine, Queue, Randomness, SecretSource, Submissions,
+        VerdictArchive, Versioned,
+    },
     retry::{FailedAttempt, RetryTable},
-    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, NotPaid, Refused},
+    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
     smoke::SmokeSessions,
 };
-use finish::{finish, give_notice, make_again};
 use gates::Gate;
-use generation::{Failure, Generated, NoVerdict, Policy, all_closed_until, generate};
+use generation::{Failure, Generated, NoVerdict, Policy, Question, all_closed_until, generate};
 use payment_check::{Bought, Checked};
 use runtime::Handled;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The ports that fulfilment uses.
+/// The ports that the function uses.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub(crate) struct Ports<'a> {
+pub struct Ports<'a> {
     pub journal: Journal<'a>,
-    pub generate: generation::Ports<'a>,
+    pub model: &'a dyn Model,
+    pub breakers: &'a dyn Breakers,
     pub archive: &'a dyn VerdictArchive,
     pub quarantine: &'a dyn Quarantine,
     pub mails: &'a dyn Queue,
@@ -39,7 +42,10 @@ pub(crate) struct Ports<'a> {
     pub payments: &'a dyn Payments,
     pub smoke: &'a dyn SmokeSessions,
     pub submissions: &'a dyn Submissions,
-    pub audit_key: &'a AuditKey,
+    pub audit_keys: &'a dyn SecretSource,
+    pub randomness: &'a dyn Randomness,
+    pub pause: &'a dyn Pause,
+    pub meter: &'a dyn Meter,
 }
 
 /// The settings of fulfilment.
@@ -66,101 +72,19 @@ pub(crate) struct Order {
     pub message_id: String,
 }
 
-/// Fulfils an order, unless another worker does or did.
-///
-/// # Errors
-/// [`StepError`]: the queue must deliver the order again.
-pub(crate) async fn fulfil(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
-    let journal = ports.journal;
-    let mut sale = journal.load(&order.session_id, order.received_at).await?;
-    if journal.stopped_by_session(&order.session_id).await? {
-        journal.flush(sale).await;
-        return Ok(Handled::Done);
-    }
-    let claimant = match order.ordered_by {
-        OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
-        _ => Claimant::Customer,
-    };
-    if claimant == Claimant::Customer
-        && let Some(until) = all_closed_until(ports.generate, &settings.policy).await
-    {
-        // The sale is not claimed and Stripe is not asked, so that an outage with many waiting orders costs little.
-        let table = &settings.retries;
-        let wait = |sale: &mut Sale, now| {
-            wait(sale.model_unavailable(None, until, table, now), &Context::new(now, order.received_at), order)
-        };
-        let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
-        if waits {
-            return Ok(hidden_until(ports, &noted.value, until));
-        }
-        sale = noted;
-    }
-    let claim = |sale: &mut Sale, now| {
-        let claim = sale.claim(&order.message_id, claimant, now, settings.lease);
-        if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
-    };
-    let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
-    if order.ordered_by == OrderedBy::SmokeTest && !sale.value.smoke() {
-        tracing::error!(session = order.session_id.prefix(), "a smoke test's order for a customer's sale: dropped");
-    }
-    match claim {
-        Claim::Foreign => return Ok(Handled::Done),
-        Claim::Unready => return Ok(Handled::Later),
-        // The order stays in the queue until the sale has ended, because the message of the working worker may be
-        // deleted before that.
-        Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
-        Claim::NotYet(until) => return Ok(Handled::At(until)),
-        Claim::Done if orders_again(ports, order, &sale.value).await? => {
-            make_again(ports, sale).await?;
-            return Ok(Handled::At(journal.clock.now()));
-        }
-        Claim::Done => {
-            // The worker that found the sale unusable may have crashed before it sent the notice.
-            give_notice(ports, order, &sale.value).await?;
-            let sale = journal.flush(sale).await;
-            return finish(ports, sale).await;
-        }
-        Claim::Granted => {}
-    }
-    match produce(ports, settings, order, sale).await {
-        Ok(ended) => {
-            let is_ready = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Ready { .. });
-            let (sale, ()) = ended.settle_unless(|sale, ()| is_ready(sale)).await;
-            if is_ready(&sale.value) {
-                return finish(ports, sale).await;
-            }
-            give_notice(ports, order, &sale.value).await?;
-            // Also applies if that time has passed meanwhile.
-            let until = sale.value.unavailable_until();
-            Ok(until.map_or(Handled::Done, |until| hidden_until(ports, &sale.value, until)))
-        }
-        Err(error) => {
-            release(ports, order).await;
-            Err(error)
-        }
-    }
+/// A worker with one order.
+#[derive(Clone, Copy)]
+pub(crate) struct Worker<'a> {
+    pub ports: Ports<'a>,
+    /// The ports for asking the model.
+    pub generate: generation::Ports<'a>,
+    pub audit_key: &'a AuditKey,
+    pub settings: &'a Settings,
+    pub order: &'a Order,
 }
 
-/// Whether the smoke test orders its removed verdict once more (infra/decisions/smoke-test.md). A repetition of its first
-/// order was received before the verdict was ready, and after a regeneration there is no other one.
-async fn orders_again(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<bool, StepError> {
-    let Fulfilment::Ready { at, .. } = sale.fulfilment() else { return Ok(false) };
-    let is_second = sale.smoke() && sale.regenerated_at().is_none() && order.received_at > *at;
-    if order.ordered_by != OrderedBy::SmokeTest || !is_second {
-        return Ok(false);
-    }
-    let (_, entry) = ports.journal.store.load_with_verdict(&order.session_id).await?;
-    Ok(matches!(entry, CacheEntry::Miss | CacheEntry::Removed))
-}
-
-/// Hides an order until its sale may be worked on, plus a random extra while every circuit is open: the first of the
-/// waiting orders makes the half-open call, and the others must not arrive together with it.
-fn hidden_until(ports: Ports<'_>, sale: &Sale, until: Timestamp) -> Handled {
-    match sale.fulfilment() {
-        Fulfilment::Ordered { .. } => Handled::At(until.plus(SPREAD.mul_f64(ports.generate.randomness.fraction()))),
-        _ => Handled::Done,
-    }
-}
+/// The component that the alerts name.
+const COMPONENT: &str = "ORACLE-VERDICT";
 
 /// How often an order checks whether the worker with the claim is done, which is usually long before the claim ends.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
@@ -168,239 +92,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(15);
 /// The orders that wait for one circuit come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(3);
 
-/// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If this
-/// fails too, the lease expires by itself.
-async fn release(ports: Ports<'_>, order: &Order) {
-    let give_up = |sale: &mut Sale, now| match sale.release_claim(&order.message_id, now) {
-        Ok(_) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
-    if let Ok(sale) = ports.journal.load(&order.session_id, order.received_at).await
-        && let Ok(released) = ports.journal.commit(sale, give_up).await
-    {
-        released.settle().await;
-    }
-}
-
 /// A sale whose claim has ended, with or without a verdict.
 type Ended<'a> = Committed<Journal<'a>, ()>;
-
-/// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
-async fn produce<'a>(
-    ports: Ports<'a>,
-    settings: &Settings,
-    order: &Order,
-    sale: Versioned<Sale>,
-) -> Result<Ended<'a>, StepError> {
-    let bought = match payment_check::ask(ports, order, &sale.value).await? {
-        Checked::Bought(bought) => *bought,
-        Checked::Unpaid(why) => return unpaid(ports, order, sale, why).await,
-        Checked::Unusable(reason) => return unusable(ports, order, sale, reason).await,
-        Checked::Refused(reason) => return refuse(ports, order, sale, &reason).await,
-        Checked::Lost(reason) => return lost(ports, order, sale, reason).await,
-    };
-    let tier = bought.tier;
-    // Evaluated again after payment, because the question of a Payment Link did not come through checkout.
-    let evaluation = bought.evaluate();
-    let now = ports.journal.clock.now();
-    let evaluation = match authority_gate::answerable(evaluation, &sale.value, &bought.purchase, now) {
-        Ok(evaluation) => evaluation,
-        Err(evaluation) => return decline(ports, order, sale, &bought, &evaluation).await,
-    };
-    let (policy, session, query) = (&settings.policy, &order.session_id, &bought.query);
-    let generated = generate(ports.generate, policy, session, tier, query, bought.background(), &evaluation).await;
-    let now = ports.journal.clock.now();
-    let crosschecks = generated.crosschecks.iter().map(|check| crosscheck_record(check, order, now));
-    let mut details = details(&generated, order, &bought);
-    details["authority"] = json!(evaluation.envelope());
-    let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
-    let verdict = match generated.verdict {
-        Ok(verdict) => verdict,
-        Err(NoVerdict::NotReady(detail)) => {
-            return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
-        }
-        Err(NoVerdict::NotBefore(until)) => {
-            let (owner, table) = (Some(order.message_id.as_str()), table(settings, order));
-            // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
-            let postpone = |sale: &mut Sale, now| {
-                wait(sale.model_unavailable(owner, until, &table, now), &context, order).map(|_| ())
-            };
-            return Ok(ports.journal.commit(sale, postpone).await?);
-        }
-        Err(NoVerdict::Failed(failure)) => return fail(ports, settings, order, sale, &bought, &context, failure).await,
-        Err(NoVerdict::Refused(reason)) => {
-            let fail = |sale: &mut Sale, now| {
-                let failed = sale.fail(&order.message_id, Some(&bought.purchase), &reason, now);
-                changed(failed, &context, event(now, &order.session_id, Severity::Critical, "VERDICT", &reason))
-            };
-            return Ok(ports.journal.commit(sale, fail).await?);
-        }
-    };
-    let gate = gates::run(Gate::BeforeCache, verdict.texts());
-    let context = context.with_evidence([gate.record(now, order.received_at)]);
-    // The grammar binds what customers read, so it comes after the filter.
-    let delivered = deliverable(&gate, &verdict);
-    let grammar = delivered.as_ref().map_or(Ok(()), |delivered| evaluation.check_reply(&delivered.texts().join("\n")));
-    match delivered.filter(|_| grammar.is_ok()) {
-        Some(verdict) => {
-            let notice = evaluation.notice();
-            let sample = sample::of(&gate, &order.session_id, now);
-            save(ports, order, sale, &bought, Made { verdict, context, notice, sample }).await
-        }
-        None => {
-            // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
-            // closed).
-            let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
-            ports.quarantine.hold(&order.session_id, now, &payload).await?;
-            let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
-            let holder = match grammar {
-                Ok(()) => Holder::Maker { owner, purchase },
-                Err(_) => Holder::AuthorityGate { owner, purchase },
-            };
-            // Uses the payload's timestamp so that operators can look the payload up from the hold.
-            let hold = |sale: &mut Sale, _| {
-                let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
-                changed(sale.hold(holder, now), &context, alert)
-            };
-            Ok(ports.journal.commit(sale, hold).await?)
-        }
-    }
-}
-
-/// The table of a sale's retries. A smoke test is not retried, because its test ends soon.
-fn table(settings: &Settings, order: &Order) -> RetryTable {
-    if order.ordered_by == OrderedBy::SmokeTest { RetryTable::none() } else { settings.retries.clone() }
-}
-
-/// Ends an attempt whose calls failed: the sale is retried by the table, and needs a human after the last retry.
-async fn fail<'a>(
-    ports: Ports<'a>,
-    settings: &Settings,
-    order: &Order,
-    sale: Versioned<Sale>,
-    bought: &Bought,
-    context: &Context,
-    Failure { reason, is_ours, not_before }: Failure,
-) -> Result<Ended<'a>, StepError> {
-    let (table, fraction) = (table(settings, order), ports.generate.randomness.fraction());
-    // This failure may have opened the circuit; from then on the circuit decides when the model is asked.
-    let open_until = all_closed_until(ports.generate, &settings.policy).await;
-    let fail = |sale: &mut Sale, now| {
-        let (owner, attempt) = (&order.message_id, FailedAttempt { reason: &reason, open_until, not_before });
-        let failed = sale.model_failed(owner, &bought.purchase, attempt, &table, fraction, now);
-        let (severity, detail) = match &failed {
-            Ok(Event::ModelFailed { failures, due, .. }) => {
-                let severity = if is_ours { Severity::Critical } else { Severity::Error };
-                (severity, format!("{reason}; tried again at {due} ({failures})"))
-            }
-            _ => (Severity::Critical, reason.clone()),
-        };
-        changed(failed, context, event(now, &order.session_id, severity, "VERDICT", &detail))
-    };
-    Ok(ports.journal.commit(sale, fail).await?)
-}
-
-/// Records a wait for the model and returns whether it was recorded; nothing changes if another worker has the sale. A
-/// sale that waited too long fails, and an operator is alerted.
-fn wait(made: Result<Event, Refused>, context: &Context, order: &Order) -> Change<bool> {
-    match made {
-        Ok(made) => {
-            let change = Change::of(&made, context, true);
-            match &made {
-                Event::Failed { reason } => {
-                    change.alerting(event(context.now, &order.session_id, Severity::Critical, "VERDICT", reason))
-                }
-                _ => change,
-            }
-        }
-        Err(_) => Change::nothing(false),
-    }
-}
-
-/// Ends a claim without a payment, and alerts operators, because the signed event or an earlier read said that the
-/// session was paid. Stripe's next event or the customer's page orders again once it is paid.
-async fn unpaid<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    why: NotPaid,
-) -> Result<Ended<'a>, StepError> {
-    let fail = |sale: &mut Sale, now| {
-        let alert = event(now, &order.session_id, Severity::Critical, "PAYMENT", why.words());
-        let context = Context::new(now, order.received_at);
-        changed(sale.unpaid(&order.message_id, why, now), &context, alert)
-    };
-    Ok(ports.journal.commit(sale, fail).await?)
-}
-
-/// Ends a claim of a paid session without a usable tier or question: the customer is asked for it (Silent Drop).
-async fn unusable<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    unusable: Unusable,
-) -> Result<Ended<'a>, StepError> {
-    tracing::error!(session = order.session_id.prefix(), %unusable, "paid but unusable");
-    let (finder, reason) = (Finder::Maker { owner: &order.message_id }, unusable.to_string());
-    let drop = |sale: &mut Sale, now| {
-        let change = end(sale.unusable(finder, &reason, now), now, order);
-        if !change.save || sale.is_drop_open() {
-            return change;
-        }
-        change.alerting(event(now, &order.session_id, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED))
-    };
-    Ok(ports.journal.commit(sale, drop).await?)
-}
-
-/// Ends a smoke test's sale without a verdict. It is not retried, because its test ends soon.
-async fn refuse<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    reason: &str,
-) -> Result<Ended<'a>, StepError> {
-    tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
-    let fail = |sale: &mut Sale, now| end(sale.fail(&order.message_id, None, reason, now), now, order);
-    Ok(ports.journal.commit(sale, fail).await?)
-}
-
-/// Ends a follow-up that cannot be asked, and alerts an operator.
-async fn lost<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    reason: &str,
-) -> Result<Ended<'a>, StepError> {
-    let fail = |sale: &mut Sale, now| {
-        let context = Context::new(now, order.received_at);
-        let alert = event(now, &order.session_id, Severity::Critical, "FOLLOWUP", reason);
-        changed(sale.fail(&order.message_id, None, reason, now), &context, alert)
-    };
-    Ok(ports.journal.commit(sale, fail).await?)
-}
-
-/// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy unless
-/// people with the required roles approve the question first. The record has the state and the reason, no text
-/// (Authority Governance, RFC-0008: every evaluation is recorded).
-async fn decline<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    bought: &Bought,
-    evaluation: &authority::Evaluation,
-) -> Result<Ended<'a>, StepError> {
-    let (state, code) = (evaluation.state(), evaluation.reason_code());
-    let reason = format!("authority gate: {state} {code}");
-    tracing::warn!(session = order.session_id.prefix(), reason, "paid, and not to be answered");
-    let fail = |sale: &mut Sale, now| {
-        let declined = authority_gate::declined(evaluation, now);
-        let failed = sale.decline(&order.message_id, &bought.purchase, declined, now);
-        let details = json!({ "authority": evaluation.envelope(), "ordered_by": order.ordered_by });
-        let context = Context::new(now, order.received_at).with_details(details);
-        changed(failed, &context, event(now, &order.session_id, Severity::Critical, "AUTHORITY", &reason))
-    };
-    Ok(ports.journal.commit(sale, fail).await?)
-}
 
 /// A verdict that passed, with the context for its records.
 struct Made {
@@ -410,34 +103,353 @@ struct Made {
     sample: Option<Alert>,
 }
 
-/// Saves the verdict with its records, unless the claim was lost meanwhile.
-async fn save<'a>(
-    ports: Ports<'a>,
-    order: &Order,
-    sale: Versioned<Sale>,
-    bought: &Bought,
-    Made { verdict, context, notice, sample }: Made,
-) -> Result<Ended<'a>, StepError> {
-    let verdict_hash = digest::verdict_hash(&verdict);
-    let now = ports.journal.clock.now();
-    let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
-    original.notice = notice;
-    original.first = bought.followed.as_ref().map(|followed| Box::new(followed.first.clone()));
-    let context = Context { now, ..context };
-    let colour = original.verdict.verdict;
-    let ready = |sale: &mut Sale, _| {
-        let Ok(event) = sale.ready(&order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
-            return Change::nothing(());
-        };
-        let mut cached = original.clone();
-        if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
-            cached.mark_regenerated(compared);
+impl<'a> Worker<'a> {
+    /// Fulfils the order, unless another worker does or did.
+    ///
+    /// # Errors
+    /// [`StepError`]: the queue must deliver the order again.
+    pub(crate) async fn fulfil(&self) -> Result<Handled, StepError> {
+        let Self { order, settings, .. } = *self;
+        let journal = self.ports.journal;
+        let mut sale = journal.load(&order.session_id, order.received_at).await?;
+        if journal.stopped_by_session(&order.session_id).await? {
+            journal.flush(sale).await;
+            return Ok(Handled::Done);
         }
-        let mut change = Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) };
-        change.alerts.extend(sample.clone());
+        let claimant = match order.ordered_by {
+            OrderedBy::SmokeTest => Claimant::SmokeTest { received_at: order.received_at },
+            _ => Claimant::Customer,
+        };
+        if claimant == Claimant::Customer
+            && let Some(until) = all_closed_until(self.generate, &settings.policy).await
+        {
+            // The sale is not claimed and Stripe is not asked, so that an outage with many waiting orders costs little.
+            let wait = |sale: &mut Sale, now| {
+                let made = sale.model_unavailable(None, until, &settings.retries, now);
+                self.wait(made, &Context::new(now, order.received_at))
+            };
+            let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
+            if waits {
+                return Ok(self.hidden_until(&noted.value, until));
+            }
+            sale = noted;
+        }
+        let claim = |sale: &mut Sale, now| {
+            let claim = sale.claim(&order.message_id, claimant, now, settings.lease);
+            if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
+        };
+        let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
+        match claim {
+            Claim::Foreign => {
+                let session = order.session_id.prefix();
+                tracing::error!(session, "a smoke test's order for a customer's sale: dropped");
+                return Ok(Handled::Done);
+            }
+            Claim::Unready => return Ok(Handled::Later),
+            // The order stays in the queue until the sale has ended, because the message of the working worker may be
+            // deleted before that.
+            Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
+            Claim::NotYet(until) => return Ok(Handled::At(until)),
+            Claim::Done if self.orders_again(&sale.value).await? => {
+                journal.reopen_lost(sale, COMPONENT).await?;
+                return Ok(Handled::At(journal.clock.now()));
+            }
+            Claim::Done => {
+                // The worker that found the sale unusable may have crashed before it sent the notice.
+                self.give_notice(&sale.value).await?;
+                let sale = journal.flush(sale).await;
+                return self.finish(sale).await;
+            }
+            Claim::Granted => {}
+        }
+        match self.produce(sale).await {
+            Ok(ended) => {
+                let is_ready = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Ready { .. });
+                let (sale, ()) = ended.settle_unless(|sale, ()| is_ready(sale)).await;
+                if is_ready(&sale.value) {
+                    return self.finish(sale).await;
+                }
+                self.give_notice(&sale.value).await?;
+                // Also applies if that time has passed meanwhile.
+                let until = sale.value.unavailable_until();
+                Ok(until.map_or(Handled::Done, |until| self.hidden_until(&sale.value, until)))
+            }
+            Err(error) => {
+                let release = |sale: &mut Sale, now| sale.release_claim(&order.message_id, now).is_ok();
+                journal.release(&order.session_id, order.received_at, release).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the smoke test orders its removed verdict once more (infra/decisions/smoke-test.md). A repetition of its
+    /// first order was received before the verdict was ready, and after a regeneration there is no other one.
+    async fn orders_again(&self, sale: &Sale) -> Result<bool, StepError> {
+        let Fulfilment::Ready { at, .. } = sale.fulfilment() else { return Ok(false) };
+        let is_second = sale.smoke() && sale.regenerated_at().is_none() && self.order.received_at > *at;
+        if self.order.ordered_by != OrderedBy::SmokeTest || !is_second {
+            return Ok(false);
+        }
+        let (_, entry) = self.ports.journal.store.load_with_verdict(&self.order.session_id).await?;
+        Ok(matches!(entry, CacheEntry::Miss | CacheEntry::Removed))
+    }
+
+    /// Hides the order until its sale may be worked on, plus a random extra while every circuit is open: the first of
+    /// the waiting orders makes the half-open call, and the others must not arrive together with it.
+    fn hidden_until(&self, sale: &Sale, until: Timestamp) -> Handled {
+        match sale.fulfilment() {
+            Fulfilment::Ordered { .. } => Handled::At(until.plus(SPREAD.mul_f64(self.ports.randomness.fraction()))),
+            _ => Handled::Done,
+        }
+    }
+
+    /// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
+    async fn produce(&self, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
+        let Self { order, settings, ports, .. } = *self;
+        let owner = order.message_id.as_str();
+        let bought = match self.check_payment(&sale.value).await? {
+            Checked::Bought(bought) => *bought,
+            // Operators are alerted, because the signed event or an earlier read said that the session was paid.
+            // Stripe's next event or the customer's page orders again once it is paid.
+            Checked::Unpaid(why) => {
+                let alert = Some(("PAYMENT", why.words()));
+                return self.end(sale, None, alert, |sale, now| sale.unpaid(owner, why, now)).await;
+            }
+            Checked::Unusable(unusable) => return self.unusable(sale, unusable).await,
+            // It is not retried, because its test ends soon.
+            Checked::Refused(reason) => {
+                tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
+                return self.end(sale, None, None, |sale, now| sale.fail(owner, None, &reason, now)).await;
+            }
+            Checked::Lost(reason) => {
+                let alert = Some(("FOLLOWUP", reason));
+                return self.end(sale, None, alert, |sale, now| sale.fail(owner, None, reason, now)).await;
+            }
+        };
+        let tier = bought.tier;
+        // Evaluated again after payment, because the question of a Payment Link did not come through checkout.
+        let evaluation = bought.evaluate();
+        let now = ports.journal.clock.now();
+        let evaluation = match authority_gate::answerable(evaluation, &sale.value, &bought.purchase, now) {
+            Ok(evaluation) => evaluation,
+            Err(evaluation) => return self.decline(sale, &bought, &evaluation).await,
+        };
+        let question = Question { tier, query: &bought.query, background: bought.background() };
+        let generated = generate(self.generate, &settings.policy, &order.session_id, question, &evaluation).await;
+        let now = ports.journal.clock.now();
+        let crosschecks = generated.crosschecks.iter().map(|check| self.crosscheck_record(check, now));
+        let mut details = self.details(&generated, &bought);
+        details["authority"] = json!(evaluation.envelope());
+        let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
+        let verdict = match generated.verdict {
+            Ok(verdict) => verdict,
+            Err(NoVerdict::NotReady(detail)) => {
+                return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
+            }
+            Err(NoVerdict::NotBefore(until)) => {
+                let table = self.table();
+                // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
+                let postpone = |sale: &mut Sale, now| {
+                    self.wait(sale.model_unavailable(Some(owner), until, &table, now), &context).map(|_| ())
+                };
+                return Ok(ports.journal.commit(sale, postpone).await?);
+            }
+            Err(NoVerdict::Failed(failure)) => return self.fail(sale, &bought, &context, failure).await,
+            Err(NoVerdict::Refused(reason)) => {
+                let fail = |sale: &mut Sale, now| {
+                    let failed = sale.fail(owner, Some(&bought.purchase), &reason, now);
+                    changed(failed, &context, self.event(now, Severity::Critical, "VERDICT", &reason))
+                };
+                return Ok(ports.journal.commit(sale, fail).await?);
+            }
+        };
+        let gate = gates::run(Gate::BeforeCache, verdict.texts());
+        let context = context.with_evidence([gate.record(now, order.received_at)]);
+        // The grammar binds what customers read, so it comes after the filter.
+        let delivered = deliverable(&gate, &verdict);
+        let grammar =
+            delivered.as_ref().map_or(Ok(()), |delivered| evaluation.check_reply(&delivered.texts().join("\n")));
+        match delivered.filter(|_| grammar.is_ok()) {
+            Some(verdict) => {
+                let notice = evaluation.notice();
+                let sample = sample::of(&gate, &order.session_id, now);
+                self.save(sale, &bought, Made { verdict, context, notice, sample }).await
+            }
+            None => {
+                // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
+                // closed).
+                let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
+                ports.quarantine.hold(&order.session_id, now, &payload).await?;
+                let purchase = &bought.purchase;
+                let holder = match grammar {
+                    Ok(()) => Holder::Maker { owner, purchase },
+                    Err(_) => Holder::AuthorityGate { owner, purchase },
+                };
+                // Uses the payload's timestamp so that operators can look the payload up from the hold.
+                let hold = |sale: &mut Sale, _| {
+                    let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
+                    changed(sale.hold(holder, now), &context, alert)
+                };
+                Ok(ports.journal.commit(sale, hold).await?)
+            }
+        }
+    }
+
+    /// The table of the sale's retries. A smoke test is not retried, because its test ends soon.
+    fn table(&self) -> RetryTable {
+        if self.order.ordered_by == OrderedBy::SmokeTest { RetryTable::none() } else { self.settings.retries.clone() }
+    }
+
+    /// Ends an attempt whose calls failed: the sale is retried by the table, and needs a human after the last retry.
+    async fn fail(
+        &self,
+        sale: Versioned<Sale>,
+        bought: &Bought,
+        context: &Context,
+        Failure { reason, is_ours, not_before }: Failure,
+    ) -> Result<Ended<'a>, StepError> {
+        let (table, fraction) = (self.table(), self.ports.randomness.fraction());
+        // This failure may have opened the circuit; from then on the circuit decides when the model is asked.
+        let open_until = all_closed_until(self.generate, &self.settings.policy).await;
+        let fail = |sale: &mut Sale, now| {
+            let (owner, attempt) = (&self.order.message_id, FailedAttempt { reason: &reason, open_until, not_before });
+            let failed = sale.model_failed(owner, &bought.purchase, attempt, &table, fraction, now);
+            let (severity, detail) = match &failed {
+                Ok(Event::ModelFailed { failures, due, .. }) => {
+                    let severity = if is_ours { Severity::Critical } else { Severity::Error };
+                    (severity, format!("{reason}; tried again at {due} ({failures})"))
+                }
+                _ => (Severity::Critical, reason.clone()),
+            };
+            changed(failed, context, self.event(now, severity, "VERDICT", &detail))
+        };
+        Ok(self.ports.journal.commit(sale, fail).await?)
+    }
+
+    /// Records a wait for the model and returns whether it was recorded; nothing changes if another worker has the
+    /// sale. A sale that waited too long fails, and an operator is alerted.
+    fn wait(&self, made: Result<Event, Refused>, context: &Context) -> Change<bool> {
+        let alert = match &made {
+            Ok(Event::Failed { reason }) => Some(self.event(context.now, Severity::Critical, "VERDICT", reason)),
+            _ => None,
+        };
+        let mut change = Change::made(made, context);
+        change.alerts.extend(alert);
         change
-    };
-    Ok(ports.journal.commit(sale, ready).await?)
+    }
+
+    /// Ends the claim by a transition, with its records and at most one critical alert, of which the operation and the
+    /// detail are given. Nothing changes if the claim was lost meanwhile.
+    async fn end(
+        &self,
+        sale: Versioned<Sale>,
+        details: Option<Value>,
+        alert: Option<(&str, &str)>,
+        transition: impl Fn(&mut Sale, Timestamp) -> Result<Event, Refused> + Send + Sync,
+    ) -> Result<Ended<'a>, StepError> {
+        let end = |sale: &mut Sale, now| {
+            let Ok(event) = transition(sale, now) else { return Change::nothing(()) };
+            let context = Context { details: details.clone(), ..Context::new(now, self.order.received_at) };
+            let mut change = Change::of(&event, &context, ());
+            let critical = |(operation, detail)| self.event(now, Severity::Critical, operation, detail);
+            change.alerts.extend(alert.map(critical));
+            change
+        };
+        Ok(self.ports.journal.commit(sale, end).await?)
+    }
+
+    /// Ends a claim of a paid session without a usable tier or question: the customer is asked for it (Silent Drop).
+    async fn unusable(&self, sale: Versioned<Sale>, unusable: Unusable) -> Result<Ended<'a>, StepError> {
+        tracing::error!(session = self.order.session_id.prefix(), %unusable, "paid but unusable");
+        let (finder, reason) = (Finder::Maker { owner: &self.order.message_id }, unusable.to_string());
+        let drop = |sale: &mut Sale, now| {
+            let context = Context::new(now, self.order.received_at);
+            let change = Change::made(sale.unusable(finder, &reason, now), &context);
+            let is_unannounced = change.answer && !sale.is_drop_open();
+            let mut change = change.map(|_| ());
+            if is_unannounced {
+                change.alerts.push(self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED));
+            }
+            change
+        };
+        Ok(self.ports.journal.commit(sale, drop).await?)
+    }
+
+    /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy
+    /// unless people with the required roles approve the question first. The record has the state and the reason, no
+    /// text (Authority Governance, RFC-0008: every evaluation is recorded).
+    async fn decline(
+        &self,
+        sale: Versioned<Sale>,
+        bought: &Bought,
+        evaluation: &authority::Evaluation,
+    ) -> Result<Ended<'a>, StepError> {
+        let (state, code) = (evaluation.state(), evaluation.reason_code());
+        let reason = format!("authority gate: {state} {code}");
+        tracing::warn!(session = self.order.session_id.prefix(), reason, "paid, and not to be answered");
+        let details = json!({ "authority": evaluation.envelope(), "ordered_by": self.order.ordered_by });
+        let decline = |sale: &mut Sale, now| {
+            let declined = authority_gate::declined(evaluation, now);
+            sale.decline(&self.order.message_id, &bought.purchase, declined, now)
+        };
+        self.end(sale, Some(details), Some(("AUTHORITY", reason.as_str())), decline).await
+    }
+
+    /// Saves the verdict with its records, unless the claim was lost meanwhile.
+    async fn save(
+        &self,
+        sale: Versioned<Sale>,
+        bought: &Bought,
+        Made { verdict, context, notice, sample }: Made,
+    ) -> Result<Ended<'a>, StepError> {
+        let verdict_hash = digest::verdict_hash(&verdict);
+        let now = self.ports.journal.clock.now();
+        let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
+        original.notice = notice;
+        original.first = bought.followed.as_ref().map(|followed| Box::new(followed.first.clone()));
+        let context = Context { now, ..context };
+        let colour = original.verdict.verdict;
+        let ready = |sale: &mut Sale, _| {
+            let Ok(event) = sale.ready(&self.order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
+                return Change::nothing(());
+            };
+            let mut cached = original.clone();
+            if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
+                cached.mark_regenerated(compared);
+            }
+            let mut change = Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) };
+            change.alerts.extend(sample.clone());
+            change
+        };
+        Ok(self.ports.journal.commit(sale, ready).await?)
+    }
+
+    fn event(&self, now: Timestamp, severity: Severity, operation: &str, detail: &str) -> Alert {
+        Alert::event(COMPONENT, severity, now, operation, &self.order.session_id, detail)
+    }
+
+    fn crosscheck_record(&self, check: &crosscheck::Crosscheck, now: Timestamp) -> Record {
+        let decision = serde_json::to_value(check).unwrap_or_default();
+        Record {
+            timestamp: now,
+            triggered_at: self.order.received_at,
+            body: Body::TmmCrosscheck { phi: PHI, decision },
+        }
+    }
+
+    fn details(&self, generated: &Generated, bought: &Bought) -> Value {
+        let version = bought.prompt_version();
+        let mut details = json!({
+            "attempts": generated.attempts,
+            "model_version": generated.model_version,
+            "prompt_version": if generated.is_corrected { prompt::corrected_version(&version) } else { version },
+            "ordered_by": self.order.ordered_by,
+        });
+        if let Some(followed) = &bought.followed {
+            details["working_set_hash"] = json!(followed.memory.bytes_hash());
+        }
+        details
+    }
 }
 
 /// A transition with its records and its alert; no change if the claim was lost meanwhile.
@@ -446,37 +458,6 @@ fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Cha
         Ok(event) => Change::of(&event, context, ()).alerting(alert),
         Err(_) => Change::nothing(()),
     }
-}
-
-/// The end of a claim in which the model was not asked.
-fn end(made: Result<Event, Refused>, now: Timestamp, order: &Order) -> Change<()> {
-    match made {
-        Ok(event) => Change::of(&event, &Context::new(now, order.received_at), ()),
-        Err(_) => Change::nothing(()),
-    }
-}
-
-fn event(now: Timestamp, session: &SessionId, severity: Severity, operation: &str, detail: &str) -> Alert {
-    Alert::event("ORACLE-VERDICT", severity, now, operation, session, detail)
-}
-
-fn crosscheck_record(check: &crosscheck::Crosscheck, order: &Order, now: Timestamp) -> Record {
-    let decision = serde_json::to_value(check).unwrap_or_default();
-    Record { timestamp: now, triggered_at: order.received_at, body: Body::TmmCrosscheck { phi: PHI, decision } }
-}
-
-fn details(generated: &Generated, order: &Order, bought: &Bought) -> serde_json::Value {
-    let version = bought.prompt_version();
-    let mut details = json!({
-        "attempts": generated.attempts,
-        "model_version": generated.model_version,
-        "prompt_version": if generated.is_corrected { prompt::corrected_version(&version) } else { version },
-        "ordered_by": order.ordered_by,
-    });
-    if let Some(followed) = &bought.followed {
-        details["working_set_hash"] = json!(followed.memory.bytes_hash());
-    }
-    details
 }
 
 /// The verdict after gate 1, or `None` when it is held.

@@ -6,6 +6,6 @@ mod fulfil;
 mod handle;
 mod settings;
 
-pub use fulfil::Settings;
+pub use fulfil::{Ports, Settings};
 pub use generation::Policy;
-pub use handle::{Ports, handle};
+pub use handle::handle;

@@ -1,13 +1,9 @@
 //! The function's settings, read from its environment at start.
 
 use crate::fulfil::Settings;
-use domain::{
-    backoff::Backoff,
-    breaker::{BreakerPolicy, Caller, Reopen},
-    retry::RetryTable,
-};
+use domain::{backoff::Backoff, breaker::Caller, retry::RetryTable};
 use gemini::ModelList;
-use generation::Policy;
+use generation::{Policy, breaker_policy};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -25,19 +21,12 @@ impl Settings {
     /// # Errors
     /// [`ConfigurationError`] names the variable that is out of range.
     pub fn from_environment(environment: &Environment, models: &ModelList) -> Result<Self, ConfigurationError> {
-        let millis = |name, default, most| environment.bounded(name, default, 1u64, most).map(Duration::from_millis);
         let backoff = Backoff {
             attempts: environment.bounded("GEMINI_MAX_RETRIES", 3, 1, 3)?,
-            base: millis("GEMINI_BACKOFF_BASE_MS", 1000, 60_000)?,
+            base: Duration::from_millis(environment.bounded("GEMINI_BACKOFF_BASE_MS", 1000, 1, 60_000)?),
             cap: BACKOFF_CAP,
         };
-        let breaker = BreakerPolicy {
-            failures: environment.bounded("GEMINI_CIRCUIT_OPEN_THRESHOLD", 5, 1, 1000)?,
-            slow_successes: environment.bounded("GEMINI_SLOW_OPEN_THRESHOLD", 10, 1, 1000)?,
-            slow: millis("GEMINI_SLOW_MS", 40_000, 55_000)?,
-            open: millis("GEMINI_OPEN_DURATION_MS", 60_000, 3_600_000)?,
-            reopen: Reopen::STANDARD,
-        };
+        let breaker = breaker_policy(environment)?;
         let models = models.names().map(str::to_owned).collect();
         Ok(Self {
             policy: Policy { models, backoff, caller: Caller::Orders, breaker, longest: None },

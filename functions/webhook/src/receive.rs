@@ -2,7 +2,7 @@
 
 use domain::{
     CheckoutSession, Metric, PaymentStatus, RenewableSecret, Secret, Timestamp,
-    message::{self, Message, OrderedBy, ReportedBy},
+    message::{Message, OrderedBy, ReportedBy},
     ports::{Clock, Meter, Queue, StorageError},
     smoke,
 };
@@ -86,18 +86,16 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
             ports.meter.record(&[Metric::EventUnreadable.once()], received_at);
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
-        Ok(event) => match asked(event.kind, received_at) {
-            Asked::Nothing => received(),
-            Asked::Passing(message) => pass_on(ports, &message, received_at).await,
-            Asked::Watching(metric, message) => {
+        Ok(event) => {
+            let Effect { metric, message } = effect_of(event.kind, received_at);
+            if let Some(metric) = metric {
                 ports.meter.record(&[metric.once()], received_at);
-                pass_on(ports, &message, received_at).await
             }
-            Asked::Counting(metric) => {
-                ports.meter.record(&[metric.once()], received_at);
-                received()
+            match message {
+                Some(message) => pass_on(ports, &message, received_at).await,
+                None => received(),
             }
-        },
+        }
     }
 }
 
@@ -130,12 +128,8 @@ fn smoke_order(body: &[u8], received_at: Timestamp) -> Option<Message> {
     let (mark, set) = smoke::MARK;
     let marked = session.metadata.get(mark).is_some_and(|value| value == set);
     let same = session.submission().ok() == smoke::submission().ok();
-    (session.id.is_test_mode() && marked && same && session.is_paid()).then_some(Message::Order {
-        v: message::VERSION,
-        session_id: session.id,
-        received_at,
-        ordered_by: OrderedBy::SmokeTest,
-    })
+    let is_its_order = session.id.is_test_mode() && marked && same && session.is_paid();
+    is_its_order.then_some(Message::order(session.id, received_at, OrderedBy::SmokeTest))
 }
 
 /// The signing secrets of a document; empty if it is not such a document.
@@ -157,57 +151,58 @@ fn not_configured() -> Reply {
     Reply::error(503, "not_configured", "No signing secret is configured.")
 }
 
-/// The effect of an event.
-#[derive(Debug, PartialEq, Eq)]
-enum Asked {
-    /// None; the event is only acknowledged.
-    Nothing,
-    /// A message goes to a queue.
-    Passing(Message),
-    /// A message goes to a queue, and a metric with an alarm counts the event, because it should not happen.
-    Watching(Metric, Message),
-    /// Only a metric with an alarm counts the event.
-    Counting(Metric),
+/// The effect of an event beside its acknowledgement.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Effect {
+    /// Counts an event that should not happen; it has an alarm.
+    metric: Option<Metric>,
+    /// Goes to a queue.
+    message: Option<Message>,
+}
+
+impl Effect {
+    fn passing(message: Message) -> Self {
+        Self { metric: None, message: Some(message) }
+    }
 }
 
 /// The effect of an event. Messages name the session, never the event: `completed` and `async_payment_succeeded` are
 /// two events of one sale, and either may come first, twice or alone.
-fn asked(event: EventKind, received_at: Timestamp) -> Asked {
+fn effect_of(event: EventKind, received_at: Timestamp) -> Effect {
     let session: CheckoutSession = match event {
         EventKind::SessionCompleted(session) | EventKind::AsyncPaymentSucceeded(session) => session,
         EventKind::PaymentReported { payment, report } => {
-            return Asked::Passing(Message::PaymentChanged { v: message::VERSION, payment, report, received_at });
+            return Effect::passing(Message::payment_changed(payment, report, received_at));
         }
         EventKind::BillingReported { subscriber, report } => {
-            let (v, reported_by) = (message::VERSION, ReportedBy::Event);
-            return Asked::Passing(Message::SubscriptionChanged { v, subscriber, report, reported_by, received_at });
+            let message = Message::subscription_changed(subscriber, report, ReportedBy::Event, received_at);
+            return Effect::passing(message);
         }
         EventKind::ForeignSubscription => {
             // It was made by hand or by another party's checkout: its payer gets nothing from us.
             tracing::error!("a subscription or an invoice that our checkout did not make");
-            return Asked::Counting(Metric::EventUnreadable);
+            return Effect { metric: Some(Metric::EventUnreadable), message: None };
         }
         EventKind::AsyncPaymentFailed | EventKind::SessionExpired | EventKind::Other(_) => {
-            return Asked::Nothing;
+            return Effect::default();
         }
     };
-    let order =
-        |session_id| Message::Order { v: message::VERSION, session_id, received_at, ordered_by: OrderedBy::Webhook };
+    let order = |session_id| Message::order(session_id, received_at, OrderedBy::Webhook);
     match session.payment_status {
         PaymentStatus::Paid => {}
-        PaymentStatus::Unpaid => return Asked::Nothing,
+        PaymentStatus::Unpaid => return Effect::default(),
         PaymentStatus::NoPaymentRequired => {
             // The session is not paid, so nothing is owed. But completing a session without paying should not be
             // possible, so its order ends on the list of humans.
             tracing::error!(session = session.id.prefix(), "a session was completed without any payment");
-            return Asked::Watching(Metric::CompletedWithoutPayment, order(session.id));
+            return Effect { metric: Some(Metric::CompletedWithoutPayment), message: Some(order(session.id)) };
         }
     }
-    Asked::Passing(match session.submission() {
+    Effect::passing(match session.submission() {
         Ok(_) => order(session.id),
         Err(unusable) => {
             tracing::error!(session = session.id.prefix(), %unusable, "[SILENT-DROP] paid but unusable");
-            Message::Notice { v: message::VERSION, session_id: session.id, received_at }
+            Message::notice(session.id, received_at)
         }
     })
 }

@@ -1,7 +1,7 @@
 //! The table's data about a stream, mainly about its end.
 
 use crate::link::previous_of;
-use audit::digest::sha256;
+use audit::chain;
 use domain::{
     audit_trail::Audited,
     sale::{AuditEntry, AuditHead},
@@ -24,11 +24,6 @@ struct NoteOfFunction {
     outbox: Vec<AuditEntry>,
 }
 
-/// The head of a stream without records.
-fn no_records() -> AuditHead {
-    AuditHead { opened: String::new(), count: 0, hash: sha256(b"") }
-}
-
 impl Known {
     /// The data in a scheduled function's note; `None` if it names no stream.
     #[must_use]
@@ -41,7 +36,8 @@ impl Known {
     #[must_use]
     pub fn of(state: &impl Audited) -> Self {
         let trail = state.trail();
-        Self { head: trail.head().cloned().unwrap_or_else(no_records), waiting: trail.outbox().to_vec() }
+        let head = trail.head().cloned().unwrap_or_else(|| chain::opened(String::new()));
+        Self { head, waiting: trail.outbox().to_vec() }
     }
 
     /// The day that the keys of its records begin with.

@@ -1,6 +1,6 @@
 //! Hashes that replace values which must not be in the log.
 
-use domain::{EmailAddress, Query, Secret, Verdict};
+use domain::{EmailAddress, ErrorCode, Query, Secret, StepError, Verdict, ports::SecretSource};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -86,6 +86,15 @@ impl AuditKeys {
             return Err(InvalidAuditKeys::Short);
         }
         Ok(AuditKey { version: self.current.clone(), key: key.clone() })
+    }
+
+    /// The current key of a secret.
+    ///
+    /// # Errors
+    /// [`StepError`] when the secret cannot be read, or has no usable current key.
+    pub async fn current_of(source: &dyn SecretSource) -> Result<AuditKey, StepError> {
+        let document = source.document().await?;
+        Self::parse(&document).and_then(|keys| keys.current()).map_err(|error| ErrorCode::Malformed.of(error))
     }
 
     /// Whether a tag ([`AuditKey::email_tag`]) belongs to this address. The comparison uses the key that the tag was

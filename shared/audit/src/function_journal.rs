@@ -199,18 +199,27 @@ impl<'a> FunctionJournal<'a> {
         let first = token.chars().last().and_then(|digit| digit.to_digit(16)).unwrap_or(0) as usize;
         for tried in 0..streams.len() {
             let journal = FunctionJournal { function: streams[(first + tried) % streams.len()], ..*self };
-            let notebook = journal.load::<Stateless>().await?;
-            let record = |_: &mut Stateless, now: Timestamp| Noted::save(()).recording(event, facts(now));
-            match journal.commit(notebook, record).await {
-                Ok(recorded) => {
-                    recorded.settle().await;
-                    return Ok(());
-                }
+            match journal.record(|now| Noted::save(()).recording(event, facts(now))).await {
                 Err(CommitError::Contended) => {}
-                Err(error) => return Err(error),
+                recorded => return recorded,
             }
         }
         Err(CommitError::Contended)
+    }
+
+    /// Adds a record to a stream that keeps no state. It is never left out.
+    ///
+    /// # Errors
+    /// [`CommitError`]: the record is not saved, or it is and the reply was lost.
+    pub async fn record_required(&self, name: &'static str, facts: &Value) -> Result<(), CommitError> {
+        self.record(|_| Noted::save(()).requiring(name, facts.clone())).await
+    }
+
+    /// Commits to a stream that keeps no state.
+    async fn record(&self, noted: impl Fn(Timestamp) -> Noted<()> + Send + Sync) -> Result<(), CommitError> {
+        let notebook = self.load::<Stateless>().await?;
+        self.commit(notebook, |_: &mut Stateless, now| noted(now)).await?.settle().await;
+        Ok(())
     }
 
     fn alert(&self, now: Timestamp, detail: &str) -> Alert {

@@ -51,6 +51,20 @@ impl<T> Change<T> {
     }
 }
 
+impl Change<bool> {
+    /// A transition of a sale, with its records; nothing if the sale refused it. The answer is whether it was made.
+    pub fn made<E>(made: Result<Event, E>, context: &Context) -> Self {
+        made.map_or_else(|_| Self::nothing(false), |event| Self::of(&event, context, true))
+    }
+}
+
+impl<R> Change<(), R> {
+    /// A transition without a record; nothing if the state refused it.
+    pub fn saved<T, E>(made: Result<T, E>) -> Self {
+        if made.is_ok() { Self::save(()) } else { Self::nothing(()) }
+    }
+}
+
 impl<T, R> Change<T, R> {
     /// Nothing changes.
     pub const fn nothing(answer: T) -> Self {

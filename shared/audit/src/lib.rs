@@ -22,12 +22,12 @@ pub use chat_journal::{BridgeJournal, ChatJournal, SubscriberJournal};
 pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
 pub use escalation::escalated;
-pub use function_journal::{FunctionEvent, FunctionJournal, Notebook, Noted};
+pub use function_journal::{FunctionJournal, Notebook, Noted};
 pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;
-pub use stream::{LoadsById, Place, Stream, StreamStore};
+pub use stream::Stream;
 pub use stream_journal::StreamJournal;
 pub use toll_journal::TollJournal;
 

@@ -103,17 +103,10 @@ impl Context {
 pub fn records(event: &Event, context: &Context) -> Vec<Record> {
     let mut records = context.evidence.clone();
     match event {
-        Event::ClaimReleased
-        | Event::PaymentDetail
+        Event::PaymentDetail
         | Event::Ordered
         | Event::ModelUnavailable
-        | Event::DropAlerted
-        | Event::Dispatched
-        | Event::NoticeOrdered
-        | Event::MailClaimReleased(_)
         | Event::MailDrafted(_)
-        | Event::Chased(_)
-        | Event::Reminded
         | Event::FoundAgain
         | Event::Held(HeldAt::Page) => {}
         Event::VerdictReady { colour, regenerated } => {

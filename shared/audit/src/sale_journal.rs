@@ -1,15 +1,17 @@
 //! The stream of a sale: a sale is saved with its audit records and alerts, and with its cached verdict.
 
 use crate::{
-    journal::Change,
+    journal::{Change, CommitError},
     line::{Line, VERSION, json},
     record::Record,
     stream::{Place, Stream, StreamStore},
     stream_journal::StreamJournal,
 };
 use domain::{
-    CachedVerdict, Sale, SessionId, Timestamp,
+    Alert, CachedVerdict, Sale, SessionId, Timestamp,
+    alert::Severity,
     ports::{SaleStore, SaveError, StorageError, Versioned},
+    sale::VERDICT_LOST,
 };
 
 /// The journal of sales.
@@ -33,6 +35,42 @@ impl StreamJournal<'_, dyn SaleStore + '_> {
     pub async fn stopped_by_session(&self, id: &SessionId) -> Result<bool, StorageError> {
         let session = if id.is_followup() { self.store.load(&id.paid_session()).await? } else { None };
         Ok(session.is_some_and(|session| session.value.stops_followup()))
+    }
+
+    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md), with an alert of `component`. Nothing
+    /// changes if another worker has made the verdict again meanwhile.
+    ///
+    /// # Errors
+    /// [`CommitError`]. Repeating is safe.
+    pub async fn reopen_lost(&self, sale: Versioned<Sale>, component: &str) -> Result<(), CommitError> {
+        let lost = sale.value.fulfilment().clone();
+        let reopen = |sale: &mut Sale, now| {
+            if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
+                return Change::nothing(());
+            }
+            let session = sale.session_id();
+            let alert = Alert::event(component, Severity::Error, now, "CACHE_READ", session, VERDICT_LOST);
+            Change::save(()).alerting(alert)
+        };
+        self.commit(sale, reopen).await?.settle().await;
+        Ok(())
+    }
+
+    /// Releases a claim at once, so that the next delivery of its message need not wait for the lease to expire. If this
+    /// fails too, the lease expires by itself. `release` returns whether it released the claim; `received_at` is for a
+    /// sale that is not stored.
+    pub async fn release(
+        &self,
+        session: &SessionId,
+        received_at: Timestamp,
+        release: impl Fn(&mut Sale, Timestamp) -> bool + Send + Sync,
+    ) {
+        let release = |sale: &mut Sale, now| if release(sale, now) { Change::save(()) } else { Change::nothing(()) };
+        if let Ok(sale) = self.load(session, received_at).await
+            && let Ok(released) = self.commit(sale, release).await
+        {
+            released.settle().await;
+        }
     }
 }
 

@@ -282,12 +282,6 @@ impl MailSchedule {
         if waits.len() > MAX_WAITS { Err(InvalidSchedule::Length) } else { Ok(Self { waits }) }
     }
 
-    /// The number of attempts after the first one.
-    #[must_use]
-    pub fn retries(&self) -> usize {
-        self.waits.len()
-    }
-
     /// The wait after failure number `failures` (from 1), at least as long as the mailbox asked for; `None` when the
     /// mail becomes a dead letter.
     #[must_use]
@@ -339,10 +333,8 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_schedule_is_read_and_its_waits_are_counted() {
-        let longest = MailSchedule::parse("0,1,2,3,4,39600");
-        assert_eq!(longest.map(|schedule| schedule.retries()), Ok(6));
-        assert_eq!(MailSchedule::standard().retries(), 4);
+    fn the_longest_schedule_is_accepted() {
+        assert!(MailSchedule::parse("0,1,2,3,4,39600").is_ok());
     }
 
     #[test]

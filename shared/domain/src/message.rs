@@ -117,7 +117,7 @@ pub enum Message {
 }
 
 /// The version this code writes and reads.
-pub const VERSION: u8 = 1;
+const VERSION: u8 = 1;
 
 /// Why a message body was refused.
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +131,47 @@ pub enum InvalidMessage {
 }
 
 impl Message {
+    /// An order of a paid session's verdict. The triggering event reached us at `received_at`.
+    #[must_use]
+    pub const fn order(session_id: SessionId, received_at: Timestamp, ordered_by: OrderedBy) -> Self {
+        Self::Order { v: VERSION, session_id, received_at, ordered_by }
+    }
+
+    /// An order of a mail, made at `ordered_at`.
+    #[must_use]
+    pub const fn mail(session_id: SessionId, ordered_at: Timestamp, letter: Letter) -> Self {
+        Self::Mail { v: VERSION, session_id, ordered_at, letter }
+    }
+
+    /// A further attempt at a mail that was ordered at `ordered_at`.
+    #[must_use]
+    pub const fn mail_retry(session_id: SessionId, ordered_at: Timestamp, letter: Letter) -> Self {
+        Self::MailRetry { v: VERSION, session_id, ordered_at, letter }
+    }
+
+    /// A notice about a paid session that cannot be processed. The triggering event reached us at `received_at`.
+    #[must_use]
+    pub const fn notice(session_id: SessionId, received_at: Timestamp) -> Self {
+        Self::Notice { v: VERSION, session_id, received_at }
+    }
+
+    /// Stripe's report of a change of a payment, which reached us at `received_at`.
+    #[must_use]
+    pub const fn payment_changed(payment: PaymentId, report: PaymentReport, received_at: Timestamp) -> Self {
+        Self::PaymentChanged { v: VERSION, payment, report, received_at }
+    }
+
+    /// Stripe's report of a subscription or of one of its invoices, which reached us at `received_at`.
+    #[must_use]
+    pub const fn subscription_changed(
+        subscriber: SubscriberId,
+        report: BillingReport,
+        reported_by: ReportedBy,
+        received_at: Timestamp,
+    ) -> Self {
+        Self::SubscriptionChanged { v: VERSION, subscriber, report, reported_by, received_at }
+    }
+
     /// Parses the body of a queue message.
     ///
     /// # Errors
@@ -165,12 +206,8 @@ mod tests {
 
     #[test]
     fn bodies_are_small_and_hold_nothing_but_the_session() {
-        let order = Message::Order {
-            v: VERSION,
-            session_id: SessionId::parse("cs_test_1").unwrap(),
-            received_at: Timestamp::from_millis(1),
-            ordered_by: OrderedBy::Webhook,
-        };
+        let session_id = SessionId::parse("cs_test_1").unwrap();
+        let order = Message::order(session_id, Timestamp::from_millis(1), OrderedBy::Webhook);
         let body = serde_json::to_string(&order).unwrap();
         let expected = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":1,"ordered_by":"webhook"}"#;
         assert_eq!(body, expected);

@@ -23,8 +23,6 @@ pub enum ErrorCode {
     PaymentRefused,
     /// The model's client cannot be built.
     ModelNotReady,
-    /// The model's circuit breaker is open.
-    CircuitOpen,
     /// There is no such sale.
     NoSale,
     /// A name or a reason cannot be recorded.
@@ -54,7 +52,6 @@ impl ErrorCode {
             Self::PaymentUnavailable => "payment_unavailable",
             Self::PaymentRefused => "payment_refused",
             Self::ModelNotReady => "model_not_ready",
-            Self::CircuitOpen => "circuit_open",
             Self::NoSale => "no_sale",
             Self::InvalidWords => "invalid_words",
             Self::Malformed => "malformed",
@@ -70,8 +67,7 @@ impl ErrorCode {
             | Self::Mailbox
             | Self::Queue
             | Self::PaymentUnavailable
-            | Self::ModelNotReady
-            | Self::CircuitOpen => true,
+            | Self::ModelNotReady => true,
             Self::PaymentRefused | Self::NoSale | Self::InvalidWords | Self::Malformed => false,
         }
     }
@@ -84,7 +80,6 @@ impl ErrorCode {
             Self::Contended
             | Self::PaymentRefused
             | Self::ModelNotReady
-            | Self::CircuitOpen
             | Self::NoSale
             | Self::InvalidWords
             | Self::Malformed => Effect::None,

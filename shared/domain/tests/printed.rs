@@ -45,9 +45,8 @@ fn states_have_the_names_of_the_records_and_lists() {
          unknown_mail finding"
     );
     assert_eq!(
-        [ErrorCode::Contended, ErrorCode::PaymentRefused, ErrorCode::NoSale, ErrorCode::CircuitOpen]
-            .map(ErrorCode::as_str),
-        ["contended", "payment_refused", "no_sale", "circuit_open"]
+        [ErrorCode::Contended, ErrorCode::PaymentRefused, ErrorCode::NoSale].map(ErrorCode::as_str),
+        ["contended", "payment_refused", "no_sale"]
     );
     assert_eq!(
         [Voice::Aether, Voice::FirstView, Voice::SecondView].map(Voice::name),

@@ -15,6 +15,7 @@ pub mod memory;
 mod ports;
 pub mod reports;
 pub mod sale;
+pub mod session;
 mod state;
 mod traces;
 mod turns;

@@ -11,7 +11,7 @@ use domain::{
     sale::Fulfilment,
 };
 use std::time::Duration;
-use testkit::{Fault, Passage, Plan, World, sale::WithField};
+use testkit::{Fault, Passage, Plan, World, sale::WithField, session::paid};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -19,20 +19,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const NOTEBOOKS: [&str; 2] = ["checkout-1", "anvil"];
 
 fn session(number: u32) -> CheckoutSession {
-    CheckoutSession {
-        id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: SessionStage::Complete,
-        url: None,
-        metadata: Default::default(),
-        idea: None,
-        email: None,
-        amount_total: Some(500),
-        currency: Some("cad".into()),
-        payment: Some(PaymentId::parse(format!("pi_{number}")).unwrap()),
-        created: None,
-        locale: None,
-    }
+    let payment = PaymentId::parse(format!("pi_{number}")).unwrap();
+    CheckoutSession { payment: Some(payment), ..paid(&format!("cs_test_{number}")) }
 }
 
 fn sale(number: u32) -> Sale {

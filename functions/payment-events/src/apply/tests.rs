@@ -1,31 +1,18 @@
 use super::*;
 use domain::{
-    Channel, PaymentStatus, SessionId,
+    Channel,
     money::{Authorisation, DisputeStatus, Money, ObjectId, RefundStatus},
     open_work::Work,
     ports::Clock,
     sale::{Claim, Claimant},
 };
 use std::time::Duration;
-use testkit::{Fault, Plan, World, run, sale::WithField};
+use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 fn session() -> CheckoutSession {
-    CheckoutSession {
-        id: SessionId::parse("cs_test_1").unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
-        metadata: Default::default(),
-        idea: None,
-        email: None,
-        amount_total: Some(500),
-        currency: Some("cad".into()),
-        payment: Some(PaymentId::parse("pi_1").unwrap()),
-        created: None,
-        locale: None,
-    }
+    CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
 }
 
 fn world() -> World {

@@ -1,6 +1,6 @@
 use super::*;
-use domain::{Channel, PaymentStatus, SessionId, money::Money};
-use testkit::{Fault, Plan, World, sale::WithField};
+use domain::{Channel, PaymentStatus, money::Money};
+use testkit::{Fault, Plan, World, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -8,18 +8,9 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 fn session(number: u32) -> CheckoutSession {
     let metadata = [("tier", "full"), ("q0", "Open a shop?"), ("qn", "1")];
     CheckoutSession {
-        id: SessionId::parse(format!("cs_test_{number}")).unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
         metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        idea: None,
-        email: None,
-        amount_total: Some(500),
-        currency: Some("cad".into()),
-        payment: None,
         created: Some(START),
-        locale: None,
+        ..paid(&format!("cs_test_{number}"))
     }
 }
 
@@ -180,7 +171,7 @@ fn refunds_and_disputes_are_told_again() {
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
     let received_at = domain::ports::Clock::now(&world);
     let message = world.state().queue[0].0.clone();
-    assert_eq!(message, Message::PaymentChanged { v: VERSION, payment, report, received_at });
+    assert_eq!(message, Message::payment_changed(payment, report, received_at));
 }
 
 /// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.

@@ -1,23 +1,15 @@
 use super::*;
 use domain::{Channel, EmailAddress, PaymentStatus, mail::Mail, money::Money, sale::Claimant};
-use testkit::{Fault, Plan, World, run, sale::WithField};
+use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
 
 fn session(email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
-        id: SessionId::parse("cs_test_dropped_1234").unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
         metadata: [("tier", "premium"), ("q0", "Open a shop?"), ("qn", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
-        idea: None,
         email: email.map(|address| EmailAddress::parse(address).unwrap()),
         amount_total: Some(100),
-        currency: Some("cad".into()),
-        payment: None,
-        created: None,
-        locale: None,
+        ..paid("cs_test_dropped_1234")
     }
 }
 
@@ -27,7 +19,7 @@ fn world(session: CheckoutSession) -> World {
     world
 }
 
-fn deliver(world: &World) -> Option<Result<Handled, Error>> {
+fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
     let audit_keys = world.secret(&format!(r#"{{"current":"v1","keys":{{"v1":"{}"}}}}"#, "k".repeat(32)));
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
     let ports = Ports { journal, payments: world, mails: world, audit_keys: &audit_keys };

@@ -1,71 +1,86 @@
 //! The steps after a verdict (the archive and the mail), or after an unusable question (the notice).
 
-use super::{Order, Ports, event};
+use super::{COMPONENT, Worker};
 use audit::Change;
 use domain::{
-    Sale, SessionId, StepError,
+    Sale, StepError,
     alert::Severity,
     mail::{Letter, Mail},
-    message::{self, Message},
+    message::Message,
     ports::{CacheEntry, QueueError, StorageError, Versioned},
-    sale::{Fulfilment, VERDICT_LOST},
+    sale::Fulfilment,
 };
 use runtime::Handled;
 
-/// Sends the notice of an unusable sale, unless the drop is recorded already. Two notices lead to one announcement.
-pub(super) async fn give_notice(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<(), QueueError> {
-    if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
-        return Ok(());
+impl Worker<'_> {
+    /// Sends the notice of an unusable sale, unless the drop is recorded already. Two notices lead to one announcement.
+    pub(super) async fn give_notice(&self, sale: &Sale) -> Result<(), QueueError> {
+        if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
+            return Ok(());
+        }
+        let notice = Message::notice(self.order.session_id.clone(), self.order.received_at);
+        self.ports.notices.send(&notice).await
     }
-    let session_id = order.session_id.clone();
-    let notice = Message::Notice { v: message::VERSION, session_id, received_at: order.received_at };
-    ports.notices.send(&notice).await
-}
 
-/// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no effect, so
-/// after a crash another worker does them again.
-pub(super) async fn finish(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
-    let (made_at, archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
-        _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
-        (Fulfilment::Ready { at, archived }, mail) => (*at, *archived, *mail != Mail::NotOrdered),
-        _ => return Ok(Handled::Done),
-    };
-    let session_id = sale.value.session_id().clone();
-    if *sale.value.divergence() == Mail::Ordered {
-        // Ordered even if it was sent before: the claim turns two orders into one mail.
-        order_mail(ports, &session_id, Letter::Divergence).await?;
+    /// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no
+    /// effect, so after a crash another worker does them again.
+    pub(super) async fn finish(&self, sale: Versioned<Sale>) -> Result<Handled, StepError> {
+        let (made_at, archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
+            _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
+            (Fulfilment::Ready { at, archived }, mail) => (*at, *archived, *mail != Mail::NotOrdered),
+            _ => return Ok(Handled::Done),
+        };
+        let journal = self.ports.journal;
+        if *sale.value.divergence() == Mail::Ordered {
+            // Ordered even if it was sent before: the claim turns two orders into one mail.
+            self.order_mail(Letter::Divergence).await?;
+        }
+        if archived && mail_ordered {
+            return Ok(Handled::Done);
+        }
+        let kept = if archived { Ok(Archived::Kept) } else { self.archive().await };
+        if matches!(kept, Ok(Archived::VerdictLost)) {
+            // The same order then makes the verdict again.
+            journal.reopen_lost(sale, COMPONENT).await?;
+            return Ok(Handled::Later);
+        }
+        if !mail_ordered {
+            self.order_mail(Letter::Verdict).await?;
+        }
+        let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
+            Ok(()) => Change::save(true),
+            Err(_) => Change::nothing(false),
+        };
+        let (_, is_same) = journal.commit(sale, note).await?.settle().await;
+        if !is_same {
+            // The same order makes the verdict again. The mail that was ordered finds no verdict and waits for it.
+            return Ok(Handled::Later);
+        }
+        if let Err(error) = kept {
+            // The customer is served; the order is delivered again for the archive.
+            let alert = self.event(journal.clock.now(), Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
+            journal.alerts.raise(alert).await;
+            return Ok(Handled::Later);
+        }
+        Ok(Handled::Done)
     }
-    if archived && mail_ordered {
-        return Ok(Handled::Done);
-    }
-    let kept = if archived { Ok(Archived::Kept) } else { archive(ports, &session_id).await };
-    if matches!(kept, Ok(Archived::VerdictLost)) {
-        return make_again(ports, sale).await;
-    }
-    if !mail_ordered {
-        order_mail(ports, &session_id, Letter::Verdict).await?;
-    }
-    let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
-        Ok(_) => Change::save(true),
-        Err(_) => Change::nothing(false),
-    };
-    let (_, is_same) = ports.journal.commit(sale, note).await?.settle().await;
-    if !is_same {
-        // The same order makes the verdict again. The mail that was ordered finds no verdict and waits for it.
-        return Ok(Handled::Later);
-    }
-    if let Err(error) = kept {
-        // The customer is served; the order is delivered again for the archive.
-        let alert = event(ports.journal.clock.now(), &session_id, Severity::Warn, "ARCHIVE_WRITE", &error.to_string());
-        ports.journal.alerts.raise(alert).await;
-        return Ok(Handled::Later);
-    }
-    Ok(Handled::Done)
-}
 
-async fn order_mail(ports: Ports<'_>, session: &SessionId, letter: Letter) -> Result<(), QueueError> {
-    let ordered_at = ports.journal.clock.now();
-    ports.mails.send(&Message::Mail { v: message::VERSION, session_id: session.clone(), ordered_at, letter }).await
+    async fn order_mail(&self, letter: Letter) -> Result<(), QueueError> {
+        let ordered_at = self.ports.journal.clock.now();
+        self.ports.mails.send(&Message::mail(self.order.session_id.clone(), ordered_at, letter)).await
+    }
+
+    async fn archive(&self) -> Result<Archived, StorageError> {
+        let (ports, session) = (self.ports, &self.order.session_id);
+        match ports.journal.store.load_with_verdict(session).await?.1 {
+            CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await.map(|()| Archived::Kept),
+            // The reply to an earlier write may have been lost.
+            CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => {
+                let archived = ports.archive.find(session).await?;
+                Ok(archived.map_or(Archived::VerdictLost, |_| Archived::Kept))
+            }
+        }
+    }
 }
 
 /// What the archive has of a verdict that it was not known to have.
@@ -73,33 +88,4 @@ enum Archived {
     Kept,
     /// Nothing, and the cache has nothing either.
     VerdictLost,
-}
-
-async fn archive(ports: Ports<'_>, session: &SessionId) -> Result<Archived, StorageError> {
-    match ports.journal.store.load_with_verdict(session).await?.1 {
-        CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await.map(|()| Archived::Kept),
-        // The reply to an earlier write may have been lost.
-        CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => {
-            let archived = ports.archive.find(session).await?;
-            Ok(archived.map_or(Archived::VerdictLost, |_| Archived::Kept))
-        }
-    }
-}
-
-/// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md). The same order then makes the verdict again.
-pub(super) async fn make_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Handled, StepError> {
-    let lost = sale.value.fulfilment().clone();
-    let reopen = |sale: &mut Sale, now| {
-        // Another worker may have made it again meanwhile.
-        if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
-            return Change::nothing(());
-        }
-        if sale.smoke() {
-            // The smoke test has removed its verdict itself.
-            return Change::save(());
-        }
-        Change::save(()).alerting(event(now, sale.session_id(), Severity::Error, "CACHE_READ", VERDICT_LOST))
-    };
-    ports.journal.commit(sale, reopen).await?.settle().await;
-    Ok(Handled::Later)
 }

@@ -1,6 +1,6 @@
 //! Checks an order's payment, and reads the question that was paid for.
 
-use super::{Order, Ports};
+use super::Worker;
 use audit::digest;
 use domain::{
     FirstVerdict, PaymentStatus, Query, Sale, StepError, Submission, Tier, Unusable,
@@ -77,64 +77,70 @@ pub(super) enum Checked {
     Lost(&'static str),
 }
 
-/// Asks Stripe what was paid. The order came through a queue, and only Stripe decides whether the session is paid
-/// (Verdict Pipeline, invariant 1). The smoke test buys a fixed question, so that data of the session cannot choose it.
-pub(super) async fn ask(ports: Ports<'_>, order: &Order, sale: &Sale) -> Result<Checked, StepError> {
-    if order.ordered_by == OrderedBy::SmokeTest {
-        return Ok(match examined(ports, order).await {
-            Ok(()) => smoke::submission().map_or(Checked::Unusable(Unusable::Query), |fixed| {
-                Checked::Bought(Box::new(Bought::new(fixed, Buyer::default(), true)))
-            }),
-            Err(reason) => Checked::Refused(reason),
-        });
-    }
-    let session = match ports.payments.session(&order.session_id.paid_session()).await {
-        Ok(session) => session,
-        Err(PaymentError::NotFound) => return Ok(Checked::Unpaid(NotPaid::Unknown)),
-        Err(error) => return Err(error.into()),
-    };
-    if !sale.is_covered_by(&session) {
-        let is_free = session.payment_status == PaymentStatus::NoPaymentRequired;
-        return Ok(Checked::Unpaid(if is_free { NotPaid::Free } else { NotPaid::Unpaid }));
-    }
-    let email_tag = session.email.as_ref().map(|address| ports.audit_key.email_tag(address));
-    let buyer = Buyer { email_tag, locale: session.locale.clone() };
-    if sale.is_followup() {
-        return followup(ports, order, buyer).await;
-    }
-    let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
-    Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
-        Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, buyer, false))),
-        Err(unusable) => Checked::Unusable(unusable),
-    })
-}
-
-/// Checks a follow-up: the session that includes it is paid, and its text was stored when it was ordered.
-async fn followup(ports: Ports<'_>, order: &Order, buyer: Buyer) -> Result<Checked, StepError> {
-    let Some(submission) = ports.submissions.find(&order.session_id).await? else {
-        return Ok(Checked::Lost("the follow-up has no text"));
-    };
-    let paid = order.session_id.paid_session();
-    let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
-        return Ok(Checked::Lost("the first verdict is neither cached nor archived"));
-    };
-    let memory = match followup::working_set(&first, &prompt::followup_version()) {
-        Ok(memory) => memory,
-        Err(error) => {
-            tracing::error!(session = order.session_id.prefix(), %error, "no memory for a follow-up");
-            return Ok(Checked::Lost("the first verdict cannot be given to the model"));
+impl Worker<'_> {
+    /// Asks Stripe what was paid. The order came through a queue, and only Stripe decides whether the session is paid
+    /// (Verdict Pipeline, invariant 1). The smoke test buys a fixed question, so that data of the session cannot choose
+    /// it.
+    pub(super) async fn check_payment(&self, sale: &Sale) -> Result<Checked, StepError> {
+        let Self { ports, order, .. } = *self;
+        if order.ordered_by == OrderedBy::SmokeTest {
+            return Ok(match self.examine_smoke_session().await {
+                Ok(()) => smoke::submission().map_or(Checked::Unusable(Unusable::Query), |fixed| {
+                    Checked::Bought(Box::new(Bought::new(fixed, Buyer::default(), true)))
+                }),
+                Err(reason) => Checked::Refused(reason),
+            });
         }
-    };
-    // The tier is fixed, even if an operator handed in another one: the follow-up is part of the tier that includes it.
-    let submission = Submission { tier: Tier::Strategy, ..submission };
-    let followed = Some(Followed { first, memory });
-    let bought = Bought { followed, ..Bought::new(submission, buyer, false) };
-    Ok(Checked::Bought(Box::new(bought)))
-}
+        let session = match ports.payments.session(&order.session_id.paid_session()).await {
+            Ok(session) => session,
+            Err(PaymentError::NotFound) => return Ok(Checked::Unpaid(NotPaid::Unknown)),
+            Err(error) => return Err(error.into()),
+        };
+        if !sale.is_covered_by(&session) {
+            let is_free = session.payment_status == PaymentStatus::NoPaymentRequired;
+            return Ok(Checked::Unpaid(if is_free { NotPaid::Free } else { NotPaid::Unpaid }));
+        }
+        let email_tag = session.email.as_ref().map(|address| self.audit_key.email_tag(address));
+        let buyer = Buyer { email_tag, locale: session.locale.clone() };
+        if sale.is_followup() {
+            return self.check_followup(buyer).await;
+        }
+        let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
+        Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
+            Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, buyer, false))),
+            Err(unusable) => Checked::Unusable(unusable),
+        })
+    }
 
-/// Checks that the session of a smoke test's order is a smoke test's: Stripe's test mode shows it under the smoke
-/// test's own key.
-async fn examined(ports: Ports<'_>, order: &Order) -> Result<(), String> {
-    let facts = ports.smoke.facts(&order.session_id).await.map_err(|error| format!("smoke: {error}"))?;
-    smoke::examine(&facts, ports.journal.clock.now()).map_err(|error| error.to_string())
+    /// Checks a follow-up: the session that includes it is paid, and its text was stored when it was ordered.
+    async fn check_followup(&self, buyer: Buyer) -> Result<Checked, StepError> {
+        let Self { ports, order, .. } = *self;
+        let Some(submission) = ports.submissions.find(&order.session_id).await? else {
+            return Ok(Checked::Lost("the follow-up has no text"));
+        };
+        let paid = order.session_id.paid_session();
+        let Some(first) = followup::first_verdict(ports.journal.store, ports.archive, &paid).await? else {
+            return Ok(Checked::Lost("the first verdict is neither cached nor archived"));
+        };
+        let memory = match followup::working_set(&first, &prompt::followup_version()) {
+            Ok(memory) => memory,
+            Err(error) => {
+                tracing::error!(session = order.session_id.prefix(), %error, "no memory for a follow-up");
+                return Ok(Checked::Lost("the first verdict cannot be given to the model"));
+            }
+        };
+        // The tier is fixed, even if an operator handed in another one: the follow-up is part of the tier that includes
+        // it.
+        let submission = Submission { tier: Tier::Strategy, ..submission };
+        let followed = Some(Followed { first, memory });
+        let bought = Bought { followed, ..Bought::new(submission, buyer, false) };
+        Ok(Checked::Bought(Box::new(bought)))
+    }
+
+    /// Checks that the session of a smoke test's order is a smoke test's: Stripe's test mode shows it under the smoke
+    /// test's own key.
+    async fn examine_smoke_session(&self) -> Result<(), String> {
+        let facts = self.ports.smoke.facts(&self.order.session_id).await.map_err(|error| format!("smoke: {error}"))?;
+        smoke::examine(&facts, self.ports.journal.clock.now()).map_err(|error| error.to_string())
+    }
 }

@@ -162,16 +162,17 @@ fn refunds_and_disputes_are_passed_on_by_their_payment() {
 
 #[test]
 fn a_session_completed_without_payment_is_counted_and_ordered_for_a_human_and_an_unpaid_one_is_not() {
-    let asked_by = |status: &str| {
+    let effect = |status: &str| {
         let mut session = paid();
         session["payment_status"] = json!(status);
         let event = stripe::event::parse(event("checkout.session.completed", &session).as_bytes()).unwrap();
-        asked(event.kind, Timestamp::from_millis(1))
+        effect_of(event.kind, Timestamp::from_millis(1))
     };
-    let free = asked_by("no_payment_required");
-    assert!(matches!(free, Asked::Watching(Metric::CompletedWithoutPayment, Message::Order { .. })), "{free:?}");
-    assert_eq!(asked_by("unpaid"), Asked::Nothing);
-    assert!(matches!(asked_by("paid"), Asked::Passing(Message::Order { .. })));
+    let Effect { metric, message } = effect("no_payment_required");
+    assert_eq!(metric, Some(Metric::CompletedWithoutPayment));
+    assert!(matches!(message, Some(Message::Order { .. })), "{message:?}");
+    assert_eq!(effect("unpaid"), Effect::default());
+    assert!(matches!(effect("paid"), Effect { metric: None, message: Some(Message::Order { .. }) }));
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
         QuarantineCommand::List { target } => {
             let deployed = target.open()?;
             let rows = wait(async {
-                let rows = list::in_review(deployed.lists(), System.now()).await;
+                let rows = list::of_works(deployed.lists(), &[Work::Review], System.now()).await;
                 rows.map_err(|error| CommandError::failed("the list cannot be read", error))
             })?;
             waiting::print(&rows, target.json)

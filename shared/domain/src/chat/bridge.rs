@@ -29,7 +29,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-pub use letter::{Letter, Notice};
+pub use letter::{Letter, LetterKind};
 pub use state::{BridgeEvent, BridgeRefused, BridgeState, LONGEST_GRANT, SignedBy};
 pub use thread::{Author, MailStep, Post};
 pub use work::{ANSWER_WITHIN, BridgeTask, BridgeWork};
@@ -258,7 +258,7 @@ impl Bridge {
         let by = SignedBy::of(operator);
         let grant = Grant { by: by.by.clone(), reason: reason.to_owned(), at: now, expires };
         self.stage = Stage::Granted { acceptance, grant };
-        self.letter = Some(Letter::new(Notice::Granted { expires }, now));
+        self.letter = Some(Letter::new(LetterKind::Granted { expires }, now));
         Ok(Some(BridgeEvent::Granted { by, reason: reason.to_owned(), expires: expires.to_iso() }))
     }
 
@@ -268,14 +268,14 @@ impl Bridge {
     /// [`BridgeRefused::Transition`] without an acceptance, or if access is already revoked.
     pub fn revoke(&mut self, operator: &Operator, reason: &str, now: Timestamp) -> Result<BridgeEvent, BridgeRefused> {
         let from = self.state(now);
-        let (acceptance, notice) = match &self.stage {
-            Stage::Accepted { acceptance } => (acceptance.clone(), Notice::Declined),
-            Stage::Granted { acceptance, .. } => (acceptance.clone(), Notice::Revoked),
+        let (acceptance, kind) = match &self.stage {
+            Stage::Accepted { acceptance } => (acceptance.clone(), LetterKind::Declined),
+            Stage::Granted { acceptance, .. } => (acceptance.clone(), LetterKind::Revoked),
             Stage::Offered | Stage::Revoked { .. } => {
                 return Err(BridgeRefused::Transition { from, to: BridgeState::Revoked });
             }
         };
-        self.letter = Some(Letter::new(notice, now));
+        self.letter = Some(Letter::new(kind, now));
         let (by, reason) = (SignedBy::of(operator), reason.to_owned());
         self.stage = Stage::Revoked { acceptance, by: by.by.clone(), reason: reason.clone(), at: now };
         Ok(BridgeEvent::Revoked { by, reason })

@@ -17,7 +17,7 @@ pub use agreement::{AGREEMENTS, Agreement, CURRENT_AGREEMENT};
 pub use billing::{Billing, BillingChange, BillingReport};
 pub use bridge::{
     ANSWER_WITHIN, Acceptance, Author, BRIDGE_PREFIX, Bridge, BridgeEvent, BridgeRefused, BridgeState, BridgeTask,
-    BridgeWork, LONGEST_GRANT, Letter, MailStep, Notice, Post, SignedBy,
+    BridgeWork, LONGEST_GRANT, Letter, LetterKind, MailStep, Post, SignedBy,
 };
 pub use erasure::Erasure;
 pub use exchange::{

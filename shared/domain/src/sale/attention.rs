@@ -13,24 +13,24 @@ impl Sale {
         self.open_work().filter(|open| open.due <= now)
     }
 
-    /// Counts that messages were sent again because the sale made no progress.
+    /// Counts that messages were sent again because the sale made no progress. Returns the number of times by now.
     ///
     /// # Errors
     /// [`Refused`] when no automatic work is due.
-    pub fn chase(&mut self, now: Timestamp) -> Result<Event, Refused> {
+    pub fn chase(&mut self, now: Timestamp) -> Result<u32, Refused> {
         if self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
             return Err(self.refuse_work("restarted", now));
         }
         self.chased += 1;
         self.reminded_at = Some(now);
-        Ok(Event::Chased(self.chased))
+        Ok(self.chased)
     }
 
     /// Records that operators were alerted to a message that a queue refuses. Counts as the first restart, once.
     ///
     /// # Errors
     /// [`Refused`] when no automatic work is due, or operators were alerted already.
-    pub fn chase_refused(&mut self, now: Timestamp) -> Result<Event, Refused> {
+    pub fn chase_refused(&mut self, now: Timestamp) -> Result<(), Refused> {
         if self.due_work(now).is_none_or(|open| open.work != Work::InFlight) {
             return Err(self.refuse_work("restarted", now));
         }
@@ -38,20 +38,20 @@ impl Sale {
             return Err(Refused { part: Part::Work, from: "restarted", to: "restarted" });
         }
         self.chased = 1;
-        Ok(Event::Chased(self.chased))
+        Ok(())
     }
 
     /// Records that operators were reminded of work that waits for a human.
     ///
     /// # Errors
     /// [`Refused`] when no work of a human is due.
-    pub fn remind(&mut self, now: Timestamp) -> Result<Event, Refused> {
+    pub fn remind(&mut self, now: Timestamp) -> Result<(), Refused> {
         if self.due_work(now).is_none_or(|open| !Work::FOR_HUMANS.contains(&open.work)) {
             return Err(self.refuse_work("shown to a human again", now));
         }
         self.chased = 0;
         self.reminded_at = Some(now);
-        Ok(Event::Reminded)
+        Ok(())
     }
 
     /// Counts a retrieval of the verdict. It is allowed in every state, because the page was shown before it is counted, and

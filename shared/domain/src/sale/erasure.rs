@@ -16,10 +16,7 @@ impl Sale {
         match self.fulfilment {
             Fulfilment::Ready { .. } => false,
             Fulfilment::Erased { owed, .. } => owed && self.is_money_kept(),
-            _ => {
-                let served = matches!(self.mail, Mail::Sent { .. }) || self.sent_again || self.is_followup();
-                self.is_money_kept() && self.not_paid().is_none() && !self.given && !served
-            }
+            _ => self.is_money_kept() && self.not_paid().is_none() && !self.given && !self.is_served(),
         }
     }
 

@@ -74,9 +74,7 @@ impl Decision {
 /// The effect of a transition on a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The worker that held the claim on the verdict released it.
-    ClaimReleased,
-    /// The verdict is ordered: for the first time, again, or for a regeneration.
+    /// The result page ordered the verdict: for the first time, or again.
     Ordered,
     /// The model cannot be called now, and the sale waits.
     ModelUnavailable,
@@ -98,8 +96,6 @@ pub enum Event {
     },
     /// The verdict was restored to the cache from the archive.
     Restored,
-    /// The verdict was sent to the archive, and its mail was ordered.
-    Dispatched,
     /// The verdict was retrieved.
     Served,
     /// An operator sends a delivered mail once more.
@@ -120,8 +116,6 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// Operators were alerted to a silent drop that only Stripe's event has reported so far.
-    DropAlerted,
     /// The silent drop is recorded.
     DropRecorded {
         /// Whether this same event found the session unusable.
@@ -131,10 +125,6 @@ pub enum Event {
         /// The amount charged.
         charge: Charge,
     },
-    /// The mail that asks for the submission is ordered.
-    NoticeOrdered,
-    /// The worker that held the claim on a mail released it.
-    MailClaimReleased(Letter),
     /// The draft of a mail is recorded.
     MailDrafted(Letter),
     /// The mailbox accepted a mail.
@@ -256,8 +246,4 @@ pub enum Event {
     Erased(Operator),
     /// All data of the sale is removed.
     ErasureFinished,
-    /// Messages were sent again because the sale made no progress; the number of times by now.
-    Chased(u32),
-    /// Operators were reminded that a sale waits for a human.
-    Reminded,
 }

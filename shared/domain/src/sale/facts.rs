@@ -63,6 +63,19 @@ impl Sale {
         &self.fulfilment
     }
 
+    /// Whether the verdict is ready, and the archive does not have it or its mail is not ordered yet.
+    #[must_use]
+    pub fn is_undispatched(&self) -> bool {
+        matches!(self.fulfilment, Fulfilment::Ready { archived, .. } if !archived || self.mail == Mail::NotOrdered)
+    }
+
+    /// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
+    /// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        matches!(self.mail, Mail::Sent { .. }) || self.sent_again || self.is_followup()
+    }
+
     /// The mail with the verdict.
     #[must_use]
     pub const fn mail(&self) -> &Mail {

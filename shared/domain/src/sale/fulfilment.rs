@@ -132,12 +132,12 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
-    pub fn release_claim(&mut self, owner: &str, now: Timestamp) -> Result<Event, Refused> {
+    pub fn release_claim(&mut self, owner: &str, now: Timestamp) -> Result<(), Refused> {
         let to = self.refuse("released");
         match &mut self.fulfilment {
             Fulfilment::Generating { owner: holder, lease_until } if holder == owner => {
                 *lease_until = now;
-                Ok(Event::ClaimReleased)
+                Ok(())
             }
             _ => Err(to),
         }
@@ -375,12 +375,12 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when the drop is not open, or operators were alerted already.
-    pub fn drop_alerted(&mut self) -> Result<Event, Refused> {
+    pub fn drop_alerted(&mut self) -> Result<(), Refused> {
         if !self.is_drop_open() || self.drop_recorded || self.drop_alerted {
             return Err(self.refuse_drop("alerted"));
         }
         self.drop_alerted = true;
-        Ok(Event::DropAlerted)
+        Ok(())
     }
 
     /// Records a silent drop, with the amount charged (Silent Drop, invariant 7).
@@ -410,12 +410,12 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when the drop is not recorded, or not open any more.
-    pub fn notice_ordered(&mut self) -> Result<Event, Refused> {
+    pub fn notice_ordered(&mut self) -> Result<(), Refused> {
         if !self.drop_recorded || !self.is_drop_open() {
             return Err(self.refuse_mail(Letter::SilentDrop, "ordered"));
         }
         self.notice = Mail::Ordered;
-        Ok(Event::NoticeOrdered)
+        Ok(())
     }
 
     /// Whether the result page should order the verdict (again): no worker handles it and the last order is old.
@@ -459,7 +459,7 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when the sale is not ready, and within [`REGENERATE_AFTER`] of the last time.
-    pub fn reopen(&mut self, now: Timestamp) -> Result<Event, Refused> {
+    pub fn reopen(&mut self, now: Timestamp) -> Result<(), Refused> {
         self.require_ready("ordered")?;
         if self.regenerated_at.is_some_and(|last| last.plus(REGENERATE_AFTER) > now) {
             return Err(Refused { part: Part::Regeneration, from: "less than five minutes old", to: "ordered" });
@@ -472,7 +472,7 @@ impl Sale {
         if let Some(progress) = self.mail.progress_mut().filter(|progress| progress.draft.is_none()) {
             progress.body_hash = None;
         }
-        Ok(Event::Ordered)
+        Ok(())
     }
 
     /// Restores the archived verdict to the cache, in the same write.
@@ -489,7 +489,7 @@ impl Sale {
     /// # Errors
     /// [`Refused`] when that verdict is no longer ready: the page reopens a sale whose cache entry is lost before the
     /// archive has it.
-    pub fn dispatched(&mut self, made_at: Timestamp, is_archived: bool) -> Result<Event, Refused> {
+    pub fn dispatched(&mut self, made_at: Timestamp, is_archived: bool) -> Result<(), Refused> {
         let refused = self.refuse("dispatched");
         match &mut self.fulfilment {
             Fulfilment::Ready { at, archived } if *at == made_at => *archived = *archived || is_archived,
@@ -498,6 +498,6 @@ impl Sale {
         if self.mail == Mail::NotOrdered {
             self.mail = Mail::Ordered;
         }
-        Ok(Event::Dispatched)
+        Ok(())
     }
 }

@@ -125,12 +125,12 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
-    pub fn release_mail(&mut self, letter: Letter, by: &str, now: Timestamp) -> Result<Event, Refused> {
+    pub fn release_mail(&mut self, letter: Letter, by: &str, now: Timestamp) -> Result<(), Refused> {
         self.require_delivery(letter, by, "released")?;
         if let Mail::Sending { lease_until, .. } = self.letter_mut(letter) {
             *lease_until = now;
         }
-        Ok(Event::MailClaimReleased(letter))
+        Ok(())
     }
 
     /// Records a draft: only a recorded draft is ever sent.

@@ -286,7 +286,7 @@ impl Sale {
         mails
             || match &self.fulfilment {
                 Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => true,
-                Fulfilment::Ready { archived, .. } => !archived || self.mail == Mail::NotOrdered,
+                Fulfilment::Ready { .. } => self.is_undispatched(),
                 // A drop that is not open is not announced: its customer has the verdict, or a human has the reply.
                 Fulfilment::Unusable { .. } => self.is_drop_open(),
                 Fulfilment::InReview { .. } | Fulfilment::Failed { .. } | Fulfilment::Erased { .. } => false,

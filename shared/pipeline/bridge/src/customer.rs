@@ -64,10 +64,10 @@ pub fn check(key: &SubscriberKey, who: &SubscriberId, asked: &Asked) -> Result<C
     Ok(Checked { person })
 }
 
-/// The reason why an acceptance is refused.
+/// The reason why a customer's step is not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
-    /// The state does not allow it.
+pub enum StepNotTaken {
+    /// The state of the Bridge or the thread does not allow it.
     #[error(transparent)]
     Refused(#[from] BridgeRefused),
     /// The Bridge could not be used.
@@ -78,8 +78,12 @@ pub enum AcceptError {
 /// Accepts the agreement for a signed-in subscriber. Repeating it changes nothing.
 ///
 /// # Errors
-/// [`AcceptError`]
-pub async fn accept(ports: Ports<'_>, who: &SubscriberId, checked: &Checked) -> Result<Versioned<Bridge>, AcceptError> {
+/// [`StepNotTaken`]
+pub async fn accept(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    checked: &Checked,
+) -> Result<Versioned<Bridge>, StepNotTaken> {
     let held = load(ports, who).await?;
     let memory = held.memory().to_owned();
     let sealer = Sealer::make(ports.keys, &memory).await?;
@@ -90,29 +94,18 @@ pub async fn accept(ports: Ports<'_>, who: &SubscriberId, checked: &Checked) -> 
     Ok(bridge)
 }
 
-/// The reason why a message is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum PostError {
-    /// The state of the Bridge or the thread does not allow it.
-    #[error(transparent)]
-    Refused(#[from] BridgeRefused),
-    /// The Bridge could not be used.
-    #[error(transparent)]
-    Bridge(#[from] BridgeError),
-}
-
 /// Posts a customer's message. Repeating it with the same id and text changes nothing. `disclosed` is the evaluation of
 /// a message that may disclose self-harm: the write that posts the message also records it and alerts operators.
 ///
 /// # Errors
-/// [`PostError`]
+/// [`StepNotTaken`]
 pub async fn post(
     ports: Ports<'_>,
     who: &SubscriberId,
     id: &ExchangeId,
     message: &Message,
     disclosed: Option<&Evaluation>,
-) -> Result<Versioned<Bridge>, PostError> {
+) -> Result<Versioned<Bridge>, StepNotTaken> {
     let held = load(ports, who).await?;
     let state = held.bridge.value.state(ports.journal.clock.now());
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {

@@ -9,11 +9,12 @@ use crate::{
     reply::{addressed, page},
     sealed::Person,
 };
+use audit::BridgeJournal;
 use domain::{
     SessionId, Timestamp,
     audit_trail::Audited,
-    chat::{Bridge, Letter, MailStep, Notice, SubscriberId},
-    due::Report,
+    chat::{Bridge, Letter, LetterKind, MailStep, SubscriberId},
+    due::{self, Report},
     mail::Draft,
     ports::{MailError, Mailbox, OutgoingMail, SaleMails, StorageError, Versioned},
     sending::{self, Sending},
@@ -60,22 +61,16 @@ enum NotHandled {
 /// # Errors
 /// [`StorageError`] if they cannot be listed.
 pub async fn mail_letters(letters: Letters<'_>) -> Result<Report, StorageError> {
-    let journal = letters.bridges.journal;
-    let mut report = Report::default();
-    let until = journal.clock.now().plus(SHARE);
-    for who in journal.store.letters_due(journal.clock.now()).await? {
-        report.due += 1;
-        if journal.clock.now() >= until {
-            report.left += 1;
-            continue;
-        }
-        if let Err(error) = look(letters, &who).await {
-            report.failed += 1;
-            let error = &error as &dyn std::error::Error;
+    let BridgeJournal { store, clock, .. } = letters.bridges.journal;
+    let until = clock.now().plus(SHARE);
+    let due = store.letters_due(clock.now()).await?;
+    let look = |who: SubscriberId| async move {
+        look(letters, &who).await.inspect_err(|error| {
+            let error = error as &dyn std::error::Error;
             tracing::error!(subscriber = who.prefix(), error, "a Bridge is not handled; the next run tries again");
-        }
-    }
-    Ok(report)
+        })
+    };
+    Ok(due::run(clock, until.since(clock.now()), due, look).await)
 }
 
 /// Handles one Bridge. The list lags behind, so the Bridge's own state decides.
@@ -158,11 +153,11 @@ async fn send(
 }
 
 fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &Letter) -> Result<OutgoingMail, BridgeError> {
-    let (subject, body, until) = match letter.notice() {
-        Notice::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
-        Notice::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
-        Notice::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
-        Notice::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
+    let (subject, body, until) = match letter.kind() {
+        LetterKind::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
+        LetterKind::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
+        LetterKind::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
+        LetterKind::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
     };
     addressed(person, bridge, subject, body.replace("{link}", &page(site)).replace("{until}", &minute(until)))
 }

@@ -12,8 +12,7 @@ mod operator;
 mod reply;
 mod sealed;
 
-pub use customer::{AcceptError, Asked, Checked, InvalidAcceptance, PostError, accept, check, post, record_unposted};
-pub use domain::due::Report;
+pub use customer::{Asked, Checked, InvalidAcceptance, StepNotTaken, accept, check, post, record_unposted};
 pub use letters::{Letters, mail_letters};
 pub use mailed::{post_mail, subscriber_of};
 pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke};

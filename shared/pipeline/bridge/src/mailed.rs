@@ -1,6 +1,6 @@
 //! A member's answer by mail, which is posted like a message on the page.
 
-use crate::{BridgeError, Ports, PostError, load, post, reply::id_of};
+use crate::{BridgeError, Ports, StepNotTaken, load, post, reply::id_of};
 use domain::{
     EmailAddress, SessionId,
     chat::{BRIDGE_PREFIX, Message, SubscriberId},
@@ -38,7 +38,7 @@ pub async fn post_mail(
     match post(ports, who, &id, text, None).await {
         Ok(_) => Ok(true),
         // Access ended meanwhile, or the thread is full: a person reads the mail.
-        Err(PostError::Refused(_)) => Ok(false),
-        Err(PostError::Bridge(error)) => Err(error),
+        Err(StepNotTaken::Refused(_)) => Ok(false),
+        Err(StepNotTaken::Bridge(error)) => Err(error),
     }
 }

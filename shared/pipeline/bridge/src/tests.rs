@@ -64,7 +64,7 @@ fn asked() -> Asked {
     Asked { version, sha256, name: NAME.to_owned(), address: EmailAddress::parse(ADDRESS).unwrap() }
 }
 
-async fn accepting(world: &World) -> Result<Versioned<Bridge>, AcceptError> {
+async fn accepting(world: &World) -> Result<Versioned<Bridge>, StepNotTaken> {
     accept(ports(world), &who(), &check(&key(), &who(), &asked()).unwrap()).await
 }
 
@@ -73,7 +73,7 @@ async fn granting(world: &World) -> Result<Versioned<Bridge>, DecideError> {
     grant(ports(world), &who(), &dana(), expires).await
 }
 
-async fn posting(world: &World) -> Result<Versioned<Bridge>, PostError> {
+async fn posting(world: &World) -> Result<Versioned<Bridge>, StepNotTaken> {
     post(ports(world), &who(), &id(), &message(TEXT), None).await
 }
 
@@ -320,7 +320,7 @@ fn a_text_for_an_erased_bridge_does_not_enter_the_next_one() {
     };
     let world = slow();
     let posted = meanwhile(&world, posting(&world), again);
-    assert!(matches!(posted, Err(PostError::Refused(BridgeRefused::Closed(_)))));
+    assert!(matches!(posted, Err(StepNotTaken::Refused(BridgeRefused::Closed(_)))));
     let world = slow();
     let replied = meanwhile(&world, replying(&world), again);
     assert!(matches!(replied, Err(ReplyError::Refused(BridgeRefused::Closed(_)))));

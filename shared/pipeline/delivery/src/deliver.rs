@@ -16,11 +16,10 @@ use domain::{
     alert::Severity,
     mail::{Failure, Letter, Mail},
     ports::{CacheEntry, DeadLetters, Mailbox, OutgoingMail, Payments, Quarantine, VerdictArchive, Versioned},
-    sale::{self, Claim, VERDICT_LOST},
+    sale::{self, Claim},
     smoke,
 };
 use ending::keep_dead_letter;
-use gates::Gate;
 use serde_json::json;
 use std::time::Duration;
 
@@ -132,12 +131,6 @@ async fn over(ports: Ports<'_>, sale: Versioned<Sale>, letter: Letter) -> Attemp
     Attempt::Ended
 }
 
-/// Runs gate 2 on the finished text, line by line: the meaning of a line does not depend on the next one, so that a
-/// verdict's sentences are checked in the mail as on the page. Terms that are split over lines are still found.
-fn gate_2(rendered: &Rendered) -> gates::Run {
-    gates::run(Gate::BeforeDelivery, std::iter::once(rendered.subject.as_str()).chain(rendered.body.split('\n')))
-}
-
 /// A claimed delivery.
 struct Delivery<'a> {
     ports: Ports<'a>,
@@ -187,7 +180,7 @@ impl Delivery<'_> {
         }
         let Some(rendered) = self.render(&sale.value, entry).await? else { return self.make_again(sale).await };
         let Some(address) = self.address(&sale.value).await? else { return self.no_address(sale).await };
-        let gate = gate_2(&rendered);
+        let gate = gates::before_mail(&rendered.subject, &rendered.body);
         let record = gate.record(self.now(), self.order.ordered_at);
         let Some(delivered) = gate.clone().delivered() else {
             let raw = json!({ "subject": rendered.subject, "body": rendered.body });
@@ -220,7 +213,7 @@ impl Delivery<'_> {
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let rendered = render(session, &cached, site);
                 // A mail is never held or changed because of the customer's own words.
-                let echoes = gate_2(&rendered).outcome() == filter::Outcome::Pass;
+                let echoes = gates::before_mail(&rendered.subject, &rendered.body).outcome() == filter::Outcome::Pass;
                 if echoes { rendered } else { render_without_echo(session, &cached, site) }
             }),
         })
@@ -240,17 +233,9 @@ impl Delivery<'_> {
         Ok(self.ports.archive.find(&self.order.session_id).await?)
     }
 
-    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md): the mail waits until it is made again.
+    /// Reopens a sale whose verdict is lost: the mail waits until it is made again.
     async fn make_again(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
-        let lost = sale.value.fulfilment().clone();
-        let reopen = |sale: &mut Sale, now| {
-            // Another worker may have made it again meanwhile.
-            if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
-                return Change::nothing(());
-            }
-            Change::save(()).alerting(self.event(Severity::Error, "CACHE_READ", VERDICT_LOST))
-        };
-        self.ports.journal.commit(sale, reopen).await?.settle().await;
+        self.ports.journal.reopen_lost(sale, "ORACLE-EMAIL").await?;
         self.release().await;
         Ok(Outcome::Ended(Attempt::Later))
     }

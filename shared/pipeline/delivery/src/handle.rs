@@ -8,15 +8,15 @@ use crate::{
 };
 use audit::{AuditKeys, Journal};
 use domain::{
-    Metric,
+    Metric, StepError,
     breaker::Gauged,
-    message::{self, Message},
+    message::Message,
     ports::{
-        Breakers, DeadLetters, MAX_QUEUE_DELAY, Mailbox, Meter, Payments, Quarantine, Queue, QueueError, SecretSource,
+        Breakers, DeadLetters, MAX_QUEUE_DELAY, Mailbox, Meter, Payments, Quarantine, Queue, SecretSource,
         VerdictArchive,
     },
 };
-use runtime::{Error, Handled, queue::Delivery, telemetry};
+use runtime::{Handled, queue::Delivery, telemetry};
 
 /// The ports of the two mail functions.
 #[derive(Clone, Copy)]
@@ -42,36 +42,28 @@ pub async fn send(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -> 
     };
     let order = MailOrder { session_id, letter, ordered_at, message_id: delivery.message_id };
     let session = order.session_id.prefix();
-    let sent = async {
-        let attempt = deliver_with_key(ports, settings, &order).await?;
-        Ok::<_, Error>(pass_on(ports, attempt, &order).await?)
-    };
+    let sent = async { pass_on(ports, deliver_with_key(ports, settings, &order).await?, &order).await };
     match sent.await {
         Ok(handled) => {
             tracing::info!(session, letter = letter.as_str(), ?handled, "mail");
             handled
         }
         Err(error) => {
-            tracing::error!(session, error = telemetry::chain(error.as_ref()), "mail kept for later");
+            tracing::error!(session, error = telemetry::chain(&error), "mail kept for later");
             Handled::Later
         }
     }
 }
 
 /// Sends a failed mail to the retry queue. If that fails, the order is delivered again and comes to the same result.
-async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Result<Handled, QueueError> {
+async fn pass_on(ports: Ports<'_>, attempt: Attempt, order: &MailOrder) -> Result<Handled, StepError> {
     let due = match attempt {
         Attempt::Ended => return Ok(Handled::Done),
         Attempt::Busy(until) => return Ok(Handled::At(until)),
         Attempt::Later => return Ok(Handled::Later),
         Attempt::Again(due) => due,
     };
-    let retry = Message::MailRetry {
-        v: message::VERSION,
-        session_id: order.session_id.clone(),
-        ordered_at: order.ordered_at,
-        letter: order.letter,
-    };
+    let retry = Message::mail_retry(order.session_id.clone(), order.ordered_at, order.letter);
     // A mail that is due after the longest queue delay waits the rest of its time in the queue of email-retry.
     ports.retries.send_after(&retry, due.since(ports.journal.clock.now()).min(MAX_QUEUE_DELAY)).await?;
     Ok(Handled::Done)
@@ -95,14 +87,14 @@ pub async fn retry(ports: Ports<'_>, settings: &Settings, delivery: Delivery) ->
             Handled::At(until)
         }
         Err(error) => {
-            tracing::error!(session, error = telemetry::chain(error.as_ref()), "mail kept for later");
+            tracing::error!(session, error = telemetry::chain(&error), "mail kept for later");
             Handled::Later
         }
     }
 }
 
-async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, Error> {
-    let audit_key = AuditKeys::parse(&ports.audit_keys.document().await?)?.current()?;
+async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrder) -> Result<Attempt, StepError> {
+    let audit_key = AuditKeys::current_of(ports.audit_keys).await?;
     let Ports { journal, archive, quarantine, dead_letters, payments, mailbox, .. } = ports;
     let audit_key = &audit_key;
     let breakers = Gauged {
@@ -114,5 +106,5 @@ async fn deliver_with_key(ports: Ports<'_>, settings: &Settings, order: &MailOrd
     let circuit = Circuit { breakers, mailbox };
     let ports = deliver::Ports { journal, archive, quarantine, dead_letters, payments, mailbox, audit_key, circuit };
     // Boxed: the compiler cannot lay out futures that are nested this deep.
-    Ok(Box::pin(deliver(ports, settings, order)).await?)
+    Box::pin(deliver(ports, settings, order)).await
 }

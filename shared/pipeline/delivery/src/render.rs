@@ -2,7 +2,7 @@
 //! to the same bytes.
 
 use domain::{
-    CachedVerdict, Colour, FirstVerdict, SessionId, Tier, Verdict,
+    CachedVerdict, Colour, SessionId, Tier, Verdict,
     customer_text::{self, prose},
     sale::Declined,
     texts,
@@ -20,7 +20,7 @@ pub struct Rendered {
 /// Renders the mail of a verdict. `site` is the public address, without a trailing slash.
 #[must_use]
 pub fn render(session: &SessionId, cached: &CachedVerdict, site: &str) -> Rendered {
-    render_with(session, cached, site, &submission(session, cached))
+    render_with(session, cached, site, &echo(session, &cached.query))
 }
 
 /// Renders the mail of a verdict with a reference in place of the question.
@@ -48,7 +48,7 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
             body.push_str(&format!("YOUR FOLLOW-UP, {}:\n{submission}\n\n", minute(&cached.cached_at)));
             push_verdict(&mut body, &cached.verdict, notice(cached));
             body.push_str(&format!("\n{single}\nYOUR FIRST SUBMISSION, {}:\n", minute(&first.cached_at)));
-            body.push_str(&format!("{}\n\n", first_submission(session, first)));
+            body.push_str(&format!("{}\n\n", echo(&session.paid_session(), &first.query)));
             push_verdict(&mut body, &first.verdict, None);
         }
     }
@@ -118,12 +118,6 @@ pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
     Rendered { subject: texts::DIVERGENCE_SUBJECT.to_owned(), body }
 }
 
-/// The first question in the mail of its follow-up, in the form of [`submission`].
-fn first_submission(session: &SessionId, first: &FirstVerdict) -> String {
-    let paid = session.paid_session();
-    if gates::may_echo(&first.query) { customer_text::quoted(&first.query) } else { gates::withheld_line(&paid) }
-}
-
 /// Renders the mail about an automatic refund.
 #[must_use]
 pub fn render_refund() -> Rendered {
@@ -155,8 +149,8 @@ pub fn render_declined(declined: &Declined) -> Rendered {
 
 /// The customer's own words, quoted so that none of their lines looks like one of ours, or a reference if they contain
 /// a blocked term: a verdict is never held because of them.
-fn submission(session: &SessionId, cached: &CachedVerdict) -> String {
-    if gates::may_echo(&cached.query) { customer_text::quoted(&cached.query) } else { gates::withheld_line(session) }
+fn echo(session: &SessionId, query: &str) -> String {
+    if gates::may_echo(query) { customer_text::quoted(query) } else { gates::withheld_line(session) }
 }
 
 fn coloured(colour: Colour) -> String {

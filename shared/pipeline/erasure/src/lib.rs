@@ -77,10 +77,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         journal.flush(sale).await;
         return Ok(Outcome::Settling(counts, settled_at));
     }
-    let finish = |sale: &mut Sale, now| match sale.erasure_finished(now) {
-        Ok(event) => Change::of(&event, &Context::new(now, at), ()),
-        Err(_) => Change::nothing(()),
-    };
+    let finish = |sale: &mut Sale, now| Change::made(sale.erasure_finished(now), &Context::new(now, at));
     journal.commit(sale, finish).await?.settle().await;
     Ok(Outcome::Finished(counts))
 }

@@ -10,7 +10,7 @@ use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
     alert::Severity,
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned},
     sale::Fulfilment,
 };
@@ -172,12 +172,12 @@ fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluati
 /// Sends the order of a new follow-up. The follow-up is ordered even if the queue refuses it: the result page sends the
 /// order again after a minute, and the deadlines function after twenty.
 async fn send(ports: Ports<'_>, sale: &Sale, ordered_by: OrderedBy) {
-    let (session_id, received_at) = (sale.session_id().clone(), sale.received_at());
-    let order = Message::Order { v: message::VERSION, session_id: session_id.clone(), received_at, ordered_by };
+    let session_id = sale.session_id();
+    let order = Message::order(session_id.clone(), sale.received_at(), ordered_by);
     if let Err(error) = ports.orders.send(&order).await {
         tracing::error!(session = session_id.prefix(), %error, "the order of a follow-up was not sent");
         let (now, detail) = (ports.journal.clock.now(), "the order was not sent: it is sent again when it is due");
-        let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "ORDER", &session_id, detail);
+        let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "ORDER", session_id, detail);
         ports.journal.alerts.raise(alert).await;
     }
 }

@@ -58,23 +58,25 @@ pub enum Background<'a> {
 
 /// What the model is asked.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
-    pub(crate) tier: Tier,
-    pub(crate) query: &'a Query,
-    pub(crate) background: Background<'a>,
-    /// How the last reply broke the grammar of a narrative answer.
-    pub(crate) problem: Option<&'a ReplyProblem>,
+pub struct Question<'a> {
+    /// The tier, which determines the form of the verdict.
+    pub tier: Tier,
+    /// The question.
+    pub query: &'a Query,
+    /// What the model gets beside it.
+    pub background: Background<'a>,
 }
 
 impl Question<'_> {
-    pub(crate) fn prompt(&self, stricter: bool) -> Prompt {
-        let Self { tier, query, .. } = *self;
-        let prompt = match self.background {
+    /// The prompt. `problem` is how the last reply broke the grammar of a narrative answer.
+    pub(crate) fn prompt(&self, stricter: bool, problem: Option<&ReplyProblem>) -> Prompt {
+        let Self { tier, query, background } = *self;
+        let prompt = match background {
             Background::Nothing => build_verdict_prompt(tier, query, stricter),
             Background::Followed { question, memory } => build_followup_prompt(question, memory, query, stricter),
             Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
         };
-        match self.problem {
+        match problem {
             Some(problem) => corrected(prompt, problem),
             None => prompt,
         }

@@ -1,14 +1,18 @@
 //! Asks the model: a few attempts, each crosschecked, until a reply is accepted (Gemini Timeout; TMM Crosscheck).
-//! The file has more than 300 lines because one loop over the attempts handles every kind of failure, with the rules
-//! for the next model and for a reply beside it.
+//! The file has more than 300 lines because all that can follow an attempt is in one place, with the rules for the next
+//! model and for a reply beside it.
 
 use crate::{
     asking::{Policy, Ports, Question},
-    guard::{self, Admitted},
+    guard::{self, Admitted, Circuits},
 };
+use authority::ReplyProblem;
 use crosscheck::Crosscheck;
-use domain::{Alert, Query, SessionId, Tier, Timestamp, Verdict, alert::Severity, ports::ModelError};
-use std::time::Duration;
+use domain::{
+    Alert, Query, SessionId, Tier, Timestamp, Verdict,
+    alert::Severity,
+    ports::{ModelError, ModelReply},
+};
 
 /// The outcome, with every crosscheck that ran (each has its record; TMM Crosscheck, invariant 5).
 #[derive(Debug)]
@@ -81,7 +85,7 @@ impl NoVerdict {
     }
 }
 
-/// Asks for the verdict of a question, with what the model gets beside it.
+/// Asks for the verdict of a question. `problem` is how an earlier reply broke the grammar of a narrative answer.
 ///
 /// Asks until a reply is approved, refused for good, or the attempts are used up: never more than
 /// `policy.backoff.attempts` calls in all (Gemini Timeout, invariant 2).
@@ -104,105 +108,142 @@ pub(crate) async fn generate(
     policy: &Policy,
     session: &SessionId,
     question: Question<'_>,
+    problem: Option<&ReplyProblem>,
 ) -> Generated {
-    let mut models = Candidates { rest: policy.models.iter(), closed_until: None, throttled_until: None };
-    let generated = ask(ports, policy, session, question, &mut models).await;
-    Generated { verdict: generated.verdict.map_err(|none| none.not_before(models.throttled_until)), ..generated }
-}
-
-async fn ask(
-    ports: Ports<'_>,
-    policy: &Policy,
-    session: &SessionId,
-    question: Question<'_>,
-    models: &mut Candidates<'_>,
-) -> Generated {
-    let Question { tier, query, .. } = question;
+    let circuits = Circuits { ports, policy, session };
+    let mut models = Candidates { circuits, rest: policy.models.iter(), closed_until: None, throttled_until: None };
     let mut generated = Generated {
         verdict: Err(NoVerdict::failed("no attempt was made".to_owned())),
         crosschecks: Vec::new(),
         attempts: 0,
         model_version: None,
-        is_corrected: question.problem.is_some(),
+        is_corrected: problem.is_some(),
     };
-    let Some((mut model, mut admitted)) = models.next(ports, policy, session).await else {
-        generated.verdict = models.none_left(generated.verdict);
+    let Some((model, admitted)) = models.next().await else {
+        models.explain_end(&mut generated);
         return generated;
     };
-    let mut stricter = false;
-    let mut attempt = 0;
-    let mut asked_since = ports.clock.now();
-    while attempt < policy.backoff.attempts {
-        attempt += 1;
-        generated.attempts += 1;
-        let error = match ports.model.ask(model, &question.prompt(stricter)).await {
-            Ok(reply) => {
-                tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
-                // The whole duration counts, including failed attempts and their waits (Gemini Timeout, GAP-02B).
-                let took = Duration::from_millis(ports.clock.now().millis_since(asked_since));
-                guard::succeeded(ports, policy, session, model, took).await;
-                if let Some(warning) = &reply.status_warning {
-                    warn(ports, session, &format!("{}: {}", reply.model_version, short(warning))).await;
-                }
-                generated.model_version = Some(reply.model_version);
-                let crosscheck = crosscheck::crosscheck(&reply.text, tier);
-                let accepted = accept(&crosscheck, &reply.text, tier, query);
-                let again = accepted.as_ref().is_err_and(Refused::is_of_the_call);
-                generated.verdict = accepted.map_err(|refused| match again {
-                    true => NoVerdict::failed(refused.to_string()),
-                    false => NoVerdict::Refused(refused.to_string()),
-                });
-                generated.crosschecks.push(crosscheck);
-                if !again || stricter {
-                    return generated;
-                }
-                (stricter, admitted) = (true, Admitted::Call);
-                asked_since = ports.clock.now();
-                continue;
-            }
-            Err(error) => error,
-        };
+    let (stricter, attempt, asked_since) = (false, 0, ports.clock.now());
+    let mut asking =
+        Asking { circuits, question, problem, models, model, admitted, stricter, attempt, asked_since, generated };
+    while asking.attempt < policy.backoff.attempts {
+        if asking.ask().await == Then::End {
+            break;
+        }
+    }
+    let Asking { generated, models, .. } = asking;
+    Generated { verdict: generated.verdict.map_err(|none| none.not_before(models.throttled_until)), ..generated }
+}
+
+/// The attempts at one verdict.
+struct Asking<'a> {
+    circuits: Circuits<'a>,
+    question: Question<'a>,
+    problem: Option<&'a ReplyProblem>,
+    models: Candidates<'a>,
+    /// The model that is asked, and how often it may be.
+    model: &'a str,
+    admitted: Admitted,
+    /// Whether the instruction insists on the form once more.
+    stricter: bool,
+    /// The number of attempts so far. A call to a model that does not exist is none.
+    attempt: u32,
+    /// Since when the model is asked, with its failed attempts and their waits.
+    asked_since: Timestamp,
+    generated: Generated,
+}
+
+/// What follows an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// Another attempt, if one is left.
+    AskAgain,
+    /// The result of this one.
+    End,
+}
+
+impl Asking<'_> {
+    /// Makes one attempt.
+    async fn ask(&mut self) -> Then {
+        self.attempt += 1;
+        self.generated.attempts += 1;
+        let prompt = self.question.prompt(self.stricter, self.problem);
+        match self.circuits.ports.model.ask(self.model, &prompt).await {
+            Ok(reply) => self.answered(reply).await,
+            Err(error) => self.failed(error).await,
+        }
+    }
+
+    async fn answered(&mut self, reply: ModelReply) -> Then {
+        let Circuits { ports, session, .. } = self.circuits;
+        let attempt = self.attempt;
+        tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
+        self.circuits.succeeded(self.model, self.asked_since).await;
+        if let Some(warning) = &reply.status_warning {
+            warn(ports, session, &format!("{}: {}", reply.model_version, short(warning))).await;
+        }
+        self.generated.model_version = Some(reply.model_version);
+        let Question { tier, query, .. } = self.question;
+        let crosscheck = crosscheck::crosscheck(&reply.text, tier);
+        let accepted = accept(&crosscheck, &reply.text, tier, query);
+        let again = accepted.as_ref().is_err_and(Refused::is_of_the_call);
+        self.generated.verdict = accepted.map_err(|refused| match again {
+            true => NoVerdict::failed(refused.to_string()),
+            false => NoVerdict::Refused(refused.to_string()),
+        });
+        self.generated.crosschecks.push(crosscheck);
+        if !again || self.stricter {
+            return Then::End;
+        }
+        (self.stricter, self.admitted) = (true, Admitted::Call);
+        self.asked_since = ports.clock.now();
+        Then::AskAgain
+    }
+
+    async fn failed(&mut self, error: ModelError) -> Then {
+        let Circuits { ports, policy, session } = self.circuits;
+        let (model, attempt, is_probe) = (self.model, self.attempt, self.admitted == Admitted::Probe);
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
-        generated.verdict = Err(NoVerdict::of(&error));
+        self.generated.verdict = Err(NoVerdict::of(&error));
         if let ModelError::Throttled(delay) = &error {
-            models.note_throttle(ports.clock.now().plus(*delay));
+            self.models.note_throttle(ports.clock.now().plus(*delay));
         }
         if !error.is_retriable() {
-            guard::ended(ports, policy, session, model, &error).await;
+            self.circuits.ended(model, &error).await;
         }
         if let ModelError::NotReady(_) = &error {
-            return generated;
+            return Then::End;
         }
-        let is_probe = admitted == Admitted::Probe;
-        let reopened = if is_probe && error.is_outage() {
+        if is_probe && error.is_outage() {
             if error.is_retriable() {
-                guard::failed(ports, policy, session, model).await;
+                self.circuits.failed(model).await;
             }
-            guard::closed_until(ports, policy, model).await
-        } else {
-            None
-        };
-        if let Some(until) = reopened {
-            models.note_open_circuit(until);
-            let Some(next) = models.next(ports, policy, session).await else {
-                generated.verdict = models.none_left(generated.verdict);
-                return generated;
-            };
-            (model, admitted) = next;
-            asked_since = ports.clock.now();
-            continue;
+            if let Some(until) = guard::closed_until(ports, policy, model).await {
+                self.models.note_open_circuit(until);
+                if !self.switch().await {
+                    self.models.explain_end(&mut self.generated);
+                    return Then::End;
+                }
+                self.asked_since = ports.clock.now();
+                return Then::AskAgain;
+            }
         }
         if matches!(error, ModelError::UnknownModel) {
             warn(ports, session, &format!("model {model} is not known any more")).await;
-            attempt -= 1;
+            self.attempt -= 1;
         }
-        let left = policy.backoff.attempts - attempt;
-        let wait = policy.backoff.wait_after(attempt, ports.randomness.fraction());
-        if gives_way(&error, left)
-            && let Some(next) = models.next(ports, policy, session).await
-        {
+        self.after_failure(error, is_probe).await
+    }
+
+    /// Goes on with the next model, waits, or ends.
+    async fn after_failure(&mut self, error: ModelError, is_probe: bool) -> Then {
+        let Circuits { ports, policy, .. } = self.circuits;
+        let model = self.model;
+        let left = policy.backoff.attempts - self.attempt;
+        let wait = policy.backoff.wait_after(self.attempt, ports.randomness.fraction());
+        if gives_way(&error, left) && self.switch().await {
             if error.is_retriable() && !is_probe {
-                guard::failed(ports, policy, session, model).await;
+                self.circuits.failed(model).await;
             }
             // A throttled model says nothing about the next one; a failure of another kind may affect the next model
             // too.
@@ -211,30 +252,36 @@ async fn ask(
             if let Some(wait) = wait.filter(|_| may_last) {
                 ports.pause.pause(wait).await;
             }
-            (model, admitted) = next;
-            asked_since = ports.clock.now();
-            continue;
+            self.asked_since = ports.clock.now();
+            return Then::AskAgain;
         }
         match (error, wait) {
             (ModelError::Throttled(delay), Some(wait)) if delay <= policy.backoff.cap => {
                 ports.pause.pause(wait.max(delay)).await;
             }
             (ModelError::Throttled(delay), _) => {
-                generated.verdict = Err(NoVerdict::NotBefore(ports.clock.now().plus(delay)));
-                return generated;
+                self.generated.verdict = Err(NoVerdict::NotBefore(ports.clock.now().plus(delay)));
+                return Then::End;
             }
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
             (error, _) => {
                 if error.is_retriable() {
-                    guard::failed(ports, policy, session, model).await;
+                    self.circuits.failed(model).await;
                 } else if matches!(error, ModelError::UnknownModel | ModelError::QuotaExhausted) {
-                    generated.verdict = models.none_left(generated.verdict);
+                    self.models.explain_end(&mut self.generated);
                 }
-                return generated;
+                return Then::End;
             }
         }
+        Then::AskAgain
     }
-    generated
+
+    /// Selects the next model whose circuit admits a call. Returns whether there is one.
+    async fn switch(&mut self) -> bool {
+        let Some((model, admitted)) = self.models.next().await else { return false };
+        (self.model, self.admitted) = (model, admitted);
+        true
+    }
 }
 
 /// Whether the next model of the list serves after this failure. `left` is the number of remaining attempts.
@@ -248,6 +295,7 @@ fn gives_way(error: &ModelError, left: u32) -> bool {
 
 /// The models that were not called yet.
 struct Candidates<'a> {
+    circuits: Circuits<'a>,
     rest: std::slice::Iter<'a, String>,
     /// When the first of the open circuits may be tried.
     closed_until: Option<Timestamp>,
@@ -257,12 +305,13 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     /// The next model whose circuit admits a call.
-    async fn next(&mut self, ports: Ports<'_>, policy: &Policy, session: &SessionId) -> Option<(&'a str, Admitted)> {
+    async fn next(&mut self) -> Option<(&'a str, Admitted)> {
         while let Some(model) = self.rest.next() {
-            match guard::admit(ports, policy, model).await {
+            match self.circuits.admit(model).await {
                 Ok(admitted) => return Some((model, admitted)),
                 Err(until) => {
-                    tracing::warn!(session = session.prefix(), model, "circuit open: the model is not asked");
+                    let session = self.circuits.session.prefix();
+                    tracing::warn!(session, model, "circuit open: the model is not asked");
                     self.note_open_circuit(until);
                 }
             }
@@ -278,9 +327,11 @@ impl<'a> Candidates<'a> {
         self.throttled_until = self.throttled_until.max(Some(until));
     }
 
-    /// The reason why no model is left: the open circuits, or the earlier result.
-    fn none_left(&self, before: Result<Verdict, NoVerdict>) -> Result<Verdict, NoVerdict> {
-        self.closed_until.map_or(before, |until| Err(NoVerdict::NotBefore(until)))
+    /// Gives the reason why no model is left: the open circuits, or the earlier result.
+    fn explain_end(&self, generated: &mut Generated) {
+        if let Some(until) = self.closed_until {
+            generated.verdict = Err(NoVerdict::NotBefore(until));
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Asks for a verdict that keeps to the grammar of a narrative answer (Authority Governance, NARRATIVE_ONLY).
 
 use crate::{
-    asking::{Background, Policy, Ports, Question},
+    asking::{Policy, Ports, Question},
     generate::{Generated, generate as generate_once},
 };
 use authority::{Evaluation, ReplyProblem};
-use domain::{Query, SessionId, Tier, Verdict};
+use domain::{SessionId, Verdict};
 use gates::Gate;
 use runtime::within;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The most attempts at the first reply of a narrative answer. Of the three of a sale, one is left for the other reply.
 const FIRST_ATTEMPTS: u32 = 2;
 
-/// Asks for the verdict of a question, with what the model gets beside it.
+/// Asks for the verdict of a question.
 ///
 /// The texts of a narrative answer are checked as customers would read them: after the content filter. If they break
 /// the grammar and an attempt is left, the model is told how and is asked once more, as long as the policy allows. The result
@@ -22,26 +22,22 @@ pub async fn generate(
     ports: Ports<'_>,
     policy: &Policy,
     session: &SessionId,
-    tier: Tier,
-    query: &Query,
-    background: Background<'_>,
+    question: Question<'_>,
     evaluation: &Evaluation,
 ) -> Generated {
-    let question = Question { tier, query, background, problem: None };
     let begun_at = ports.clock.now();
     let has_grammar = !evaluation.forbidden_phrases().is_empty() || !evaluation.required_phrases().is_empty();
     if !has_grammar {
-        return generate_once(ports, policy, session, question).await;
+        return generate_once(ports, policy, session, question, None).await;
     }
     let most = policy.backoff.attempts;
-    let first = generate_once(ports, &limited(policy, most.min(FIRST_ATTEMPTS)), session, question).await;
+    let first = generate_once(ports, &limited(policy, most.min(FIRST_ATTEMPTS)), session, question, None).await;
     let problem = first.verdict.as_ref().ok().and_then(|verdict| problem(verdict, evaluation));
     let left = most.saturating_sub(first.attempts);
     let (Some(problem), 1..) = (problem, left) else { return first };
     tracing::warn!(session = session.prefix(), %problem, "the reply breaks the grammar of a narrative answer");
-    let question = Question { problem: Some(&problem), ..question };
     let policy = limited(policy, left);
-    let again = generate_once(ports, &policy, session, question);
+    let again = generate_once(ports, &policy, session, question, Some(&problem));
     let second = match policy.longest {
         None => Ok(again.await),
         Some(longest) => {
@@ -76,9 +72,10 @@ fn problem(verdict: &Verdict, evaluation: &Evaluation) -> Option<ReplyProblem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asking::Background;
     use async_trait::async_trait;
     use domain::{
-        Timestamp,
+        Query, Tier, Timestamp,
         backoff::Backoff,
         breaker::{BreakerPolicy, Reopen},
         ports::{Listener, Model, ModelError, ModelReply, Prompt},
@@ -128,8 +125,8 @@ mod tests {
         let query = Query::parse("What does 'force majeure' mean?").unwrap();
         let evaluation = authority::evaluate(query.as_str(), None);
         let session = SessionId::parse("cs_test_1").unwrap();
-        let asked = generate(ports, &policy, &session, Tier::Quick, &query, Background::Nothing, &evaluation);
-        let generated = run(asked).unwrap();
+        let question = Question { tier: Tier::Quick, query: &query, background: Background::Nothing };
+        let generated = run(generate(ports, &policy, &session, question, &evaluation)).unwrap();
         assert_eq!(model.0.load(Relaxed), 2);
         assert_eq!((generated.crosschecks.len(), generated.is_corrected, generated.verdict.is_ok()), (1, false, true));
     }

@@ -19,23 +19,6 @@ pub(crate) enum Admitted {
     Probe,
 }
 
-/// Whether the model may be called; the error is the time until which it may not.
-pub(crate) async fn admit(ports: Ports<'_>, policy: &Policy, model: &str) -> Result<Admitted, Timestamp> {
-    let now = ports.clock.now();
-    let circuit = policy.caller.circuit(model);
-    let Ok(mut row) = ports.breakers.load(&circuit).await else { return Ok(Admitted::Call) };
-    match row.value.admit(now, &policy.breaker) {
-        Admission::Call => Ok(Admitted::Call),
-        Admission::Refuse(until) => Err(until),
-        // Only the caller that saves the probe makes it, so exactly one call goes through.
-        Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
-            Ok(()) => Ok(Admitted::Probe),
-            Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
-            Err(SaveError::Storage(_)) => Ok(Admitted::Call),
-        },
-    }
-}
-
 /// The time until which the model is not called; `None` when it may be called, or when the row cannot be read.
 pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str) -> Option<Timestamp> {
     let row = ports.breakers.load(&policy.caller.circuit(model)).await.ok()?;
@@ -52,50 +35,81 @@ pub async fn all_closed_until(ports: Ports<'_>, policy: &Policy) -> Option<Times
     first
 }
 
-/// Records that all attempts at a call failed.
-pub(crate) async fn failed(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str) {
-    let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
-    if update(ports.breakers, &circuit, |breaker| breaker.failed(now, &policy.breaker)).await {
-        opened(ports, session, &circuit, "calls fail").await;
-    }
+/// The circuits of a caller's models, with the sale or message for which they are asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Circuits<'a> {
+    pub(crate) ports: Ports<'a>,
+    pub(crate) policy: &'a Policy,
+    pub(crate) session: &'a SessionId,
 }
 
-/// Records that a call ended at once and for good without a reply. A refused key or a used-up quota fails every sale,
-/// so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of failing). A
-/// refused question, or a model that no longer exists, counts as an answer: the service is up. In each case a half-open
-/// breaker is updated.
-pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, error: &ModelError) {
-    match error {
-        ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
-        ModelError::NotReady(_) => {
-            update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::not_asked)).await;
+impl Circuits<'_> {
+    /// Whether the model may be called; the error is the time until which it may not.
+    pub(crate) async fn admit(&self, model: &str) -> Result<Admitted, Timestamp> {
+        let Self { ports, policy, .. } = *self;
+        let now = ports.clock.now();
+        let circuit = policy.caller.circuit(model);
+        let Ok(mut row) = ports.breakers.load(&circuit).await else { return Ok(Admitted::Call) };
+        match row.value.admit(now, &policy.breaker) {
+            Admission::Call => Ok(Admitted::Call),
+            Admission::Refuse(until) => Err(until),
+            // Only the caller that saves the probe makes it, so exactly one call goes through.
+            Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
+                Ok(()) => Ok(Admitted::Probe),
+                Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
+                Err(SaveError::Storage(_)) => Ok(Admitted::Call),
+            },
         }
-        _ => {
-            update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::answered)).await;
+    }
+
+    /// Records that all attempts at a call failed.
+    pub(crate) async fn failed(&self, model: &str) {
+        let Self { ports, policy, .. } = *self;
+        let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
+        if update(ports.breakers, &circuit, |breaker| breaker.failed(now, &policy.breaker)).await {
+            self.opened(&circuit, "calls fail").await;
         }
+    }
+
+    /// Records that a call ended at once and for good without a reply. A refused key or a used-up quota fails every
+    /// sale, so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of
+    /// failing). A refused question, or a model that no longer exists, counts as an answer: the service is up. In each
+    /// case a half-open breaker is updated.
+    pub(crate) async fn ended(&self, model: &str, error: &ModelError) {
+        let change: fn(&mut Breaker) = match error {
+            ModelError::Unauthorized(_) | ModelError::QuotaExhausted => return self.failed(model).await,
+            ModelError::NotReady(_) => Breaker::not_asked,
+            _ => Breaker::answered,
+        };
+        update(self.ports.breakers, &self.policy.caller.circuit(model), |breaker| apply(breaker, change)).await;
+    }
+
+    /// Records that a call succeeded. Its whole duration counts, including failed attempts and their waits (Gemini
+    /// Timeout, GAP-02B).
+    pub(crate) async fn succeeded(&self, model: &str, asked_since: Timestamp) {
+        let Self { ports, policy, .. } = *self;
+        let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
+        let took = Duration::from_millis(now.millis_since(asked_since));
+        if update(ports.breakers, &circuit, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
+            self.opened(&circuit, "calls have become slow").await;
+        }
+    }
+
+    /// Records that the admitted call told nothing about the model: the next caller makes the half-open call.
+    pub(crate) async fn not_asked(&self, model: &str) {
+        let circuit = self.policy.caller.circuit(model);
+        update(self.ports.breakers, &circuit, |breaker| apply(breaker, Breaker::not_asked)).await;
+    }
+
+    async fn opened(&self, circuit: &str, why: &str) {
+        let (ports, detail) = (self.ports, format!("circuit of {circuit} opened: {why}"));
+        let alert =
+            Alert::event("ORACLE-MODEL", Severity::Critical, ports.clock.now(), "CIRCUIT", self.session, &detail);
+        ports.alerts.raise(alert).await;
     }
 }
 
 fn apply(breaker: &mut Breaker, change: fn(&mut Breaker)) -> bool {
     change(breaker);
     false
-}
-
-/// Records that a call succeeded, and how long it took.
-pub(crate) async fn succeeded(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, took: Duration) {
-    let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
-    if update(ports.breakers, &circuit, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
-        opened(ports, session, &circuit, "calls have become slow").await;
-    }
-}
-
-/// Records that the admitted call told nothing about the model: the next caller makes the half-open call.
-pub(crate) async fn not_asked(ports: Ports<'_>, policy: &Policy, model: &str) {
-    update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::not_asked)).await;
-}
-
-async fn opened(ports: Ports<'_>, session: &SessionId, circuit: &str, why: &str) {
-    let detail = format!("circuit of {circuit} opened: {why}");
-    let alert = Alert::event("ORACLE-MODEL", Severity::Critical, ports.clock.now(), "CIRCUIT", session, &detail);
-    ports.alerts.raise(alert).await;
 }

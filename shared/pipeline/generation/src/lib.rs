@@ -6,11 +6,13 @@ mod generate;
 mod grammar;
 mod guard;
 mod reply;
+mod settings;
 mod tracked;
 
-pub use asking::{Background, Policy, Ports};
+pub use asking::{Background, Policy, Ports, Question};
 pub use generate::{Failure, Generated, NoVerdict};
 pub use grammar::generate;
 pub use guard::all_closed_until;
 pub use reply::{NotReplied, reply};
+pub use settings::breaker_policy;
 pub use tracked::Tracked;

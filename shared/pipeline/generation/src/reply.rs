@@ -2,13 +2,12 @@
 
 use crate::{
     asking::{Policy, Ports},
-    guard,
+    guard::Circuits,
 };
 use domain::{
     SessionId,
     ports::{Listener, ModelError, ModelReply, Prompt},
 };
-use std::time::Duration;
 
 /// Why no model replied.
 #[derive(Debug, thiserror::Error)]
@@ -33,24 +32,24 @@ pub async fn reply(
     prompt: &Prompt,
     listener: &mut dyn Listener,
 ) -> Result<ModelReply, NotReplied> {
+    let circuits = Circuits { ports, policy, session };
     let mut last = NotReplied::CircuitOpen;
     for model in &policy.models {
-        if guard::admit(ports, policy, model).await.is_err() {
+        if circuits.admit(model).await.is_err() {
             continue;
         }
         let asked_at = ports.clock.now();
         match ports.model.stream(model, prompt, listener).await {
             Ok(reply) => {
-                let took = Duration::from_millis(ports.clock.now().millis_since(asked_at));
-                guard::succeeded(ports, policy, session, model, took).await;
+                circuits.succeeded(model, asked_at).await;
                 return Ok(reply);
             }
             Err(error) => {
                 tracing::warn!(session = session.prefix(), model, %error, "[gemini] a reply of the chat failed");
                 if error.is_retriable() {
-                    guard::failed(ports, policy, session, model).await;
+                    circuits.failed(model).await;
                 } else {
-                    guard::ended(ports, policy, session, model, &error).await;
+                    circuits.ended(model, &error).await;
                 }
                 last = NotReplied::Failed(error);
             }

@@ -2,7 +2,7 @@
 
 use crate::{
     asking::{Policy, Ports},
-    guard,
+    guard::Circuits,
 };
 use async_trait::async_trait;
 use domain::{
@@ -61,10 +61,11 @@ impl<'a> Tracked<'a> {
     pub async fn record_dropped_call(&self, ports: Ports<'_>, policy: &Policy, session: &SessionId, enough: Duration) {
         let dropped = self.last().take().filter(|call| call.is_in_progress);
         let Some(Call { model, since, .. }) = dropped else { return };
+        let circuits = Circuits { ports, policy, session };
         if ports.clock.now().since(since) >= enough {
-            guard::failed(ports, policy, session, &model).await;
+            circuits.failed(&model).await;
         } else {
-            guard::not_asked(ports, policy, &model).await;
+            circuits.not_asked(&model).await;
         }
     }
 }
@@ -130,14 +131,14 @@ mod tests {
             randomness: &world,
             pause: &world,
         };
-        run(guard::admit(ports, &policy, "model-a")).unwrap().unwrap();
+        let session = SessionId::parse("cs_test_1").unwrap();
+        run(Circuits { ports, policy: &policy, session: &session }.admit("model-a")).unwrap().unwrap();
         world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
         let (instruction, content) = (String::new(), String::new());
         let prompt = Prompt { instruction, content, schema: serde_json::Value::Null, max_output_tokens: 1 };
         assert!(run(tracked.ask("model-a", &prompt)).is_none(), "it hangs");
         world.plan(Plan::none());
         world.advance(Duration::from_secs(seconds));
-        let session = SessionId::parse("cs_test_1").unwrap();
         run(tracked.record_dropped_call(ports, &policy, &session, Duration::from_secs(6))).unwrap();
         let (breaker, _) = world.state().breakers[&circuit].clone();
         breaker

@@ -6,7 +6,7 @@ use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Alert, Sale, SessionId, Timestamp,
     alert::Severity,
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     ports::{Queue, QueueError, StorageError, Versioned},
     sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
 };
@@ -59,13 +59,7 @@ pub async fn approve(
     let approve = |sale: &mut Sale, now| sale.approve_declined(by, now);
     let (sale, decision) = decide(ports.journal, by, session, approve).await?;
     if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
-        let order = Message::Order {
-            v: message::VERSION,
-            session_id: session.clone(),
-            received_at: sale.received_at(),
-            ordered_by: OrderedBy::Operator,
-        };
-        ports.orders.send(&order).await?;
+        ports.orders.send(&Message::order(session.clone(), sale.received_at(), OrderedBy::Operator)).await?;
     }
     Ok(decision)
 }
@@ -102,7 +96,7 @@ async fn decide(
 ///
 /// # Errors
 /// [`CommitError`]: the attempt is not recorded.
-pub async fn record_override(
+pub(crate) async fn record_override(
     journal: Journal<'_>,
     sale: Versioned<Sale>,
     by: Authority<'_>,

@@ -2,46 +2,26 @@
 //! in a stream of their own, before they are carried out.
 
 use crate::Operator;
-use audit::{CommitError, FunctionJournal, Noted};
-use domain::ports::StorageError;
-use serde::{Deserialize, Serialize};
+use audit::{CommitError, FunctionJournal};
 use serde_json::{Value, json};
 
 pub use domain::notebooks::OPERATORS as STREAM;
 
-/// Why a decision is not recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// The table could not be read.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The record could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-}
-
-/// The stream has no state except its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Desk {}
-
 /// Records that an operator performs `action`; the facts must contain no secret, no address and no customer text.
 ///
 /// # Errors
-/// [`RecordError`]: the action must not be performed.
+/// [`CommitError`]: the action must not be performed.
 pub async fn record(
     journal: FunctionJournal<'_>,
     operator: &Operator,
     action: &'static str,
     facts: &Value,
-) -> Result<(), RecordError> {
-    let desk = journal.load::<Desk>().await?;
+) -> Result<(), CommitError> {
     let details = json!({
         "action": action, "by": operator.name(), "identity": operator.identity(), "reason": operator.reason(),
         "facts": facts,
     });
-    let noted = journal.commit(desk, |_: &mut Desk, _| Noted::save(()).requiring("operator", details.clone())).await?;
-    noted.settle().await;
-    Ok(())
+    journal.record_required("operator", &details).await
 }
 
 #[cfg(test)]
@@ -50,7 +30,7 @@ mod tests {
     use crate::testing::{IDENTITY, decisions, operator, whatever_breaks, world};
     use testkit::{World, run};
 
-    fn go(world: &World) -> impl Future<Output = Result<(), RecordError>> {
+    fn go(world: &World) -> impl Future<Output = Result<(), CommitError>> {
         let journal = FunctionJournal { function: STREAM, notes: world, log: world, alerts: world, clock: world };
         async move { record(journal, &operator(), "secrets set", &json!({ "name": "stripe" })).await }
     }

@@ -77,10 +77,7 @@ pub async fn show(journal: Journal<'_>, session: &SessionId) -> Result<Case, Fin
 pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<(), FindingError> {
     reason(operator)?;
     let (sale, _) = open(journal, session).await?;
-    let settle = |sale: &mut Sale, now| match sale.dismiss_finding(operator) {
-        Ok(event) => Change::of(&event, &Context::at(now), true),
-        Err(_) => Change::nothing(false),
-    };
+    let settle = |sale: &mut Sale, now| Change::made(sale.dismiss_finding(operator), &Context::at(now));
     let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
     if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
 }

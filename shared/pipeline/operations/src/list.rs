@@ -54,7 +54,7 @@ pub struct Row {
 /// # Errors
 /// [`StorageError`].
 pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    rows(ports, &Work::ALL, now).await
+    of_works(ports, &Work::ALL, now).await
 }
 
 /// The sales that need a decision about their money: try again, or refund.
@@ -64,24 +64,8 @@ pub async fn everything(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, St
 pub async fn undecided(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
     const OF_MONEY: [Work; 7] =
         [Work::Failed, Work::Owed, Work::Unusable, Work::Review, Work::Refund, Work::RefundFailed, Work::Reply];
-    let rows = rows(ports, &OF_MONEY, now).await?;
+    let rows = of_works(ports, &OF_MONEY, now).await?;
     Ok(rows.into_iter().filter(|row| row.work != Work::Reply || row.undecided).collect())
-}
-
-/// The sales that the content filter holds.
-///
-/// # Errors
-/// [`StorageError`].
-pub async fn in_review(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    rows(ports, &[Work::Review], now).await
-}
-
-/// The sales on the lists of these kinds of work, most urgent first.
-///
-/// # Errors
-/// [`StorageError`].
-pub async fn of_works(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    rows(ports, works, now).await
 }
 
 /// Selects the rows of a list that a bulk decision applies to.
@@ -103,7 +87,12 @@ impl Filter {
     }
 }
 
-async fn rows(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
+/// The sales on the lists of these kinds of work, most urgent first; of the sales in flight only those
+/// that are overdue.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn of_works(ports: Ports<'_>, works: &[Work], now: Timestamp) -> Result<Vec<Row>, StorageError> {
     let mut found = Vec::new();
     for work in works {
         let until = (*work == Work::InFlight).then_some(now);
@@ -159,7 +148,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
     // Work of functions, and a hold, precede a reply on the lists, but the reply belongs to the sale nevertheless.
-    let mut found = rows(ports, &[Work::Reply, Work::Review, Work::Refund], now).await?;
+    let mut found = of_works(ports, &[Work::Reply, Work::Review, Work::Refund], now).await?;
     for sale in sales(ports, Work::InFlight, None).await? {
         found.extend(row(&sale, now));
     }
@@ -244,20 +233,10 @@ fn dispute(sale: &Sale) -> String {
     format!("dispute {}: {}, {by}", dispute.id, dispute.status.words())
 }
 
-/// The state of a mail in one word.
+/// The state of a mail as lists name it.
 #[must_use]
 pub const fn mail_state(mail: &Mail) -> &'static str {
-    match mail {
-        Mail::NotOrdered => "not ordered",
-        Mail::Ordered => "ordered",
-        Mail::Sending { .. } => "sending",
-        Mail::Retrying { .. } => "retrying",
-        Mail::Sent { .. } => "sent",
-        Mail::NoAddress => "no address",
-        Mail::Held => "held",
-        Mail::Dead { .. } => "dead",
-        Mail::Unknown { .. } => "unknown",
-    }
+    if matches!(mail, Mail::NoAddress) { "no address" } else { mail.as_str() }
 }
 
 /// The amount charged for a sale, in the currency's smallest unit, with the currency.

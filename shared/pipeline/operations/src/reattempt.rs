@@ -7,7 +7,7 @@ use crate::{Operator, authority_gate};
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Timestamp,
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     ports::{Queue, QueueError, StorageError, Submissions},
     sale::{Authority, Fulfilment, NotApproved},
 };
@@ -128,13 +128,7 @@ pub async fn reattempt(
     let received_at = sale.value.received_at();
     let order = |sale: &mut Sale, now| order(sale, operator, submission, now);
     let ordered = journal.commit(sale, order).await?.settle().await.1?;
-    let message = Message::Order {
-        v: message::VERSION,
-        session_id: session.clone(),
-        received_at,
-        ordered_by: OrderedBy::Operator,
-    };
-    ports.orders.send(&message).await?;
+    ports.orders.send(&Message::order(session.clone(), received_at, OrderedBy::Operator)).await?;
     Ok(ordered)
 }
 

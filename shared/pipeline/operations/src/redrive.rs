@@ -8,7 +8,7 @@ use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     mail::{Letter, Mail},
-    message::{self, Message},
+    message::Message,
     ports::{Queue, QueueError, StorageError},
 };
 use serde::Serialize;
@@ -103,7 +103,7 @@ pub async fn redrive(
     let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
     for (letter, step) in &steps {
         if matches!(step, Step::PutBack | Step::AskAgain) {
-            ports.retries.send(&retry(session, *letter, journal.clock.now())).await?;
+            ports.retries.send(&Message::mail_retry(session.clone(), journal.clock.now(), *letter)).await?;
         }
     }
     Ok(steps)
@@ -115,11 +115,6 @@ fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<
         Ok(event) => Change::of(&event, &Context::at(now), steps),
         Err(_) => Change::nothing(steps),
     }
-}
-
-/// The message that makes a worker attempt a due mail.
-pub(crate) fn retry(session: &SessionId, letter: Letter, now: Timestamp) -> Message {
-    Message::MailRetry { v: message::VERSION, session_id: session.clone(), ordered_at: now, letter }
 }
 
 #[cfg(test)]

@@ -167,10 +167,7 @@ pub async fn record(journal: Journal<'_>, operator: &Operator, session: &Session
     if operator.reason().is_none() {
         return Err(RecordError::NoReason);
     }
-    let note = |sale: &mut Sale, now| match sale.refunded_by_hand(operator, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), true),
-        Err(_) => Change::nothing(false),
-    };
+    let note = |sale: &mut Sale, now| Change::made(sale.refunded_by_hand(operator, now), &Context::at(now));
     let session = session.paid_session();
     let Some(sale) = journal.store.load(&session).await? else { return Err(RecordError::NothingToRecord) };
     let (sale, mut is_recorded) = journal.commit(sale, note).await?.settle().await;

@@ -1,13 +1,11 @@
 //! Sends a delivered mail again, if its customer cannot find it; recorded, and by an operator's decision.
 
-use crate::{
-    Operator,
-    redrive::{Ports, retry},
-};
+use crate::{Operator, redrive::Ports};
 use audit::{Change, CommitError, Context};
 use domain::{
     Sale, SessionId,
     mail::{Letter, Mail},
+    message::Message,
     ports::{QueueError, StorageError},
 };
 
@@ -50,16 +48,13 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
     let now = journal.clock.now();
-    let send = |sale: &mut Sale, _| match sale.send_again(operator, now) {
-        Ok(event) => Change::of(&event, &Context::at(now), ()),
-        Err(_) => Change::nothing(()),
-    };
-    let (sale, ()) = journal.commit(sale, send).await?.settle().await;
+    let send = |sale: &mut Sale, _| Change::made(sale.send_again(operator, now), &Context::at(now));
+    let (sale, _) = journal.commit(sale, send).await?.settle().await;
     let sale = sale.value;
     match sale.mail() {
         // Also done if an earlier command failed before it sent the message.
         Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
-            ports.retries.send(&retry(session, Letter::Verdict, now)).await?;
+            ports.retries.send(&Message::mail_retry(session.clone(), now, Letter::Verdict)).await?;
             Ok(())
         }
         Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore),

@@ -2,10 +2,10 @@
 
 use crate::{
     Operator,
-    redrive::{Ports, RedriveError, retry},
+    redrive::{Ports, RedriveError},
 };
 use audit::{Change, Context};
-use domain::{Sale, SessionId, mail::Letter};
+use domain::{Sale, SessionId, mail::Letter, message::Message};
 
 pub use domain::mail::Found;
 
@@ -34,7 +34,7 @@ pub async fn settle(
     let letters = letters.ok_or(RedriveError::NoSuchMail)?;
     if found == Found::NotSent {
         for letter in &letters {
-            ports.retries.send(&retry(session, *letter, now)).await?;
+            ports.retries.send(&Message::mail_retry(session.clone(), now, *letter)).await?;
         }
     }
     Ok(letters)

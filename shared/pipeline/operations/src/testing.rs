@@ -3,13 +3,12 @@
 use crate::{Operator, list};
 use audit::Journal;
 use domain::{
-    CallerIdentity, CheckoutSession, PaymentStatus, Sale, SessionId, Timestamp,
+    CallerIdentity, CheckoutSession, Sale, SessionId, Timestamp,
     mail::{Mail, Progress},
     sale::Fulfilment,
 };
 use std::future::Future;
-use testkit::sale::WithField;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
 
 pub(crate) const NOW: i64 = 1_800_000_000;
 pub(crate) const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
@@ -43,20 +42,11 @@ pub(crate) fn world() -> World {
 pub(crate) fn world_with(sale: Sale) -> World {
     let world = world();
     let paid = CheckoutSession {
-        id: sale.session_id().clone(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
         metadata: [("tier", "quick"), ("q0", "Open a shop?"), ("qn", "1")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
-        idea: None,
-        email: None,
         amount_total: Some(100),
-        currency: Some("cad".into()),
-        payment: None,
-        created: None,
-        locale: None,
+        ..paid(sale.session_id().as_str())
     };
     let mut state = world.state();
     state.sessions.insert(paid.id.clone(), paid);

@@ -52,8 +52,8 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         return Ok(outcome);
     }
     let checkout = ports.payments.session(session).await?;
-    let asked = ask(ports.ledger, &checkout, &sale.value.refund_key()).await?;
-    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &asked, now)).await?;
+    let outcome = ask(ports.ledger, &checkout, &sale.value.refund_key()).await?;
+    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &outcome, now)).await?;
     Ok(noted.settle().await.1)
 }
 
@@ -62,43 +62,32 @@ const fn settled_outcome(sale: &Sale) -> Outcome {
     if matches!(sale.money(), Money::Refunded { .. }) { Outcome::Refunded } else { Outcome::NotAuthorised }
 }
 
-/// Stripe's answer to one attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
-    Confirmed,
-    Pending,
-    /// Stripe made no refund, for this reason.
-    Refused(String),
-    /// Stripe made a refund, and the money bounced.
-    Bounced(&'static str),
-}
-
 /// Asks Stripe. A missing answer is an error, a refusal is not. The existing refunds are read first, because a request
 /// with a used key replays its first reply, even if the refund has changed since.
-async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Result<Asked, PaymentError> {
-    let Some(payment) = &checkout.payment else { return Ok(Asked::Refused("no_payment".to_owned())) };
+async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Result<Outcome, PaymentError> {
+    let Some(payment) = &checkout.payment else { return Ok(Outcome::Refused("no_payment".to_owned())) };
     let known = match ledger.refunds(payment).await {
         Ok(known) => known,
-        Err(PaymentError::NotFound) => return Ok(Asked::Refused("payment_unknown".to_owned())),
-        Err(PaymentError::Refused(code)) => return Ok(Asked::Refused(code)),
+        Err(PaymentError::NotFound) => return Ok(Outcome::Refused("payment_unknown".to_owned())),
+        Err(PaymentError::Refused(code)) => return Ok(Outcome::Refused(code)),
         Err(error) => return Err(error),
     };
-    if let Some(asked) = by_what_exists(&known, checkout.amount_total, key) {
-        return Ok(asked);
+    if let Some(outcome) = by_what_exists(&known, checkout.amount_total, key) {
+        return Ok(outcome);
     }
     match ledger.refund(payment, key).await {
         Ok(NewRefund::Made(made)) => Ok(status(made.status)),
-        Ok(NewRefund::NothingLeft) => Ok(Asked::Confirmed),
-        Err(PaymentError::Refused(code)) => Ok(Asked::Refused(code)),
-        Err(PaymentError::NotFound) => Ok(Asked::Refused("payment_unknown".to_owned())),
-        Err(PaymentError::Replayed) => Ok(Asked::Refused(REPLAYED.to_owned())),
+        Ok(NewRefund::NothingLeft) => Ok(Outcome::Refunded),
+        Err(PaymentError::Refused(code)) => Ok(Outcome::Refused(code)),
+        Err(PaymentError::NotFound) => Ok(Outcome::Refused("payment_unknown".to_owned())),
+        Err(PaymentError::Replayed) => Ok(Outcome::Refused(REPLAYED.to_owned())),
         Err(error @ PaymentError::Unavailable(_)) => Err(error),
     }
 }
 
-/// The answer from the payment's existing refunds: the state of this attempt's own refund, or that they amount to the
+/// The outcome by the payment's existing refunds: the state of this attempt's own refund, or that they amount to the
 /// whole payment together.
-fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Option<Asked> {
+fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Option<Outcome> {
     if let Some(own) = known.iter().find(|refund| refund.key.as_deref() == Some(key)) {
         return Some(status(own.status));
     }
@@ -106,37 +95,33 @@ fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Opti
     let together = standing().filter_map(|refund| refund.amount).fold(0, i64::saturating_add);
     let whole = charged.is_some_and(|charged| charged > 0 && together >= charged);
     let pending = standing().any(|refund| refund.status == RefundStatus::Pending);
-    whole.then_some(if pending { Asked::Pending } else { Asked::Confirmed })
+    whole.then_some(if pending { Outcome::Pending } else { Outcome::Refunded })
 }
 
-const fn status(status: RefundStatus) -> Asked {
+fn status(status: RefundStatus) -> Outcome {
     match status {
-        RefundStatus::Succeeded => Asked::Confirmed,
-        RefundStatus::Pending => Asked::Pending,
-        RefundStatus::Failed => Asked::Bounced("refund_failed"),
-        RefundStatus::Canceled => Asked::Bounced("refund_canceled"),
+        RefundStatus::Succeeded => Outcome::Refunded,
+        RefundStatus::Pending => Outcome::Pending,
+        RefundStatus::Failed => Outcome::Bounced("refund_failed".to_owned()),
+        RefundStatus::Canceled => Outcome::Bounced("refund_canceled".to_owned()),
     }
 }
 
-/// Saves the answer, unless Stripe's own event came first.
-fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, asked: &Asked, now: Timestamp) -> Change<Outcome> {
-    let answer = match asked {
-        Asked::Confirmed => RefundAnswer::Confirmed,
-        Asked::Pending => RefundAnswer::Pending,
-        Asked::Refused(code) => RefundAnswer::Refused(code),
-        Asked::Bounced(code) => RefundAnswer::Bounced(code),
+/// Saves Stripe's answer, unless Stripe's own event came first.
+fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, outcome: &Outcome, now: Timestamp) -> Change<Outcome> {
+    let answer = match outcome {
+        Outcome::Refunded => RefundAnswer::Confirmed,
+        Outcome::Pending => RefundAnswer::Pending,
+        Outcome::Refused(code) => RefundAnswer::Refused(code),
+        Outcome::Bounced(code) => RefundAnswer::Bounced(code),
+        // Stripe never answers this.
+        Outcome::NotAuthorised => return Change::nothing(settled_outcome(sale)),
     };
     let noted = sale.refund_answered(answer, Charge::of(checkout), now);
     let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else {
         return Change::nothing(settled_outcome(sale));
     };
-    let outcome = match asked {
-        Asked::Confirmed => Outcome::Refunded,
-        Asked::Pending => Outcome::Pending,
-        Asked::Refused(code) => Outcome::Refused(code.clone()),
-        Asked::Bounced(code) => Outcome::Bounced((*code).to_owned()),
-    };
-    let change = Change::of(&event, &Context::at(now), outcome);
+    let change = Change::of(&event, &Context::at(now), outcome.clone());
     let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
     match answer {
         RefundAnswer::Refused(code) => {
@@ -169,16 +154,17 @@ mod tests {
     #[test]
     fn what_the_books_have_is_not_asked_for_again() {
         use RefundStatus::{Canceled, Failed, Pending, Succeeded};
+        let bounced = |code: &str| Outcome::Bounced(code.to_owned());
         for (known, charged, expected) in [
             (vec![], Some(500), None),
-            (vec![made(500, Pending, Some("ours"))], None, Some(Asked::Pending)),
-            (vec![made(500, Failed, Some("ours"))], Some(500), Some(Asked::Bounced("refund_failed"))),
-            (vec![made(500, Canceled, Some("ours"))], Some(500), Some(Asked::Bounced("refund_canceled"))),
-            (vec![made(200, Succeeded, None), made(300, Succeeded, None)], Some(500), Some(Asked::Confirmed)),
-            (vec![made(200, Succeeded, None), made(300, Pending, None)], Some(500), Some(Asked::Pending)),
+            (vec![made(500, Pending, Some("ours"))], None, Some(Outcome::Pending)),
+            (vec![made(500, Failed, Some("ours"))], Some(500), Some(bounced("refund_failed"))),
+            (vec![made(500, Canceled, Some("ours"))], Some(500), Some(bounced("refund_canceled"))),
+            (vec![made(200, Succeeded, None), made(300, Succeeded, None)], Some(500), Some(Outcome::Refunded)),
+            (vec![made(200, Succeeded, None), made(300, Pending, None)], Some(500), Some(Outcome::Pending)),
             (vec![made(499, Succeeded, None)], Some(500), None),
             (vec![made(500, Failed, None)], Some(500), None),
-            (vec![made(1, Succeeded, None)], Some(1), Some(Asked::Confirmed)),
+            (vec![made(1, Succeeded, None)], Some(1), Some(Outcome::Refunded)),
             (vec![made(500, Succeeded, None)], Some(0), None),
             (vec![made(500, Succeeded, None)], Some(-1), None),
             (vec![made(500, Succeeded, None)], None, None),

@@ -1,30 +1,17 @@
 use super::*;
 use audit::{CommitError, Journal};
 use domain::{
-    CheckoutSession, PaymentStatus, SessionId, Timestamp,
+    CheckoutSession, PaymentStatus, Timestamp,
     money::{Authorisation, Money, PaymentId, RefundStatus},
     open_work::Work,
     ports::{Clock, MadeRefund},
 };
-use testkit::{Fault, Plan, World, run, sale::WithField};
+use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
 
 const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 fn session() -> CheckoutSession {
-    CheckoutSession {
-        id: SessionId::parse("cs_test_1").unwrap(),
-        payment_status: PaymentStatus::Paid,
-        stage: domain::SessionStage::Complete,
-        url: None,
-        metadata: Default::default(),
-        idea: None,
-        email: None,
-        amount_total: Some(500),
-        currency: Some("cad".into()),
-        payment: Some(PaymentId::parse("pi_1").unwrap()),
-        created: None,
-        locale: None,
-    }
+    CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
 }
 
 fn world(session: CheckoutSession) -> World {

@@ -144,10 +144,7 @@ async fn used(ports: Ports<'_>, purchase: Versioned<Purchase>, transaction: &str
 
 async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let received_at = purchase.value.received_at();
-    let count = |purchase: &mut Purchase, now: Timestamp| match purchase.settle_again(now) {
-        Ok(()) => Change::save(()),
-        Err(_) => Change::nothing(()),
-    };
+    let count = |purchase: &mut Purchase, now: Timestamp| Change::saved(purchase.settle_again(now));
     let (purchase, ()) = ports.journal.commit(purchase, count).await?.unsettled();
     settle(ports, purchase, received_at).await.map(drop)
 }

@@ -11,7 +11,5 @@ mod stage;
 mod stages;
 mod wiring;
 
-pub use graph::{GRAPH_URL, LOGIN_URL};
 pub use report::{Ending, Report, Trigger};
-pub use stripe::BASE_URL as STRIPE_URL;
 pub use wiring::Wired;

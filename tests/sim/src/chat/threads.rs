@@ -226,7 +226,7 @@ impl Threads {
             self.advanced(post.mail(), later, false)?;
         }
         let is_same = |letter: &&Letter| {
-            before.letter().is_some_and(|old| (old.notice(), old.since()) == (letter.notice(), letter.since()))
+            before.letter().is_some_and(|old| (old.kind(), old.since()) == (letter.kind(), letter.since()))
         };
         let later = after.letter().filter(is_same).map(Letter::mail);
         let waiting = after.trail().outbox();

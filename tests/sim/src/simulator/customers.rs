@@ -11,7 +11,7 @@ use crate::{
 use domain::{
     PaymentStatus, SessionId, Timestamp,
     mail::{Letter, Mail},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
 };
 use serde_json::json;
 
@@ -213,8 +213,7 @@ impl Simulator<'_> {
     /// An order for a session that is not paid: no code of ours sends one, and none may act on it.
     fn forged(&mut self, number: usize) {
         let Some(session_id) = self.customers.get(number).and_then(|customer| customer.session.clone()) else { return };
-        let received_at = Timestamp::from_millis(self.now());
-        let order = Message::Order { v: message::VERSION, session_id, received_at, ordered_by: OrderedBy::Webhook };
+        let order = Message::order(session_id, Timestamp::from_millis(self.now()), OrderedBy::Webhook);
         self.tally.count_fault("forged order");
         self.enqueue(0, serde_json::to_string(&order).unwrap_or_default(), Some(number), 1, 0);
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The change that a letter reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "lowercase")]
-pub enum Notice {
+pub enum LetterKind {
     /// Access is granted.
     Granted {
         /// The end of the access.
@@ -22,7 +22,7 @@ pub enum Notice {
     Declined,
 }
 
-impl Notice {
+impl LetterKind {
     /// The change's name in records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -39,20 +39,20 @@ impl Notice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Letter {
     #[serde(flatten)]
-    notice: Notice,
+    kind: LetterKind,
     since: Timestamp,
     mail: MailStep,
 }
 
 impl Letter {
-    pub(super) const fn new(notice: Notice, since: Timestamp) -> Self {
-        Self { notice, since, mail: MailStep::Waiting }
+    pub(super) const fn new(kind: LetterKind, since: Timestamp) -> Self {
+        Self { kind, since, mail: MailStep::Waiting }
     }
 
     /// The change that it reports.
     #[must_use]
-    pub const fn notice(&self) -> Notice {
-        self.notice
+    pub const fn kind(&self) -> LetterKind {
+        self.kind
     }
 
     /// When the change happened.
@@ -68,7 +68,7 @@ impl Letter {
     }
 
     fn is(&self, other: &Self) -> bool {
-        (self.notice, self.since) == (other.notice, other.since)
+        (self.kind, self.since) == (other.kind, other.since)
     }
 }
 
@@ -97,7 +97,7 @@ impl Bridge {
     fn letter_due(&self) -> Option<Timestamp> {
         match (&self.stage, &self.letter) {
             (_, Some(Letter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
-            (Stage::Granted { .. }, Some(Letter { notice: Notice::Expired, .. })) => None,
+            (Stage::Granted { .. }, Some(Letter { kind: LetterKind::Expired, .. })) => None,
             (Stage::Granted { grant, .. }, _) => Some(grant.expires),
             (Stage::Offered | Stage::Accepted { .. } | Stage::Revoked { .. }, _) => None,
         }
@@ -106,11 +106,11 @@ impl Bridge {
     /// Stores the letter about an expiry. Returns `None` if the grant still lasts or its letter exists.
     pub fn expire(&mut self, now: Timestamp) -> Option<BridgeEvent> {
         let Stage::Granted { grant, .. } = &self.stage else { return None };
-        let has_letter = self.letter.as_ref().is_some_and(|letter| letter.notice == Notice::Expired);
+        let has_letter = self.letter.as_ref().is_some_and(|letter| letter.kind == LetterKind::Expired);
         if now < grant.expires || has_letter {
             return None;
         }
-        self.letter = Some(Letter::new(Notice::Expired, grant.expires));
+        self.letter = Some(Letter::new(LetterKind::Expired, grant.expires));
         Some(BridgeEvent::Expired)
     }
 
@@ -129,7 +129,7 @@ impl Bridge {
     pub fn end_letter(&mut self, of: &Letter, is_sent: bool) -> Option<BridgeEvent> {
         let letter = self.letter.as_mut().filter(|letter| letter.is(of) && letter.mail != MailStep::Sent)?;
         letter.mail = MailStep::Sent;
-        let about = letter.notice.as_str();
+        let about = letter.kind.as_str();
         Some(if is_sent { BridgeEvent::LetterMailed { about } } else { BridgeEvent::LetterAbandoned { about } })
     }
 }

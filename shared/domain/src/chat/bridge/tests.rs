@@ -282,12 +282,13 @@ fn what_is_stored_is_read_again() {
 }
 
 #[test]
-fn an_acceptance_names_the_text_and_a_notice_its_change() {
+fn an_acceptance_names_the_text_and_a_letter_its_change() {
     let mut bridge = bridge();
     bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
     let acceptance = bridge.acceptance().unwrap();
     assert_eq!((acceptance.sha256(), acceptance.version()), (CURRENT_AGREEMENT.sha256, CURRENT_AGREEMENT.version));
     let names =
-        [Notice::Granted { expires: at(1) }, Notice::Expired, Notice::Revoked, Notice::Declined].map(Notice::as_str);
+        [LetterKind::Granted { expires: at(1) }, LetterKind::Expired, LetterKind::Revoked, LetterKind::Declined]
+            .map(LetterKind::as_str);
     assert_eq!(names, ["granted", "expired", "revoked", "declined"]);
 }

@@ -1,6 +1,7 @@
 //! Letters, and the mails of erased Bridges.
 
 use super::*;
+use domain::due::Report;
 
 const SITE: &str = "https://oracle.example";
 

@@ -112,17 +112,10 @@ impl Delivery<'_> {
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
-    /// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If
-    /// this fails too, the lease expires by itself.
+    /// Releases the claim at once.
     pub(super) async fn release(&self) {
-        let give_up = |sale: &mut Sale, now| match sale.release_mail(self.order.letter, &self.order.message_id, now) {
-            Ok(_) => Change::save(()),
-            Err(_) => Change::nothing(()),
-        };
-        if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await
-            && let Ok(released) = self.ports.journal.commit(sale, give_up).await
-        {
-            released.settle().await;
-        }
+        let (letter, owner) = (self.order.letter, &self.order.message_id);
+        let release = |sale: &mut Sale, now| sale.release_mail(letter, owner, now).is_ok();
+        self.ports.journal.release(&self.order.session_id, self.order.ordered_at, release).await;
     }
 }

@@ -3,8 +3,8 @@ use crate::asking::Background;
 use domain::{
     backoff::Backoff,
     breaker::{Breaker, BreakerPolicy, Reopen},
-    ports::ModelReply,
 };
+use std::time::Duration;
 use testkit::{World, run};
 
 fn policy() -> Policy {
@@ -39,15 +39,18 @@ fn good() -> Result<ModelReply, ModelError> {
 }
 
 fn question(query: &Query) -> Question<'_> {
-    Question { tier: Tier::Quick, query, background: Background::Nothing, problem: None }
+    Question { tier: Tier::Quick, query, background: Background::Nothing }
+}
+
+fn ports(world: &World) -> Ports<'_> {
+    Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world }
 }
 
 fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>) -> Generated {
     world.state().answers = answers.into_iter().collect();
-    let ports = Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    run(generate(ports, &policy(), &session, question(&query))).unwrap()
+    run(generate(ports(world), &policy(), &session, question(&query), None)).unwrap()
 }
 
 fn models_asked(world: &World) -> Vec<String> {
@@ -248,11 +251,9 @@ fn a_call_is_slow_by_its_whole_duration() {
     world.state().answers = [Err(ModelError::Throttled(Duration::from_secs(8))), good()].into();
     let slow = BreakerPolicy { slow: Duration::from_secs(8), ..policy().breaker };
     let policy = Policy { models: vec!["model-a".to_owned()], breaker: slow, ..policy() };
-    let ports =
-        Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let session = SessionId::parse("cs_test_1").unwrap();
     let query = Query::parse("Open a second shop?").unwrap();
-    assert!(run(generate(ports, &policy, &session, question(&query))).unwrap().verdict.is_ok());
+    assert!(run(generate(ports(&world), &policy, &session, question(&query), None)).unwrap().verdict.is_ok());
     assert_eq!(world.state().breakers["model-a"].0.slow_successes, 1);
 }
 
@@ -283,15 +284,13 @@ fn a_model_that_is_too_slow_for_the_chat_still_answers_orders() {
         async fn hear(&mut self, _text: &str) {}
     }
     let world = world();
-    let ports =
-        Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let chat = Policy { models: vec!["model-a".to_owned()], caller: domain::breaker::Caller::Chat, ..policy() };
     let query = Query::parse("Open a second shop?").unwrap();
-    let prompt = question(&query).prompt(false);
+    let prompt = question(&query).prompt(false, None);
     for _ in 0..6 {
         world.state().answers = [Err(ModelError::Timeout)].into();
         let session = SessionId::parse("cs_chat_1").unwrap();
-        assert!(run(crate::reply(ports, &chat, &session, &prompt, &mut Deaf)).unwrap().is_err());
+        assert!(run(crate::reply(ports(&world), &chat, &session, &prompt, &mut Deaf)).unwrap().is_err());
     }
     assert_eq!(models_asked(&world).len(), 5, "the chat's circuit is open");
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("circuit of chat/model-a opened")));

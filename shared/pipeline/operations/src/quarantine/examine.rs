@@ -154,9 +154,7 @@ pub fn replaced(cached: CachedVerdict, locale: Option<&str>) -> Result<CachedVer
 /// [`Refusal::Blocked`].
 pub fn delivery(held: &Held, entry: &CacheEntry, now: Timestamp) -> Result<Vec<Record>, Refusal> {
     let gate = match held {
-        Held::Mail { subject, body } => {
-            gates::run(Gate::BeforeDelivery, std::iter::once(subject.as_str()).chain(body.split('\n')))
-        }
+        Held::Mail { subject, body } => gates::before_mail(subject, body),
         Held::Verdict(value) => {
             let verdict: Verdict =
                 serde_json::from_value(value.clone()).map_err(|error| Refusal::Structure(error.to_string()))?;
@@ -176,6 +174,6 @@ pub fn delivery(held: &Held, entry: &CacheEntry, now: Timestamp) -> Result<Vec<R
 }
 
 fn blocked(gate: &gates::Run, number: u8) -> Refusal {
-    let list_version = filter::Filter::embedded().list_version().to_owned();
+    let list_version = gates::list_version().to_owned();
     Refusal::Blocked { gate: number, terms: gate.term_count(), list_version }
 }

@@ -6,12 +6,12 @@
 
 pub mod examine;
 
-use crate::{Operator, redrive};
+use crate::Operator;
 use audit::{Change, CommitError, Context, Journal, Record, digest};
 use domain::{
     CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
     mail::{Letter, Mail},
-    message::{self, Message, OrderedBy},
+    message::{Message, OrderedBy},
     ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, Versioned},
     sale::{Decision, Fulfilment, NewVerdict},
 };
@@ -173,9 +173,7 @@ impl Case {
         }
         match *sale.value.fulfilment() {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
-            Fulfilment::Ready { archived, .. } if !archived || *sale.value.mail() == Mail::NotOrdered => {
-                Ok(Opened::Decided(Box::new(sale)))
-            }
+            Fulfilment::Ready { .. } if sale.value.is_undispatched() => Ok(Opened::Decided(Box::new(sale))),
             _ => Err(DecideError::NotHeld),
         }
     }
@@ -249,18 +247,16 @@ async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
 /// Sends the messages that continue the sale: its order, and the mails that were in work when it was held. A message
 /// that is not needed has no effect.
 async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), QueueError> {
-    let session_id = sale.session_id().clone();
-    let received_at = sale.received_at();
-    let v = message::VERSION;
+    let (session_id, received_at) = (sale.session_id(), sale.received_at());
     if matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) {
-        return ports.notices.send(&Message::Notice { v, session_id, received_at }).await;
+        return ports.notices.send(&Message::notice(session_id.clone(), received_at)).await;
     }
     for letter in [Letter::Verdict, Letter::Divergence] {
         if matches!(sale.letter(letter), Mail::Sending { .. } | Mail::Retrying { .. }) {
-            ports.retries.send(&redrive::retry(&session_id, letter, now)).await?;
+            ports.retries.send(&Message::mail_retry(session_id.clone(), now, letter)).await?;
         }
     }
-    ports.orders.send(&Message::Order { v, session_id, received_at, ordered_by: OrderedBy::Operator }).await
+    ports.orders.send(&Message::order(session_id.clone(), received_at, OrderedBy::Operator)).await
 }
 
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, DecideError> {

@@ -8,7 +8,7 @@ use crate::chat::{
 use domain::{
     Timestamp,
     chat::{BillingReport, PaidPlan},
-    message::{Message, ReportedBy, VERSION},
+    message::{Message, ReportedBy},
 };
 
 impl Simulator<'_> {
@@ -59,18 +59,12 @@ impl Simulator<'_> {
             Reported::Billing(created, report) => {
                 self.tally.count("Stripe: billing");
                 self.functions.world.state().billing.push((created, subscriber.clone(), report.clone()));
-                Message::SubscriptionChanged {
-                    v: VERSION,
-                    subscriber,
-                    report,
-                    reported_by: ReportedBy::Event,
-                    received_at,
-                }
+                Message::subscription_changed(subscriber, report, ReportedBy::Event, received_at)
             }
             Reported::Payment(payment, report) => {
                 self.tally.count("Stripe: payment");
                 self.functions.world.state().reports.push((received_at, payment.clone(), report.clone()));
-                Message::PaymentChanged { v: VERSION, payment, report, received_at }
+                Message::payment_changed(payment, report, received_at)
             }
         };
         if self.beside.chance(100) {
