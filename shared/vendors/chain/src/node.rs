@@ -1,7 +1,7 @@
 //! A node of the chain: JSON-RPC.
 
 use crate::{
-    http::Endpoint,
+    http::{CallError, Endpoint},
     network::Network,
     payment::Price,
     transfer::{
@@ -51,8 +51,11 @@ impl NodeClient {
     async fn ask<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<Option<T>, StorageError> {
         let failed = |why: String| StorageError { operation: "node call", source: format!("{method}: {why}").into() };
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (status, mut reply) =
-            self.endpoint.post("", &request, None).await.map_err(|error| failed(error.to_string()))?;
+        let (status, mut reply) = self.endpoint.post("", &request, None).await.map_err(|error| match error {
+            // The path may contain a key, as that of the address does.
+            CallError::Redirected { status, host, .. } => failed(format!("status {status}, a redirect to {host}")),
+            error => failed(error.to_string()),
+        })?;
         if status != 200 || reply.get("result").is_none() {
             // The provider's text may quote the address, and with it a key.
             return Err(failed(format!("status {status}, error {}", reply["error"]["code"])));
