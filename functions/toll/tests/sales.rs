@@ -11,7 +11,7 @@ use chain::{
 use domain::{
     Metric,
     ports::FacilitatorError,
-    toll::{Offer, Stage},
+    toll::{List, Offer, Stage},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -409,12 +409,63 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        expect_untraced(&world);
         let state = world.state();
         let why = "does not show where";
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
     }
+}
+
+/// The money may be here, so the purchase waits for a human.
+fn expect_untraced(world: &World) {
+    let found = purchase(world).unwrap();
+    assert!(matches!(found.stage(), Stage::Lapsed { untraced: true, .. }), "{found:?}");
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
+}
+
+/// A node that refuses every question about a payment, for example because it searches too few blocks at once.
+#[test]
+fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        assert_eq!(look(&world).unwrap().failed, 1, "{hour}");
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
+    for days in 0..2 {
+        world.advance(Duration::from_secs(if days == 0 { 3_600 } else { 86_400 }));
+        assert_eq!(look(&world).unwrap().failed, 0);
+        expect_untraced(&world);
+        let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
+        let says = ["does not say where the payment went", "look for the money"];
+        assert_eq!(alerts.len(), days + 1, "{alerts:?}");
+        assert!(alerts[days].contains(says[days]), "{alerts:?}");
+    }
+    assert!(world.state().log.values().any(|line| line.contains("does not say where")));
+}
+
+/// The payer has the answer: a node that fails for days puts nothing before a human.
+#[test]
+fn a_sale_waits_for_the_node_that_confirms_it() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for _ in 0..3 {
+        world.advance(Duration::from_secs(86_400));
+        assert_eq!(look(&world).unwrap().failed, 1);
+    }
+    assert!(world.state().alerts.is_empty());
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
 }
 
 /// A world with a transfer that bought nothing, because the model failed.
@@ -446,11 +497,25 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        expect_untraced(&world);
         let (state, why) = (world.state(), "not on the chain any more");
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
     }
+}
+
+/// The node has shown the transfer before, so the money is here.
+#[test]
+fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
+    let (world, _) = unanswered_transfer();
+    world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
+    world.advance(Duration::from_secs(23 * 3_600));
+    assert_eq!(look(&world).unwrap().failed, 1);
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
+    world.advance(Duration::from_secs(3_600));
+    assert_eq!(look(&world).unwrap().failed, 0);
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }
 
 /// Shows a transfer that was made at that time, and returns the reply.
@@ -473,7 +538,7 @@ fn a_transfer_that_can_buy_nothing_any_more_is_owed() {
         assert_eq!((reply.status(), code(&reply).as_str()), (409, "owed"));
     }
     let found = purchase(&world).unwrap();
-    assert!(matches!(found.next(), Some((domain::toll::List::Humans, _))), "{found:?}");
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
     let state = world.state();
     assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("give it back")).count(), 1);
     assert!(state.log.values().any(|line| line.contains("the transaction is too old")));
