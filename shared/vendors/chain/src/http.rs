@@ -1,7 +1,7 @@
 //! Makes one JSON call to a facilitator or a node.
 
 use reqwest::{
-    Client, Response, Url,
+    Client, RequestBuilder, Response, Url,
     redirect::{Action, Attempt, Policy},
 };
 use serde_json::Value;
@@ -71,22 +71,30 @@ impl Endpoint {
         timeout: Option<Duration>,
     ) -> Result<(u16, Value), CallError> {
         let request = self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        let request = request.body(body.to_string()).timeout(timeout.unwrap_or(self.timeout));
-        let mut response = request.send().await.map_err(lost)?;
-        if let Some(error) = redirected(&response) {
-            return Err(error);
-        }
-        let status = response.status().as_u16();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(lost)? {
-            if bytes.len() + chunk.len() > LONGEST_REPLY {
-                return Err(CallError::TooLong);
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        let document = serde_json::from_slice(&bytes).map_err(|_| CallError::NotJson(status))?;
-        Ok((status, document))
+        reply(request.body(body.to_string()).timeout(timeout.unwrap_or(self.timeout))).await
     }
+
+    /// Gets a document, and returns the status and the document of the reply.
+    pub(crate) async fn get(&self, path: &str) -> Result<(u16, Value), CallError> {
+        reply(self.http.get(format!("{}{path}", self.url)).timeout(self.timeout)).await
+    }
+}
+
+async fn reply(request: RequestBuilder) -> Result<(u16, Value), CallError> {
+    let mut response = request.send().await.map_err(lost)?;
+    if let Some(error) = redirected(&response) {
+        return Err(error);
+    }
+    let status = response.status().as_u16();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(lost)? {
+        if bytes.len() + chunk.len() > LONGEST_REPLY {
+            return Err(CallError::TooLong);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    let document = serde_json::from_slice(&bytes).map_err(|_| CallError::NotJson(status))?;
+    Ok((status, document))
 }
 
 fn redirect(attempt: Attempt<'_>) -> Action {

@@ -64,6 +64,17 @@ impl NodeClient {
         Some(Self { endpoint: Endpoint::new(url, CALL)?, network, pay_to, clock })
     }
 
+    /// Checks that the node follows the network and searches an hour of blocks at once. Then one search nearly always
+    /// finds a payment whose settlement got no reply.
+    ///
+    /// # Errors
+    /// [`StorageError`], whose source names the call that failed.
+    pub async fn check(&self) -> Result<(), StorageError> {
+        let newest = u64::try_from(self.settled_head().await?.number).unwrap_or(0);
+        let from = newest.saturating_sub(FIRST_BLOCKS - 1);
+        self.used_within(Address::ZERO, B256::ZERO, from, newest).await.map(drop)
+    }
+
     /// Makes a call, and parses `result`; `None` for JSON null. The source of the error is [`Refused`] if the node has
     /// replied without a result.
     async fn ask<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> Result<Option<T>, StorageError> {
@@ -387,6 +398,20 @@ mod tests {
             assert_eq!(chain.whereabouts().await.is_ok(), is_narrower, "{refusal:?}");
             assert_eq!(chain.searches.get(), 1 + u32::from(is_narrower), "{refusal:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_node_is_checked_for_its_chain_and_for_an_hour_of_blocks() {
+        let check = async |chain: &Chain, network: Network| {
+            let client = |url: String| NodeClient::new(&url, network, Address::ZERO, Arc::new(Still)).unwrap();
+            with_server(|request| chain.answer(request), async |url: String| client(url).check().await).await
+        };
+        let why = |checked: Result<(), StorageError>| checked.unwrap_err().source.to_string();
+        assert!(check(&Chain::new(0, 1_800), Network::BaseSepolia).await.is_ok());
+        let narrow = check(&Chain::new(0, 1_799), Network::BaseSepolia).await;
+        assert_eq!(why(narrow), "eth_getLogs: status 413, error -32614");
+        let other = check(&Chain::new(0, 1_800), Network::Base).await;
+        assert_eq!(why(other), "the node follows another chain");
     }
 
     /// The path of a node's address may contain a key.
