@@ -300,6 +300,32 @@ fn no_answer_leaves_before_its_settlement_is_accepted() {
     }
 }
 
+/// A third party submits the payment.
+fn submit(world: &World, payment: &Value, transaction: &str) {
+    let fields = &payment["payload"]["authorization"];
+    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+    world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+}
+
+/// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
+#[test]
+fn a_check_that_failed_refuses_no_payment() {
+    for (is_submitted, statuses) in [(false, [503, 200]), (true, [200, 200])] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        if is_submitted {
+            submit(&world, &payment, "0x1");
+        }
+        let failed = FacilitatorError::Unclear("invalid_exact_evm_transaction_simulation_failed".to_owned());
+        world.state().chain.checks.push_back(failed);
+        for status in statuses {
+            let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+            assert_eq!(reply.status(), status, "{}", reply.body());
+        }
+        assert_eq!(world.state().chain.settled, u32::from(!is_submitted), "nobody pays twice");
+    }
+}
+
 /// The facilitator sees a submission some blocks before the node does. A 402 would make the agent pay a second time.
 #[test]
 fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() {
@@ -309,9 +335,7 @@ fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() 
         if is_verified {
             world.state().chain.says.push_back(FacilitatorError::Unclear("nonce_already_used".to_owned()));
         } else {
-            let fields = &payment["payload"]["authorization"];
-            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-            world.state().chain.used.insert((text("from"), text("nonce")), ("0x1".to_owned(), true));
+            submit(&world, &payment, "0x1");
             defect = Some(Defect::NothingSubmitted);
         }
         let reply = Site::new(world, defect).send(paid("/query", QUESTION, &payment)).unwrap();
@@ -346,9 +370,7 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
         assert_eq!(site.send(paid("/query", QUESTION, &payment)).unwrap().status(), 200);
         site.world.plan(Plan::none());
         if let Some(transaction) = on_chain {
-            let fields = &payment["payload"]["authorization"];
-            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-            site.world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+            submit(&site.world, &payment, transaction);
         }
         for _ in 0..2 {
             site.world.advance(Duration::from_secs(3_601));

@@ -107,6 +107,12 @@ fn precedes_submission(reason: &str, reply: &Value) -> bool {
     BEFORE_SUBMISSION.contains(&reason) && !names_transaction
 }
 
+/// Whether this reason of a failed check names the facilitator's own failure, as the reference implementations spell
+/// it: most often its node did not answer. A simulation also fails once the payment is submitted.
+fn says_nothing(reason: &str) -> bool {
+    reason.contains("failed_to_") || reason.starts_with("unexpected") || reason.contains("simulation_failed")
+}
+
 fn unavailable(error: CallError) -> FacilitatorError {
     FacilitatorError::Unavailable(Box::new(error))
 }
@@ -136,7 +142,10 @@ impl Facilitator for FacilitatorClient {
         let (status, reply) = self.0.post("/verify", &request(payment), None).await.map_err(unavailable)?;
         match reply["isValid"].as_bool() {
             Some(true) if status == 200 => Ok(()),
-            Some(false) if status < 500 => Err(FacilitatorError::Refused(word(&reply, "invalidReason"))),
+            Some(false) if status < 500 => Err(match word(&reply, "invalidReason") {
+                reason if says_nothing(&reason) => FacilitatorError::Unclear(reason),
+                reason => FacilitatorError::Refused(reason),
+            }),
             _ => Err(failed(status)),
         }
     }
@@ -225,6 +234,28 @@ mod tests {
         assert_eq!(settled(200, json!({ "success": true, "transaction": hash })).await.unwrap(), hash.to_lowercase());
         let nowhere = settled(200, json!({ "success": true, "transaction": "" })).await;
         assert!(matches!(nowhere, Err(FacilitatorError::Pending)));
+    }
+
+    #[tokio::test]
+    async fn a_check_that_failed_is_no_refusal() {
+        let verified = async |reason: &str| {
+            let reply = json!({ "isValid": false, "invalidReason": reason });
+            asked(200, reply, async |client: FacilitatorClient| client.verify(&payment()).await.unwrap_err()).await
+        };
+        for reason in [
+            "invalid_exact_evm_failed_to_check_nonce",
+            "invalid_exact_evm_failed_to_get_balance",
+            "invalid_exact_evm_failed_to_get_network_config",
+            "invalid_exact_evm_failed_to_verify_signature",
+            "invalid_exact_evm_transaction_simulation_failed",
+            "unexpected_error",
+            "unexpected_verify_error",
+        ] {
+            assert!(matches!(verified(reason).await, FacilitatorError::Unclear(why) if why == reason), "{reason}");
+        }
+        for reason in ["insufficient_funds", "invalid_exact_evm_nonce_already_used", "invalid_network", ""] {
+            assert!(matches!(verified(reason).await, FacilitatorError::Refused(_)), "{reason}");
+        }
     }
 
     fn kind(version: u8, scheme: &str, network: &str) -> Value {
