@@ -77,6 +77,10 @@ async fn whatever_is_set_up_wrongly_is_found() {
     world.stack.faults("gemini", json!([{ "status": 404 }])).await;
     let (_, found) = examined(&world);
     expect_problem(&found, "Gemini models", "is not served");
+    let moved = json!({ "status": 308, "headers": { "location": "http://www.facilitator.example/supported" } });
+    world.stack.faults("facilitator", json!([moved, moved])).await;
+    let (_, found) = examined(&world);
+    expect_problem(&found, "x402 facilitator", "a redirect to www.facilitator.example/supported");
 }
 
 /// Correct links are no finding, and a vendor that is down is reported as unknown.

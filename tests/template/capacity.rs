@@ -134,6 +134,10 @@ fn every_output_that_others_rely_on_is_there() {
         "CriticalTopicArn",
         "ApiUrl",
         "ApiId",
+        "TollPayTo",
+        "TollNetwork",
+        "TollFacilitatorUrl",
+        "TollRpcUrl",
     ];
     for name in named {
         assert!(!outputs[name]["Value"].is_null(), "no output {name}");

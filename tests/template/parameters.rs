@@ -24,9 +24,14 @@ fn combinations_are_checked(template: &Template) -> Vec<String> {
     if gate["RuleCondition"] != json!({ "Fn::Equals": [{ "Ref": "DeployGate" }, "on"] }) {
         found.push("DeployGate without Release tries nothing".to_owned());
     }
-    let facilitator = &template.section("Rules")["FacilitatorServesNetwork"]["Assertions"][0]["Assert"];
+    let facilitators = list(&template.section("Rules")["FacilitatorServesNetwork"]["Assertions"]);
+    let is_refused = |url: &Value| {
+        let assert = json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": "TollFacilitatorUrl" }, url] }] });
+        facilitators.iter().any(|assertion| assertion["Assert"] == assert)
+    };
     let default = &template.section("Parameters")["TollFacilitatorUrl"]["Default"];
-    if *facilitator != json!({ "Fn::Not": [{ "Fn::Equals": [{ "Ref": "TollFacilitatorUrl" }, default] }] }) {
+    // The second redirects to the default.
+    if !is_refused(default) || !is_refused(&json!("https://x402.org/facilitator")) {
         found.push(
             "the default facilitator serves no network with money, and every payment would be refused".to_owned(),
         );
@@ -46,7 +51,10 @@ fn parameters_that_need_each_other_are_checked_first() {
     let rule = combinations_are_checked;
     assert_rule(rule, remove("/Rules/DomainHasCertificate"), "DomainName without CertificateArn is found late");
     assert_rule(rule, remove("/Rules/GateHasRelease"), "DeployGate without Release");
-    assert_rule(rule, remove("/Rules/FacilitatorServesNetwork"), "the default facilitator serves no network");
+    for mistake in ["", "/Assertions/0/Assert", "/Assertions/1/Assert"] {
+        let mistake = remove(&format!("/Rules/FacilitatorServesNetwork{mistake}"));
+        assert_rule(rule, mistake, "the default facilitator serves no network");
+    }
     assert_rule(rule, remove("/Outputs/DomainTarget"), "RegionalDomainName");
 }
 

@@ -2,8 +2,8 @@
 //! Timeout, GAP-02D).
 //!
 //! A few minutes after a deployment, and every few minutes from then on, it checks that each store can be reached, each
-//! secret is filled in, and each vendor accepts our key. It changes nothing, costs nothing, and alerts once when a
-//! check starts or stops failing.
+//! secret is filled in, each vendor accepts our key, and the toll's facilitator and node answer. It changes nothing,
+//! costs nothing, and alerts once when a check starts or stops failing.
 
 mod checks;
 mod handle;

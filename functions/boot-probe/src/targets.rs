@@ -10,7 +10,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
-use backend::{Backend, Bucket, QueueName, SecretName, Topic};
+use backend::{Backend, Bucket, QueueName, SecretName, TollClients, Topic};
 use doctor::Vendors;
 use domain::{
     Timestamp,
@@ -48,6 +48,8 @@ pub struct Targets {
     mailbox: graph::LazyClient,
     refresh_token: Arc<SecretDocument>,
     site: String,
+    /// `None` if nothing is sold for USDC.
+    toll: Option<TollClients>,
 }
 
 impl Targets {
@@ -89,6 +91,7 @@ impl Targets {
             mailbox,
             refresh_token,
             site: quiet.site()?,
+            toll: quiet.toll_clients()?,
             reach: Reach::new(quiet.connection().clone()),
         })
     }
@@ -127,6 +130,9 @@ impl Targets {
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
+        if let Some(toll) = &self.toll {
+            checks.take(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
+        }
         checks.0
     }
 

@@ -47,15 +47,13 @@ impl Sale<'_> {
 
     /// Whether the payment can be used. The error is the reply if it cannot.
     async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
-        let (problem, says_used) = match self.means.check_time(now) {
+        let (problem, is_undecided) = match self.means.check_time(now) {
             Ok(()) => match self.ports.facilitator.verify(signed).await {
                 Ok(()) => return Ok(()),
                 Err(error @ FacilitatorError::Refused(_)) => (error.to_string(), error.says_used()),
-                Err(
-                    error @ (FacilitatorError::Unclear(_)
-                    | FacilitatorError::Pending
-                    | FacilitatorError::Unavailable(_)),
-                ) => {
+                // The facilitator's own failure says nothing about the payment; the chain may.
+                Err(error @ FacilitatorError::Unclear(_)) => (error.to_string(), true),
+                Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
                     tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
                     return Err(Unusable::Unknown(error.to_string()));
                 }
@@ -69,7 +67,7 @@ impl Sale<'_> {
             Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
             Ok(Whereabouts::Untraced) => Err(Unusable::Unknown(format!("{problem}; the chain does not show where"))),
             // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed) if says_used => {
+            Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed) if is_undecided => {
                 Err(Unusable::Unknown(format!("{problem}; the chain does not show it yet")))
             }
             Ok(_) => Err(Unusable::Refused(problem)),

@@ -11,7 +11,7 @@ use chain::{
 use domain::{
     Metric,
     ports::FacilitatorError,
-    toll::{Offer, Stage},
+    toll::{List, Offer, Stage},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -322,6 +322,32 @@ fn no_answer_leaves_before_its_settlement_is_accepted() {
     }
 }
 
+/// A third party submits the payment.
+fn submit(world: &World, payment: &Value, transaction: &str) {
+    let fields = &payment["payload"]["authorization"];
+    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+    world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+}
+
+/// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
+#[test]
+fn a_check_that_failed_refuses_no_payment() {
+    for (is_submitted, statuses) in [(false, [503, 200]), (true, [200, 200])] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        if is_submitted {
+            submit(&world, &payment, "0x1");
+        }
+        let failed = FacilitatorError::Unclear("invalid_exact_evm_transaction_simulation_failed".to_owned());
+        world.state().chain.checks.push_back(failed);
+        for status in statuses {
+            let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+            assert_eq!(reply.status(), status, "{}", reply.body());
+        }
+        assert_eq!(world.state().chain.settled, u32::from(!is_submitted), "nobody pays twice");
+    }
+}
+
 /// The facilitator sees a submission some blocks before the node does. A 402 would make the agent pay a second time.
 #[test]
 fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() {
@@ -331,9 +357,7 @@ fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() 
         if is_verified {
             world.state().chain.says.push_back(FacilitatorError::Unclear("nonce_already_used".to_owned()));
         } else {
-            let fields = &payment["payload"]["authorization"];
-            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-            world.state().chain.used.insert((text("from"), text("nonce")), ("0x1".to_owned(), true));
+            submit(&world, &payment, "0x1");
             defect = Some(Defect::NothingSubmitted);
         }
         let reply = Site::new(world, defect).send(paid("/query", QUESTION, &payment)).unwrap();
@@ -368,9 +392,7 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
         assert_eq!(site.send(paid("/query", QUESTION, &payment)).unwrap().status(), 200);
         site.world.plan(Plan::none());
         if let Some(transaction) = on_chain {
-            let fields = &payment["payload"]["authorization"];
-            let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-            site.world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+            submit(&site.world, &payment, transaction);
         }
         for _ in 0..2 {
             site.world.advance(Duration::from_secs(3_601));
@@ -431,12 +453,63 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        expect_untraced(&world);
         let state = world.state();
         let why = "does not show where";
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
     }
+}
+
+/// The money may be here, so the purchase waits for a human.
+fn expect_untraced(world: &World) {
+    let found = purchase(world).unwrap();
+    assert!(matches!(found.stage(), Stage::Lapsed { untraced: true, .. }), "{found:?}");
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
+}
+
+/// A node that refuses every question about a payment, for example because it searches too few blocks at once.
+#[test]
+fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        assert_eq!(look(&world).unwrap().failed, 1, "{hour}");
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
+    for days in 0..2 {
+        world.advance(Duration::from_secs(if days == 0 { 3_600 } else { 86_400 }));
+        assert_eq!(look(&world).unwrap().failed, 0);
+        expect_untraced(&world);
+        let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
+        let says = ["does not say where the payment went", "look for the money"];
+        assert_eq!(alerts.len(), days + 1, "{alerts:?}");
+        assert!(alerts[days].contains(says[days]), "{alerts:?}");
+    }
+    assert!(world.state().log.values().any(|line| line.contains("does not say where")));
+}
+
+/// The payer has the answer: a node that fails for days puts nothing before a human.
+#[test]
+fn a_sale_waits_for_the_node_that_confirms_it() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for _ in 0..3 {
+        world.advance(Duration::from_secs(86_400));
+        assert_eq!(look(&world).unwrap().failed, 1);
+    }
+    assert!(world.state().alerts.is_empty());
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
 }
 
 /// A world with a transfer that bought nothing, because the model failed.
@@ -468,11 +541,25 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+        expect_untraced(&world);
         let (state, why) = (world.state(), "not on the chain any more");
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
     }
+}
+
+/// The node has shown the transfer before, so the money is here.
+#[test]
+fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
+    let (world, _) = unanswered_transfer();
+    world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
+    world.advance(Duration::from_secs(23 * 3_600));
+    assert_eq!(look(&world).unwrap().failed, 1);
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
+    world.advance(Duration::from_secs(3_600));
+    assert_eq!(look(&world).unwrap().failed, 0);
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
+    assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }
 
 /// Shows a transfer that was made at that time, and returns the reply.
@@ -495,7 +582,7 @@ fn a_transfer_that_can_buy_nothing_any_more_is_owed() {
         assert_eq!((reply.status(), code(&reply).as_str()), (409, "owed"));
     }
     let found = purchase(&world).unwrap();
-    assert!(matches!(found.next(), Some((domain::toll::List::Humans, _))), "{found:?}");
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
     let state = world.state();
     assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("give it back")).count(), 1);
     assert!(state.log.values().any(|line| line.contains("the transaction is too old")));

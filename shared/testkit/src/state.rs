@@ -51,6 +51,8 @@ pub struct Chain {
     pub transferred_at: BTreeMap<String, i64>,
     /// The number of payments that the facilitator submitted and the chain accepted.
     pub settled: u32,
+    /// The facilitator's next replies, in place of a check.
+    pub checks: VecDeque<FacilitatorError>,
     /// The facilitator's next replies, in place of a settlement.
     pub says: VecDeque<FacilitatorError>,
 }

@@ -35,6 +35,9 @@ async fn findings(deployed: &Deployed) -> Result<Vec<Finding>, CommandError> {
     let (stripe, gemini, mailbox) = (deployed.backend().stripe()?, deployed.gemini()?, deployed.backend().mailbox()?);
     let mut findings =
         examine(Vendors { site, stripe: &stripe, gemini: &gemini, models: &models, mailbox: &mailbox }).await;
+    if let Some(toll) = deployed.backend().toll_clients()? {
+        findings.extend(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
+    }
     findings.extend(of_account(deployed).await);
     Ok(findings)
 }

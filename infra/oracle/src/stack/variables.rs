@@ -8,7 +8,7 @@ use runtime::{ConfigurationError, Environment};
 use super::{account::Account, description::Stack, error::StackError};
 
 /// Variables with the value of an output.
-const OUTPUTS: [(&str, &str); 15] = [
+const OUTPUTS: [(&str, &str); 19] = [
     ("ARCHIVE_BUCKET", "ArchiveBucket"),
     ("AUDIT_BUCKET", "AuditBucket"),
     ("CRITICAL_TOPIC_ARN", "CriticalTopicArn"),
@@ -24,6 +24,10 @@ const OUTPUTS: [(&str, &str); 15] = [
     ("QUARANTINE_BUCKET", "QuarantineBucket"),
     ("SITE_URL", "SiteUrl"),
     ("TABLE_NAME", "TableName"),
+    ("TOLL_FACILITATOR_URL", "TollFacilitatorUrl"),
+    ("TOLL_NETWORK", "TollNetwork"),
+    ("TOLL_PAY_TO", "TollPayTo"),
+    ("TOLL_RPC_URL", "TollRpcUrl"),
 ];
 
 /// Variables with the id of a secret, by the part of its name that follows the stack's.

@@ -28,7 +28,8 @@ const ALL_OPEN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 #[derive(Subcommand)]
 pub(crate) enum TollCommand {
-    /// List payments that were settled without an answer, and settlements that the chain does not have.
+    /// List payments that were settled without an answer or cannot be traced, and settlements that the chain does not
+    /// have.
     #[command(after_help = "Examples:\n  oracle toll list\n  oracle toll list --open")]
     List {
         /// Also list the purchases that the schedule still works on, at most a hundred.
@@ -99,7 +100,7 @@ pub(crate) struct Waiting {
     /// The kind of work in `oracle list`.
     work: &'static str,
     since: String,
-    /// The payer has nothing for the money, which is due back at once.
+    /// The payer has nothing for the money, which is due back at once, or may be.
     pub(crate) overdue: bool,
     #[serde(flatten)]
     purchase: Value,
@@ -108,7 +109,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     fn of(purchase: &Purchase) -> Option<Self> {
         let (_, since) = purchase.next().filter(|(list, _)| *list == List::Humans)?;
-        let overdue = matches!(purchase.stage(), Stage::Owed { .. });
+        let overdue = matches!(purchase.stage(), Stage::Owed { .. } | Stage::Lapsed { .. });
         Some(Self { work: "toll", since: since.to_iso(), overdue, purchase: row(purchase) })
     }
 }
@@ -213,7 +214,10 @@ fn row(purchase: &Purchase) -> Value {
         Stage::Settled { doubtful: true, .. } => "called settled, and the chain does not have it: ask the facilitator",
         Stage::Settled { .. } => "sold, and not confirmed on the chain yet",
         Stage::Lapsed { untraced: false, .. } => "lapsed: never settled, nothing was charged",
-        Stage::Lapsed { .. } => "lapsed: the chain did not show for a day where the payment went; look for the money",
+        Stage::Lapsed { resolved: false, .. } => {
+            "lapsed: the chain did not show for a day where the payment went; look for the money"
+        }
+        Stage::Lapsed { .. } => "lapsed: the chain did not show for a day where the payment went; dealt with",
         Stage::Owed { resolved: false, .. } => "settled without an answer: give the money back",
         Stage::Owed { .. } => "settled without an answer, and dealt with",
     };

@@ -24,7 +24,8 @@ pub enum FacilitatorError {
     /// It refuses the payment; the reason is the facilitator's own.
     #[error("the facilitator refuses the payment: {0}")]
     Refused(String),
-    /// It reports a failure that does not exclude that it has submitted the payment; the reason is the facilitator's own.
+    /// It reports a failure that does not exclude that it has submitted the payment, or a check that failed and says
+    /// nothing about the payment; the reason is the facilitator's own.
     #[error("the facilitator could not settle the payment: {0}")]
     Unclear(String),
     /// It has submitted the payment, and the chain has not accepted it yet: this is not final.

@@ -6,7 +6,7 @@
 //! | working | one invocation makes the answer until its lease ends | an answer, or unanswered |
 //! | settling | the answer is kept and has not left | settled, or lapsed |
 //! | settled | the transfer to us is made; the answer may leave | the chain confirms it, or a human looks |
-//! | lapsed | the payment can never be settled any more, or the chain does not show where it went | nothing |
+//! | lapsed | the payment can never be settled any more, or the chain does not show where it went | nothing, or a human looks for the money |
 //! | owed | the transfer to us is made and there is no answer | a human gives the money back, and is reminded daily |
 
 mod paid;

@@ -1,12 +1,14 @@
 //! Checks that the accounts of a stack are set up as the stack needs. `oracle doctor` prints the findings and their
-//! remedies; boot-probe raises those of the vendors as alerts.
+//! remedies; boot-probe raises those of the vendors and of the toll as alerts.
 
 pub mod account;
 mod mailbox;
 mod portal;
 mod stripe_account;
+mod toll;
 mod vendors;
 
+pub use toll::toll;
 pub use vendors::{Vendors, examine};
 
 /// A setting that is wrong.

@@ -16,7 +16,8 @@ use domain::{
 use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 
-/// How long the node is asked again when its answers about a payment contradict each other. It may lag behind the chain.
+/// How long the node is asked again when it does not answer, or its answers about a payment contradict each other. It may
+/// lag behind the chain.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// The most time for one run; the rest waits for the next run.
@@ -96,7 +97,19 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
     let Some(signed) = purchase.value.signed() else { return unanswered_transfer(ports, purchase).await };
     // Until the payment expires it may still be settled. The chain is asked first, because a facilitator refuses a
     // payment that was settled before.
-    match ports.node.whereabouts(signed).await? {
+    let found = match ports.node.whereabouts(signed).await {
+        Ok(found) => found,
+        // The payer of a settled purchase has the answer, so the node can be asked until it answers.
+        Err(error) if matches!(purchase.value.stage(), Stage::Settled { .. }) || !has_waited(&purchase.value, now) => {
+            return Err(error.into());
+        }
+        Err(error) => {
+            let reference = purchase.value.id().reference();
+            tracing::error!(purchase = reference, error = %error.source, "the node has not answered for a day");
+            return give_up(ports, purchase, "the node does not say where the payment went").await;
+        }
+    };
+    match found {
         Whereabouts::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
         Whereabouts::Used { is_ours: false, .. } => {
             let why = "the payer's nonce was used for something else";
@@ -149,12 +162,17 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), St
     settle(ports, purchase, received_at).await.map(drop)
 }
 
-/// After [`PATIENCE`], ends a purchase whose payment cannot be traced, and alerts operators: the payment may have
-/// reached us. Before it, changes nothing.
+/// Whether the purchase is older than [`PATIENCE`].
+fn has_waited(purchase: &Purchase, now: Timestamp) -> bool {
+    now >= purchase.received_at().plus(PATIENCE)
+}
+
+/// After [`PATIENCE`], ends a purchase whose payment cannot be traced, and puts it before operators with an alert: the
+/// payment may have reached us. Before it, changes nothing.
 async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();
-        if now < triggered_at.plus(PATIENCE) || purchase.is_held(now) || purchase.lapse(now, true).is_err() {
+        if !has_waited(purchase, now) || purchase.is_held(now) || purchase.lapse(now, true).is_err() {
             return later(purchase, now);
         }
         let subject = purchase.id().reference();
@@ -204,10 +222,18 @@ async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), St
 /// A transfer that was made before the purchase, and got no answer in time: we have the money and have not earned it.
 async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
     let Paid::Transferred { transaction, .. } = purchase.value.paid().clone() else { return Ok(()) };
-    let found = ports.node.transfer(&transaction, purchase.value.offer().price()).await?;
-    if let Transfer::Unconfirmed(_) = found {
+    match ports.node.transfer(&transaction, purchase.value.offer().price()).await {
         // A reorganisation removed the transfer after it was shown, or the node lags behind.
-        return give_up(ports, purchase, "the transfer that was shown is not on the chain any more").await;
+        Ok(Transfer::Unconfirmed(_)) => {
+            return give_up(ports, purchase, "the transfer that was shown is not on the chain any more").await;
+        }
+        Ok(Transfer::Paid { .. } | Transfer::Other { .. } | Transfer::Refused(_)) => {}
+        Err(error) if !has_waited(&purchase.value, ports.journal.clock.now()) => return Err(error.into()),
+        // The node has shown the transfer before, so the money is here.
+        Err(error) => {
+            let reference = purchase.value.id().reference();
+            tracing::error!(purchase = reference, error = %error.source, "the node has not answered for a day");
+        }
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         if purchase.is_held(now) {
@@ -226,6 +252,7 @@ async fn remind(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), S
         let Ok(since) = purchase.remind(now) else { return Change::nothing(()) };
         let what = match purchase.stage() {
             Stage::Settled { .. } => DOUBTFUL,
+            Stage::Lapsed { .. } => "a payment in USDC cannot be traced: look for the money (oracle toll list)",
             _ => "a payment in USDC has no answer: give it back (oracle toll list)",
         };
         let hours = now.since(since).as_secs() / 3600;

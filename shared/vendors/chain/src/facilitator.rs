@@ -1,6 +1,10 @@
-//! The facilitator: `POST /verify` and `POST /settle` of x402.
+//! The facilitator: `POST /verify`, `POST /settle` and `GET /supported` of x402.
 
-use crate::http::{CallError, Endpoint};
+use crate::{
+    http::{CallError, Endpoint},
+    network::Network,
+    payment::SCHEME,
+};
 use async_trait::async_trait;
 use domain::{
     ports::{Facilitator, FacilitatorError},
@@ -25,6 +29,22 @@ impl FacilitatorClient {
     #[must_use]
     pub fn new(url: &str) -> Option<Self> {
         Endpoint::new(url, VERIFY).map(Self)
+    }
+
+    /// The versions of x402 in which it does not offer to settle payments of the scheme `exact` on this network.
+    ///
+    /// # Errors
+    /// [`FacilitatorError::Unavailable`] when it does not answer with a list of what it settles.
+    pub async fn unsupported_versions(&self, network: Network) -> Result<Vec<u8>, FacilitatorError> {
+        let (status, reply) = self.0.get("/supported").await.map_err(unavailable)?;
+        let kinds = reply["kinds"].as_array().filter(|_| status == 200).ok_or_else(|| failed(status))?;
+        let is_offered = |version: u8, network: &str| {
+            let is_it =
+                |kind: &Value| kind["x402Version"] == version && kind["scheme"] == SCHEME && kind["network"] == network;
+            kinds.iter().any(is_it)
+        };
+        let versions = [(1, network.name()), (2, network.caip2())].into_iter();
+        Ok(versions.filter(|&(version, name)| !is_offered(version, name)).map(|(version, _)| version).collect())
     }
 }
 
@@ -87,6 +107,12 @@ fn precedes_submission(reason: &str, reply: &Value) -> bool {
     BEFORE_SUBMISSION.contains(&reason) && !names_transaction
 }
 
+/// Whether this reason of a failed check names the facilitator's own failure, as the reference implementations spell
+/// it: most often its node did not answer. A simulation also fails once the payment is submitted.
+fn says_nothing(reason: &str) -> bool {
+    reason.contains("failed_to_") || reason.starts_with("unexpected") || reason.contains("simulation_failed")
+}
+
 fn unavailable(error: CallError) -> FacilitatorError {
     FacilitatorError::Unavailable(Box::new(error))
 }
@@ -116,7 +142,10 @@ impl Facilitator for FacilitatorClient {
         let (status, reply) = self.0.post("/verify", &request(payment), None).await.map_err(unavailable)?;
         match reply["isValid"].as_bool() {
             Some(true) if status == 200 => Ok(()),
-            Some(false) if status < 500 => Err(FacilitatorError::Refused(word(&reply, "invalidReason"))),
+            Some(false) if status < 500 => Err(match word(&reply, "invalidReason") {
+                reason if says_nothing(&reason) => FacilitatorError::Unclear(reason),
+                reason => FacilitatorError::Refused(reason),
+            }),
             _ => Err(failed(status)),
         }
     }
@@ -135,11 +164,8 @@ impl Facilitator for FacilitatorClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_server::with_server;
     use domain::Timestamp;
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpListener,
-    };
 
     fn payment() -> SignedPayment {
         SignedPayment {
@@ -156,18 +182,13 @@ mod tests {
 
     /// The outcome of a settlement for which the facilitator sends this reply.
     async fn settled(status: u16, reply: Value) -> Result<String, FacilitatorError> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = FacilitatorClient::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        let serve = async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let _ = stream.read(&mut [0; 4096]).await.unwrap();
-            let body = reply.to_string();
-            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-            stream
-        };
-        let payment = payment();
-        tokio::join!(client.settle(&payment), serve).0
+        asked(status, reply, async |client: FacilitatorClient| client.settle(&payment()).await).await
+    }
+
+    /// What a call returns for which the facilitator sends this reply.
+    async fn asked<T>(status: u16, reply: Value, call: impl AsyncFnOnce(FacilitatorClient) -> T) -> T {
+        let answer = |_: &str| (status, String::new(), reply.to_string());
+        with_server(answer, async |url: String| call(FacilitatorClient::new(&url).unwrap()).await).await
     }
 
     async fn failed_with(reason: &str, transaction: Value) -> FacilitatorError {
@@ -213,5 +234,53 @@ mod tests {
         assert_eq!(settled(200, json!({ "success": true, "transaction": hash })).await.unwrap(), hash.to_lowercase());
         let nowhere = settled(200, json!({ "success": true, "transaction": "" })).await;
         assert!(matches!(nowhere, Err(FacilitatorError::Pending)));
+    }
+
+    #[tokio::test]
+    async fn a_check_that_failed_is_no_refusal() {
+        let verified = async |reason: &str| {
+            let reply = json!({ "isValid": false, "invalidReason": reason });
+            asked(200, reply, async |client: FacilitatorClient| client.verify(&payment()).await.unwrap_err()).await
+        };
+        for reason in [
+            "invalid_exact_evm_failed_to_check_nonce",
+            "invalid_exact_evm_failed_to_get_balance",
+            "invalid_exact_evm_failed_to_get_network_config",
+            "invalid_exact_evm_failed_to_verify_signature",
+            "invalid_exact_evm_transaction_simulation_failed",
+            "unexpected_error",
+            "unexpected_verify_error",
+        ] {
+            assert!(matches!(verified(reason).await, FacilitatorError::Unclear(why) if why == reason), "{reason}");
+        }
+        for reason in ["insufficient_funds", "invalid_exact_evm_nonce_already_used", "invalid_network", ""] {
+            assert!(matches!(verified(reason).await, FacilitatorError::Refused(_)), "{reason}");
+        }
+    }
+
+    fn kind(version: u8, scheme: &str, network: &str) -> Value {
+        json!({ "x402Version": version, "scheme": scheme, "network": network })
+    }
+
+    #[tokio::test]
+    async fn what_a_facilitator_settles_is_told_by_version_and_network() {
+        let unsupported = async |status: u16, reply: Value| {
+            let call = async |client: FacilitatorClient| client.unsupported_versions(Network::BaseSepolia).await;
+            asked(status, reply, call).await
+        };
+        let (one, two) = (kind(1, "exact", "base-sepolia"), kind(2, "exact", "eip155:84532"));
+        for (kinds, versions) in [
+            (json!([one, two]), vec![]),
+            (json!([two]), vec![1]),
+            (json!([kind(2, "exact", "eip155:8453"), kind(2, "upto", "eip155:84532"), one]), vec![2]),
+            (json!([]), vec![1, 2]),
+        ] {
+            let found = unsupported(200, json!({ "kinds": kinds, "extensions": [] })).await.unwrap();
+            assert_eq!(found, versions, "{kinds}");
+        }
+        for (status, reply) in [(200, json!({})), (500, json!({ "kinds": [] })), (404, Value::Null)] {
+            let error = unsupported(status, reply).await.unwrap_err();
+            assert!(matches!(error, FacilitatorError::Unavailable(_)), "{status}");
+        }
     }
 }

@@ -11,6 +11,8 @@ mod http;
 mod network;
 mod node;
 pub mod payment;
+#[cfg(test)]
+mod test_server;
 pub mod transfer;
 pub mod wire;
 

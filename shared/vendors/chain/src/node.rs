@@ -1,9 +1,9 @@
 //! A node of the chain: JSON-RPC.
 
 use crate::{
-    http::Endpoint,
+    http::{CallError, Endpoint},
     network::Network,
-    payment::Price,
+    payment::{LONGEST, Price},
     transfer::{
         AUTHORIZATION_CANCELED, AUTHORIZATION_USED, Block, CONFIRMATIONS, Look, Receipt, Received, TransferError,
         check, submitted,
@@ -18,7 +18,7 @@ use domain::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 /// The time-out of one call.
 const CALL: Duration = Duration::from_secs(3);
@@ -26,11 +26,28 @@ const CALL: Duration = Duration::from_secs(3);
 /// `authorizationState(address,bytes32)`
 const AUTHORIZATION_STATE: [u8; 4] = hex!("e94a0102");
 
-/// Events are searched in this many blocks per call, which common providers allow.
-const BLOCKS_AT_ONCE: u64 = 9_000;
+/// The seconds from one block of Base to the next.
+const BLOCK_SECONDS: u64 = 2;
 
-/// The number of such calls, back from the head: together they cover two days of Base.
-const LOOKS_BACK: u64 = 10;
+/// The blocks of the first search, which ends when the payment expires. No payment that we accept is valid for longer,
+/// so nearly every one is found there.
+const FIRST_BLOCKS: u64 = LONGEST.as_secs() / BLOCK_SECONDS;
+
+/// The blocks of each further search, if the node allows as many.
+const MOST_BLOCKS: u64 = 9_000;
+
+/// How many blocks back from the head a payment is searched: two days and two hours.
+const LOOKS_BACK: u64 = 90_000;
+
+/// The most searches for one payment. They cover [`LOOKS_BACK`] on a node that allows 1,800 blocks at once. On one that
+/// allows five, they cover the five minutes before the expiry: our price asks payments to be valid for that long.
+const MOST_SEARCHES: u32 = 64;
+
+/// The operation in the errors of a node.
+const OPERATION: &str = "node call";
+
+/// The status 413.
+const TOO_LARGE: u16 = 413;
 
 /// A node.
 pub struct NodeClient {
@@ -47,22 +64,40 @@ impl NodeClient {
         Some(Self { endpoint: Endpoint::new(url, CALL)?, network, pay_to, clock })
     }
 
-    /// Makes a call, and parses `result`; `None` for JSON null.
-    async fn ask<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<Option<T>, StorageError> {
-        let failed = |why: String| StorageError { operation: "node call", source: format!("{method}: {why}").into() };
+    /// Checks that the node follows the network and searches an hour of blocks at once. Then one search nearly always
+    /// finds a payment whose settlement got no reply.
+    ///
+    /// # Errors
+    /// [`StorageError`], whose source names the call that failed.
+    pub async fn check(&self) -> Result<(), StorageError> {
+        let newest = u64::try_from(self.settled_head().await?.number).unwrap_or(0);
+        let from = newest.saturating_sub(FIRST_BLOCKS - 1);
+        self.used_within(Address::ZERO, B256::ZERO, from, newest).await.map(drop)
+    }
+
+    /// Makes a call, and parses `result`; `None` for JSON null. The source of the error is [`Refused`] if the node has
+    /// replied without a result.
+    async fn ask<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> Result<Option<T>, StorageError> {
+        let failed = |why: String| failed(format!("{method}: {why}"));
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (status, mut reply) =
-            self.endpoint.post("", &request, None).await.map_err(|error| failed(error.to_string()))?;
+        let (status, mut reply) = match self.endpoint.post("", &request, None).await {
+            Ok(answered) => answered,
+            Err(CallError::NotJson(TOO_LARGE)) => (TOO_LARGE, Value::Null),
+            // The path may contain a key, as that of the address does.
+            Err(CallError::Redirected { status, host, .. }) => {
+                return Err(failed(format!("status {status}, a redirect to {host}")));
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        };
         if status != 200 || reply.get("result").is_none() {
-            // The provider's text may quote the address, and with it a key.
-            return Err(failed(format!("status {status}, error {}", reply["error"]["code"])));
+            let code = reply["error"]["code"].clone();
+            return Err(StorageError { operation: OPERATION, source: Box::new(Refused { method, status, code }) });
         }
         serde_json::from_value(reply["result"].take()).map_err(|error| failed(error.to_string()))
     }
 
-    async fn required<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, StorageError> {
-        let nothing = || StorageError { operation: "node call", source: format!("{method}: nothing").into() };
-        self.ask(method, params).await?.ok_or_else(nothing)
+    async fn required<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> Result<T, StorageError> {
+        self.ask(method, params).await?.ok_or_else(|| failed(format!("{method}: nothing")))
     }
 
     async fn chain_id(&self) -> Result<U64, StorageError> {
@@ -83,14 +118,12 @@ impl NodeClient {
 
     /// The newest block with as many blocks after it as we require for a payment.
     async fn settled_head(&self) -> Result<Block, StorageError> {
-        let other_chain = || StorageError { operation: "node call", source: "the node follows another chain".into() };
         if self.chain_id().await? != U64::from(self.network.chain_id()) {
-            return Err(other_chain());
+            return Err(failed("the node follows another chain"));
         }
         let newest: U64 = self.required("eth_blockNumber", json!([])).await?;
         let deep = newest.saturating_sub(U64::from(CONFIRMATIONS - 1));
-        let nothing = || StorageError { operation: "node call", source: "the node lacks its own block".into() };
-        self.block(json!(deep)).await?.ok_or_else(nothing)
+        self.block(json!(deep)).await?.ok_or_else(|| failed("the node lacks its own block"))
     }
 
     async fn is_used(&self, payer: Address, nonce: B256, at: &Block) -> Result<bool, StorageError> {
@@ -100,29 +133,82 @@ impl NodeClient {
         Ok(U256::from_be_bytes(word.0) != U256::ZERO)
     }
 
-    /// The transaction that used a nonce, or cancelled it.
-    async fn used_in(&self, payer: Address, nonce: B256, head: &Block) -> Result<Option<B256>, StorageError> {
+    /// The transaction that used a nonce, or cancelled it. The search goes back from the time at which the payment
+    /// expires, and then from the head to that time, because another payment with the same nonce may be valid for
+    /// longer. How many blocks a node searches at once differs by provider, from five to any number.
+    ///
+    /// An error also if the node allows so few blocks that the search ends early: nothing is known then.
+    async fn used_in(
+        &self,
+        payer: Address,
+        nonce: B256,
+        expires: Timestamp,
+        head: &Block,
+    ) -> Result<Option<B256>, StorageError> {
+        let newest = u64::try_from(head.number).unwrap_or(0);
+        let oldest = newest.saturating_sub(LOOKS_BACK - 1);
+        let since = time(head).since(expires).as_secs() / BLOCK_SECONDS;
+        let expired = newest.saturating_sub(since).max(oldest);
+        let (mut width, mut widest, mut searches) = (FIRST_BLOCKS, MOST_BLOCKS, 0);
+        for (oldest, mut to) in [(oldest, expired), (expired.saturating_add(1), newest)] {
+            while oldest <= to {
+                searches += 1;
+                if searches > MOST_SEARCHES {
+                    return Err(failed(format!("eth_getLogs: {width} blocks at once are too few")));
+                }
+                let from = to.saturating_sub(width - 1).max(oldest);
+                match self.used_within(payer, nonce, from, to).await {
+                    Ok(Some(transaction)) => return Ok(Some(transaction)),
+                    Ok(None) if from == oldest => break,
+                    Ok(None) => (to, width) = (from - 1, widest),
+                    Err(error) if width > 1 && may_be_too_wide(&error) => {
+                        width = if width > FIRST_BLOCKS { FIRST_BLOCKS } else { width / 2 };
+                        widest = width;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The transaction that used a nonce in these blocks, or cancelled it.
+    async fn used_within(&self, payer: Address, nonce: B256, from: u64, to: u64) -> Result<Option<B256>, StorageError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Found {
             transaction_hash: B256,
         }
-        let mut to = head.number;
-        for _ in 0..LOOKS_BACK {
-            let from = to.saturating_sub(U64::from(BLOCKS_AT_ONCE - 1));
-            let topics = json!([[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer.into_word(), nonce]);
-            let filter = json!({ "address": self.network.usdc(), "topics": topics, "fromBlock": from, "toBlock": to });
-            let found: Vec<Found> = self.required("eth_getLogs", json!([filter])).await?;
-            if let Some(found) = found.first() {
-                return Ok(Some(found.transaction_hash));
-            }
-            if from == U64::ZERO {
-                break;
-            }
-            to = from.saturating_sub(U64::from(1));
-        }
-        Ok(None)
+        let topics = json!([[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], payer.into_word(), nonce]);
+        let (from, to) = (U64::from(from), U64::from(to));
+        let filter = json!({ "address": self.network.usdc(), "topics": topics, "fromBlock": from, "toBlock": to });
+        let found: Vec<Found> = self.required("eth_getLogs", json!([filter])).await?;
+        Ok(found.first().map(|found| found.transaction_hash))
     }
+}
+
+/// The node replied without a result. The provider's text is left out: it may quote the address, and with it a key.
+#[derive(Debug, thiserror::Error)]
+#[error("{method}: status {status}, error {code}")]
+struct Refused {
+    method: &'static str,
+    status: u16,
+    code: Value,
+}
+
+/// Whether fewer blocks may succeed. Providers refuse a range with different codes, and use the same codes for other
+/// reasons, so every error of JSON-RPC counts.
+fn may_be_too_wide(error: &StorageError) -> bool {
+    let refused = error.source.downcast_ref::<Refused>();
+    refused.is_some_and(|Refused { status, code, .. }| match *status {
+        TOO_LARGE => true,
+        200 | 400 => !code.is_null(),
+        _ => false,
+    })
+}
+
+fn failed(why: impl Into<Box<dyn Error + Send + Sync>>) -> StorageError {
+    StorageError { operation: OPERATION, source: why.into() }
 }
 
 fn time(block: &Block) -> Timestamp {
@@ -134,7 +220,7 @@ fn other(received: Received, is_late: bool) -> Transfer {
 }
 
 fn malformed(what: &'static str) -> StorageError {
-    StorageError { operation: "node call", source: format!("{what} is malformed").into() }
+    failed(format!("{what} is malformed"))
 }
 
 #[async_trait]
@@ -146,7 +232,7 @@ impl Node for NodeClient {
         if !self.is_used(payer, nonce, &head).await? {
             return Ok(Whereabouts::Unused { head: time(&head) });
         }
-        let Some(transaction) = self.used_in(payer, nonce, &head).await? else {
+        let Some(transaction) = self.used_in(payer, nonce, payment.valid_before, &head).await? else {
             return Ok(Whereabouts::Untraced);
         };
         let Some(receipt) = self.receipt(&transaction).await? else { return Ok(Whereabouts::Unconfirmed) };
@@ -168,7 +254,7 @@ impl Node for NodeClient {
         Ok(match check(&look, &hash, &self.price(amount), self.clock.now()) {
             Ok(paid) => Transfer::Paid { payer: format!("{:#x}", paid.from()) },
             Err(error @ TransferError::Chain) => {
-                return Err(StorageError { operation: "node call", source: Box::new(error) });
+                return Err(failed(error));
             }
             Err(error @ (TransferError::Unknown | TransferError::Unconfirmed(_))) => {
                 Transfer::Unconfirmed(error.to_string())
@@ -177,5 +263,162 @@ impl Node for NodeClient {
             Err(TransferError::TooOld(received)) => other(received, true),
             Err(error) => Transfer::Refused(error.to_string()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_server::with_server;
+    use std::cell::Cell;
+
+    const HEAD: u64 = 30_000_000;
+    /// The time of [`HEAD`] in Unix seconds.
+    const NOW: u64 = 1_790_000_000;
+    /// The payment expired in this block.
+    const EXPIRED: u64 = HEAD - 300;
+    const TRANSACTION: B256 = B256::repeat_byte(7);
+    const REFUSAL: (u16, &str) = (413, r#"{"error":{"code":-32614}}"#);
+
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_seconds(i64::try_from(NOW).unwrap())
+        }
+    }
+
+    /// A node on whose chain the nonce was used.
+    struct Chain {
+        /// The block in which it was used.
+        used: u64,
+        /// The most blocks of a search.
+        most: u64,
+        /// The reply to a search of more.
+        refusal: (u16, &'static str),
+        searches: Cell<u32>,
+    }
+
+    impl Chain {
+        fn new(used: u64, most: u64) -> Self {
+            Self { used, most, refusal: REFUSAL, searches: Cell::new(0) }
+        }
+
+        fn answer(&self, request: &str) -> (u16, String, String) {
+            let (_, body) = request.split_once("\r\n\r\n").unwrap();
+            let call: Value = serde_json::from_str(body).unwrap();
+            let params = &call["params"];
+            let number = |value: &Value| u64::try_from(serde_json::from_value::<U64>(value.clone()).unwrap()).unwrap();
+            let result = match call["method"].as_str().unwrap() {
+                "eth_chainId" => json!(U64::from(84_532)),
+                "eth_blockNumber" => json!(U64::from(HEAD + CONFIRMATIONS - 1)),
+                "eth_getBlockByNumber" => {
+                    json!({ "hash": B256::ZERO, "number": params[0], "timestamp": U64::from(NOW) })
+                }
+                "eth_call" => json!(B256::with_last_byte(1)),
+                "eth_getLogs" => {
+                    self.searches.set(self.searches.get() + 1);
+                    let blocks = number(&params[0]["fromBlock"])..=number(&params[0]["toBlock"]);
+                    if blocks.end() - blocks.start() >= self.most {
+                        let (status, body) = self.refusal;
+                        return (status, String::new(), body.to_owned());
+                    }
+                    let found = blocks.contains(&self.used).then(|| json!({ "transactionHash": TRANSACTION }));
+                    Value::from_iter(found)
+                }
+                "eth_getTransactionReceipt" => json!({
+                    "transactionHash": TRANSACTION, "blockHash": B256::ZERO, "blockNumber": U64::from(self.used),
+                    "status": "0x1", "logs": [],
+                }),
+                method => panic!("{method}"),
+            };
+            (200, String::new(), json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string())
+        }
+
+        async fn whereabouts(&self) -> Result<Whereabouts, StorageError> {
+            let payment = SignedPayment {
+                version: 2,
+                payload: Value::Null,
+                requirements: Value::Null,
+                network: "eip155:84532".to_owned(),
+                amount: 50_000,
+                payer: format!("{:#x}", Address::ZERO),
+                nonce: format!("{:#x}", B256::ZERO),
+                valid_before: Timestamp::from_seconds(i64::try_from(NOW - 2 * (HEAD - EXPIRED)).unwrap()),
+            };
+            with_server(|request| self.answer(request), async |url: String| client(&url).whereabouts(&payment).await)
+                .await
+        }
+    }
+
+    fn client(url: &str) -> NodeClient {
+        NodeClient::new(url, Network::BaseSepolia, Address::ZERO, Arc::new(Still)).unwrap()
+    }
+
+    fn found() -> Whereabouts {
+        Whereabouts::Used { transaction: format!("{TRANSACTION:#x}"), is_ours: false }
+    }
+
+    #[tokio::test]
+    async fn a_used_payment_is_found_whatever_number_of_blocks_the_node_allows() {
+        for (most, searches) in [(10_000, 1), (2_000, 1), (1_024, 2), (10, 23), (5, 43)] {
+            let chain = Chain::new(EXPIRED - 100, most);
+            assert_eq!(chain.whereabouts().await.unwrap(), found(), "{most}");
+            assert_eq!(chain.searches.get(), searches, "{most}");
+        }
+    }
+
+    /// Another payment with the same nonce is used at any time.
+    #[tokio::test]
+    async fn what_used_the_nonce_is_found_within_two_days() {
+        for most in [10_000, 1_800] {
+            for used in [HEAD - 89_999, EXPIRED - 50_000, EXPIRED + 1, HEAD] {
+                assert_eq!(Chain::new(used, most).whereabouts().await.unwrap(), found(), "{used} of {most}");
+            }
+            assert_eq!(Chain::new(HEAD - 90_000, most).whereabouts().await.unwrap(), Whereabouts::Untraced);
+        }
+        let narrow = Chain::new(HEAD - 50_000, 10);
+        let error = narrow.whereabouts().await.unwrap_err().source.to_string();
+        assert_eq!(error, "eth_getLogs: 7 blocks at once are too few", "it is not called untraced");
+        assert_eq!(narrow.searches.get(), MOST_SEARCHES);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_a_range_is_told_from_a_node_that_does_not_answer() {
+        for (refusal, is_narrower) in [
+            ((200, r#"{"error":{"code":-32005}}"#), true),
+            ((400, r#"{"error":{"code":-32600}}"#), true),
+            ((413, "Payload Too Large"), true),
+            ((200, "{}"), false),
+            ((400, "{}"), false),
+            ((429, r#"{"error":{"code":-32005}}"#), false),
+            ((503, "no backend"), false),
+        ] {
+            let chain = Chain { refusal, ..Chain::new(EXPIRED, 1_000) };
+            assert_eq!(chain.whereabouts().await.is_ok(), is_narrower, "{refusal:?}");
+            assert_eq!(chain.searches.get(), 1 + u32::from(is_narrower), "{refusal:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_is_checked_for_its_chain_and_for_an_hour_of_blocks() {
+        let check = async |chain: &Chain, network: Network| {
+            let client = |url: String| NodeClient::new(&url, network, Address::ZERO, Arc::new(Still)).unwrap();
+            with_server(|request| chain.answer(request), async |url: String| client(url).check().await).await
+        };
+        let why = |checked: Result<(), StorageError>| checked.unwrap_err().source.to_string();
+        assert!(check(&Chain::new(0, 1_800), Network::BaseSepolia).await.is_ok());
+        let narrow = check(&Chain::new(0, 1_799), Network::BaseSepolia).await;
+        assert_eq!(why(narrow), "eth_getLogs: status 413, error -32614");
+        let other = check(&Chain::new(0, 1_800), Network::Base).await;
+        assert_eq!(why(other), "the node follows another chain");
+    }
+
+    /// The path of a node's address may contain a key.
+    #[tokio::test]
+    async fn a_redirect_of_a_node_is_named_by_its_host() {
+        let answer = |_: &str| (301, "location: https://node.example/key\r\n".to_owned(), String::new());
+        let error = with_server(answer, async |url: String| client(&url).chain_id().await.unwrap_err()).await;
+        assert_eq!(error.source.to_string(), "eth_chainId: status 301, a redirect to node.example");
     }
 }

@@ -85,15 +85,19 @@ fn a_purchase_says_what_is_known_of_its_money() {
         let mut lapsed = transferred("c");
         lapsed.lapse(NOW, untraced).unwrap();
         assert!(why(&lapsed).contains(says), "{}", why(&lapsed));
+        assert_eq!(resolve(&mut lapsed, &operator, NOW).answer, untraced);
+        assert_eq!(why(&lapsed).ends_with("dealt with"), untraced, "{}", why(&lapsed));
     }
     let odd = transferred("d").of_amount(60_000);
     assert_eq!(row(&odd)["amount_usdc"], json!(0.06));
 }
 
 #[test]
-fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have() {
+fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have_or_show() {
     let world = World::at(NOW);
-    for purchase in [owed(), doubtful(), transferred("c")] {
+    let mut untraced = transferred("d");
+    untraced.lapse(NOW, true).unwrap();
+    for purchase in [owed(), doubtful(), transferred("c"), untraced] {
         world.state().purchases.insert(purchase.id().clone(), (purchase, 1));
     }
     let waiting = wait(waiting(&world)).unwrap();
@@ -101,6 +105,6 @@ fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have(
     let facts = |row: &Value| json!([row["work"], row["overdue"], row["transaction"]]);
     let mut found: Vec<_> = rows.as_array().unwrap().iter().map(|row| facts(row).to_string()).collect();
     found.sort();
-    assert_eq!(found, [r#"["toll",false,"0xcd"]"#, r#"["toll",true,"0xab"]"#]);
+    assert_eq!(found, [r#"["toll",false,"0xcd"]"#, r#"["toll",true,"0xab"]"#, r#"["toll",true,"0xab"]"#]);
     assert!(waiting_table(&waiting, 120).contains("give the money back"));
 }

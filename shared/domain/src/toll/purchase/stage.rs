@@ -40,6 +40,9 @@ pub enum Stage {
         /// Whether the chain did not show where the payment went: then it may have reached us.
         #[serde(default)]
         untraced: bool,
+        /// Whether a human has looked for one that is untraced.
+        #[serde(default)]
+        resolved: bool,
     },
     /// We have the money, and there is no answer: a human gives it back.
     Owed { transaction: String, at: Timestamp, resolved: bool },

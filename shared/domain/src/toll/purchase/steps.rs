@@ -142,7 +142,7 @@ impl Purchase {
     pub fn lapse(&mut self, at: Timestamp, untraced: bool) -> Result<(), Refused> {
         match self.stage {
             Stage::Unanswered | Stage::Working { .. } | Stage::Settling { .. } => {
-                self.stage = Stage::Lapsed { at, untraced };
+                self.stage = Stage::Lapsed { at, untraced, resolved: false };
                 Ok(())
             }
             Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => Err(Refused),
@@ -183,7 +183,8 @@ impl Purchase {
     pub fn resolve(&mut self) -> Result<(), Refused> {
         match &mut self.stage {
             Stage::Owed { resolved: resolved @ false, .. } => *resolved = true,
-            Stage::Settled { doubtful: true, resolved: resolved @ false, .. } => *resolved = true,
+            Stage::Settled { doubtful: true, resolved: resolved @ false, .. }
+            | Stage::Lapsed { untraced: true, resolved: resolved @ false, .. } => *resolved = true,
             _ => return Err(Refused),
         }
         Ok(())
@@ -199,7 +200,7 @@ impl Purchase {
     /// # Errors
     /// [`Refused`] when it waits for no human, or the last reminder is younger than a day.
     pub fn remind(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
-        let (Some((List::Humans, last)), Stage::Settled { at, .. } | Stage::Owed { at, .. }) =
+        let (Some((List::Humans, last)), Stage::Settled { at, .. } | Stage::Lapsed { at, .. } | Stage::Owed { at, .. }) =
             (self.due(), &self.stage)
         else {
             return Err(Refused);
@@ -245,7 +246,9 @@ impl Purchase {
             Stage::Working { until, .. } => machines(self.lapses_at().max(*until)),
             Stage::Settling { next, .. } => machines(*next),
             Stage::Settled { at, confirmed: false, doubtful: false, .. } => machines(at.plus(CONFIRM_AFTER)),
-            Stage::Settled { at, doubtful: true, resolved: false, .. } | Stage::Owed { at, resolved: false, .. } => {
+            Stage::Settled { at, doubtful: true, resolved: false, .. }
+            | Stage::Lapsed { at, untraced: true, resolved: false }
+            | Stage::Owed { at, resolved: false, .. } => {
                 Some((List::Humans, self.reminded_at.map_or(*at, |reminded| reminded.max(*at))))
             }
             Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => None,

@@ -69,6 +69,13 @@ fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     assert_eq!(unanswered.next(), Some((List::Humans, at(161))));
     unanswered.resolve().unwrap();
     assert_eq!((unanswered.next(), unanswered.resolve()), (None, Err(Refused)));
+
+    let mut untraced = purchase();
+    untraced.lapse(at(160), true).unwrap();
+    assert_eq!(untraced.next(), Some((List::Humans, at(160))), "the money may be here");
+    assert_eq!(untraced.remind(at(160 + 86_400)), Ok(at(160)));
+    untraced.resolve().unwrap();
+    assert_eq!((untraced.next(), untraced.resolve()), (None, Err(Refused)));
 }
 
 #[test]

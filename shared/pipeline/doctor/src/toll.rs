@@ -1,0 +1,80 @@
+//! Checks that payments in USDC can be settled and looked up.
+
+use crate::Finding;
+use chain::{FacilitatorClient, Network, NodeClient};
+use domain::ports::{FacilitatorError, StorageError};
+use std::error::Error;
+
+const FACILITATOR: &str = "x402 facilitator";
+const NODE: &str = "node of the chain";
+
+/// Checks the facilitator and the node, which need no key of ours. Changes nothing and costs nothing. A call that fails
+/// is made once more; if it fails again, that is a finding, because no other check reports it.
+pub async fn toll(facilitator: &FacilitatorClient, node: &NodeClient, network: Network) -> Vec<Finding> {
+    let mut unsupported = facilitator.unsupported_versions(network).await;
+    if unsupported.is_err() {
+        unsupported = facilitator.unsupported_versions(network).await;
+    }
+    let mut findings = of_facilitator(unsupported, network);
+    let mut checked = node.check().await;
+    if checked.is_err() {
+        checked = node.check().await;
+    }
+    findings.extend(of_node(checked));
+    findings
+}
+
+fn of_facilitator(unsupported: Result<Vec<u8>, FacilitatorError>, network: Network) -> Vec<Finding> {
+    let found = |problem: String| {
+        Finding::new(FACILITATOR, problem, "deploy with a TollFacilitatorUrl that serves TollNetwork without a key")
+    };
+    match unsupported {
+        Ok(versions) => {
+            let refused = |version| {
+                let network = network.name();
+                found(format!("it settles no `exact` payments on {network} in version {version} of x402"))
+            };
+            versions.into_iter().map(refused).collect()
+        }
+        Err(error) => vec![found(with_cause(&error))],
+    }
+}
+
+fn of_node(checked: Result<(), StorageError>) -> Vec<Finding> {
+    let remedy = "deploy with a TollRpcUrl of TollNetwork that needs no key and answers eth_getLogs for 1,800 blocks at \
+                  once; otherwise a payment whose settlement got no reply may not be found";
+    checked.err().map(|error| Finding::new(NODE, with_cause(&error), remedy)).into_iter().collect()
+}
+
+/// The error and its cause, such as the address that a redirect leads to.
+fn with_cause(error: &dyn Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(findings: &[Finding]) -> Vec<&str> {
+        assert!(findings.iter().all(|it| !it.is_unknown), "boot-probe raises no alert for what is unknown");
+        findings.iter().map(|it| it.problem.as_str()).collect()
+    }
+
+    #[test]
+    fn what_a_facilitator_does_not_settle_is_found() {
+        let of = |unsupported| of_facilitator(unsupported, Network::Base);
+        assert_eq!(of(Ok(vec![])), []);
+        let [one, two] = [1, 2].map(|it| format!("it settles no `exact` payments on base in version {it} of x402"));
+        assert_eq!(problems(&of(Ok(vec![1, 2]))), [&one, &two]);
+        let moved = FacilitatorError::Unavailable("the reply is a redirect to www.x402.org/facilitator".into());
+        let says = "the facilitator is unavailable: the reply is a redirect to www.x402.org/facilitator";
+        assert_eq!(problems(&of(Err(moved))), [says]);
+    }
+
+    #[test]
+    fn a_node_that_does_not_answer_as_it_must_is_found() {
+        assert_eq!(of_node(Ok(())), []);
+        let failed = StorageError { operation: "node call", source: "eth_getLogs: status 413, error -32614".into() };
+        assert_eq!(problems(&of_node(Err(failed))), ["node call failed: eth_getLogs: status 413, error -32614"]);
+    }
+}
