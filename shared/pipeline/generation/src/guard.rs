@@ -60,13 +60,15 @@ pub(crate) async fn failed(ports: Ports<'_>, policy: &Policy, session: &SessionI
     }
 }
 
-/// Records that a call ended at once and for good without a reply. A refused key or a used-up quota fails every sale,
-/// so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of failing). A
-/// refused question, or a model that no longer exists, counts as an answer: the service is up. In each case a half-open
-/// breaker is updated.
+/// Records that a call ended at once and for good without a reply. A refused key or account, or a used-up quota, fails
+/// every sale, so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of
+/// failing). A refused question, or a model that no longer exists, counts as an answer: the service is up. In each case
+/// a half-open breaker is updated.
 pub(crate) async fn ended(ports: Ports<'_>, policy: &Policy, session: &SessionId, model: &str, error: &ModelError) {
     match error {
-        ModelError::Unauthorized(_) | ModelError::QuotaExhausted => failed(ports, policy, session, model).await,
+        ModelError::Unauthorized(_) | ModelError::Account(_) | ModelError::QuotaExhausted => {
+            failed(ports, policy, session, model).await;
+        }
         ModelError::NotReady(_) => {
             update(ports.breakers, &policy.caller.circuit(model), |breaker| apply(breaker, Breaker::not_asked)).await;
         }
