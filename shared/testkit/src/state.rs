@@ -216,6 +216,8 @@ pub struct State {
     pub removed_mails: BTreeSet<String>,
     /// The lag of the sent-items folder, in milliseconds.
     pub sent_items_lag: i64,
+    /// How long a draft that was sent is still a draft, and can be sent again, in milliseconds.
+    pub draft_lag: i64,
     /// Unread messages.
     pub inbox: Vec<Unread>,
     /// The sale that a mail in this conversation is about.
@@ -240,6 +242,15 @@ impl State {
         let next = self.answers.pop_front();
         next.or_else(|| self.model.as_mut().map(|answer| answer(model, prompt)))
             .unwrap_or(Err(ModelError::Unavailable(503)))
+    }
+
+    /// The draft with this id, unless it was sent longer ago than the lag.
+    pub(crate) fn draft(&self, id: &str) -> Option<&(Draft, Delivered)> {
+        let is_moved = || {
+            let mut sent = self.sent.iter().zip(&self.sent_at);
+            sent.any(|((sent, _), at)| sent.id == id && at + self.draft_lag <= self.now)
+        };
+        self.drafts.get(id).filter(|_| self.draft_lag == 0 || !is_moved())
     }
 
     /// The refunds of a payment, with their current status.

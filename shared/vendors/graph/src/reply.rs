@@ -13,7 +13,7 @@ const MAX_THROTTLE: Duration = Duration::from_secs(24 * 3600);
 
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// The connection failed before or after the request was sent; for operators.
+/// The connection failed before or after the request was sent, or the reply does not say what was done; for operators.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
     #[error("the connection failed")]
@@ -22,6 +22,8 @@ pub(crate) enum Lost {
     OutOfTime,
     #[error("the reply does not name the draft")]
     NoDraft,
+    #[error("the mailbox answered {0}")]
+    Answered(u16),
 }
 
 impl Lost {

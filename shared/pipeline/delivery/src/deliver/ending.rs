@@ -113,11 +113,16 @@ impl Delivery<'_> {
     }
 
     /// Releases the claim at once, so that the next delivery of the order need not wait for the lease to expire. If
-    /// this fails too, the lease expires by itself.
+    /// this fails too, the lease expires by itself. A claim with a recorded draft is kept: the mailbox may be sending it
+    /// while it still shows it.
     pub(super) async fn release(&self) {
-        let give_up = |sale: &mut Sale, now| match sale.release_mail(self.order.letter, &self.order.message_id, now) {
-            Ok(_) => Change::save(()),
-            Err(_) => Change::nothing(()),
+        let (letter, owner) = (self.order.letter, &self.order.message_id);
+        let give_up = |sale: &mut Sale, now| {
+            let has_draft = sale.delivering(letter, owner).is_some_and(|progress| progress.draft.is_some());
+            if has_draft || sale.release_mail(letter, owner, now).is_err() {
+                return Change::nothing(());
+            }
+            Change::save(())
         };
         if let Ok(sale) = self.ports.journal.load(&self.order.session_id, self.order.ordered_at).await
             && let Ok(released) = self.ports.journal.commit(sale, give_up).await
