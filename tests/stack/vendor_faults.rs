@@ -82,6 +82,17 @@ async fn a_draft_that_is_still_shown_is_not_sent_again() {
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
 }
 
+/// The mailbox does not exist for a moment, as while it is moved: that is no refusal for good.
+#[tokio::test]
+async fn a_mailbox_that_is_missing_for_a_moment_gets_the_mail_at_once() {
+    let world = World::alone().await;
+    let missing = json!({ "error": { "code": "ErrorNonExistentMailbox", "message": "injected by the sandbox" } });
+    world.stack.faults("graph", json!([{ "status": 404, "body": missing }])).await;
+    let sale = world.buy("quick").await;
+    assert_one_mail(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
+}
+
 /// The reply to sending is lost and the sent copy is not listed yet: the retries check again, and nothing is sent
 /// twice.
 #[tokio::test]

@@ -43,7 +43,7 @@ pub enum MailError {
         /// The time.
         wait: Duration,
     },
-    /// 401 after a refresh, 5xx: nothing was sent.
+    /// 401 after a refresh, 404 of the mailbox itself, 5xx: nothing was sent.
     #[error("the mailbox answered {0}")]
     Unavailable(u16),
     /// The connection broke, the reply was lost, or it does not say what was done (500, 502 or 504 to sending): the call

@@ -223,11 +223,7 @@ impl Client {
         let (method, url) = (Method::POST, self.at("/messages"));
         let (operation, body) = ("create_draft", Some(body));
         let call = Call { operation, method, url, prefer: None, body, changes: true, sends: false };
-        let response = self.call(&call).await.map_err(|error| match error {
-            // A draft that is still to be created cannot be missing: the mailbox itself is.
-            MailError::NoSuchDraft => MailError::Forbidden(404),
-            error => error,
-        })?;
+        let response = self.call(&call).await.map_err(no_mailbox)?;
         let body = reply::read(response).await.map_err(|error| lost(&call, error))?;
         message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
     }
@@ -344,10 +340,10 @@ impl SaleMails for Client {
     }
 }
 
-/// The list of a folder cannot be missing: the mailbox itself is.
+/// The list of a folder, or a draft that is still to be created, cannot be missing: the mailbox itself is.
 fn no_mailbox(error: MailError) -> MailError {
     match error {
-        MailError::NoSuchDraft => MailError::Forbidden(404),
+        MailError::NoSuchDraft => MailError::Unavailable(404),
         error => error,
     }
 }
@@ -391,11 +387,8 @@ impl Mailbox for Client {
         let path = format!(
             "/mailFolders/sentitems/messages?$filter=internetMessageId%20eq%20{id}&$select=internetMessageId&$top=1"
         );
-        match self.fetch(&self.asking("was_sent", &path), |body| message::lists(body, &draft.internet_message_id)).await
-        {
-            Err(MailError::NoSuchDraft) => Err(MailError::Forbidden(404)),
-            outcome => outcome,
-        }
+        let call = self.asking("was_sent", &path);
+        self.fetch(&call, |body| message::lists(body, &draft.internet_message_id)).await.map_err(no_mailbox)
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
@@ -425,7 +418,7 @@ async fn refused(call: &Call<'_>, response: reqwest::Response) -> MailError {
     // The status shows the effect, whether or not the body arrives.
     let code = reply::code(&reply::read(response).await.unwrap_or_default());
     tracing::warn!(operation = call.operation, status, code, "the mailbox refused");
-    match reply::refusal(status, wait) {
+    match reply::refusal(status, wait, &code) {
         // 503 says that the service has not taken the mail (infra/decisions/mail-drafts.md).
         MailError::Unavailable(500 | 502 | 504) if call.sends => {
             MailError::OutcomeUnknown(Box::new(Lost::Answered(status)))
