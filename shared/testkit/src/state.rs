@@ -11,7 +11,7 @@ use domain::{
     chat::{Account, BillingReport, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
     message::Message,
     metric::{Measurement, Metric},
-    money::{PaymentId, PaymentReport, RefundStatus},
+    money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{
         FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
         NewSubscription, Prompt, SubjectKey, Versioned,
@@ -167,6 +167,8 @@ pub struct State {
     pub memory_keys_destroyed: BTreeSet<String>,
     /// Sessions that the payment provider made for subscriptions.
     pub subscribing: Vec<NewSubscription>,
+    /// The customers who were deleted at the payment provider.
+    pub deleted_customers: BTreeSet<ObjectId>,
     /// The payment provider's data about subscriptions, with the times at which its objects were created.
     pub billing: Vec<(Timestamp, SubscriberId, BillingReport)>,
     /// The invoices of their payments.
