@@ -1,4 +1,5 @@
 //! The contents of a world.
+//! The file has more than 300 lines because every store and every record of calls is a documented field of one state.
 
 use crate::{
     faults::{Fault, Passage},
