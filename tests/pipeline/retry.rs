@@ -98,15 +98,20 @@ fn an_outage_without_end_is_before_a_human_after_four_hours() {
 }
 
 #[test]
-fn a_refused_key_is_our_outage_and_not_the_customers_end() {
-    let mut sim = bought([Err(ModelError::Unauthorized(401)), good()]);
-    sim.step();
-    assert_eq!(sim.page().unwrap().status(), 202);
-    let critical =
-        |alert: &domain::Alert| alert.line.contains("CRITICAL") && alert.line.contains("GEMINI_AUTH_FAILURE");
-    assert!(sim.world.state().alerts.iter().any(critical), "somebody has to mend the key");
-    sim.drain();
-    assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
+fn a_refused_key_or_account_is_our_outage_and_not_the_customers_end() {
+    for (error, code) in [
+        (ModelError::Unauthorized(401), "GEMINI_AUTH_FAILURE"),
+        (ModelError::Account(402), "GEMINI_ACCOUNT_FAILURE"),
+        (ModelError::Account(400), "GEMINI_ACCOUNT_FAILURE"),
+    ] {
+        let mut sim = bought([Err(error), good()]);
+        sim.step();
+        assert_eq!(sim.page().unwrap().status(), 202);
+        let critical = |alert: &domain::Alert| alert.line.contains("CRITICAL") && alert.line.contains(code);
+        assert!(sim.world.state().alerts.iter().any(critical), "somebody has to mend it: {code}");
+        sim.drain();
+        assert_eq!((sim.page().unwrap().status(), sim.world.state().sent.len()), (200, 1));
+    }
 }
 
 /// If a dependency is briefly unreachable, the order is hidden for seconds, not for the queue's 18 minutes.

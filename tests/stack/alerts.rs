@@ -58,6 +58,7 @@ async fn what_cannot_be_delivered_is_critical() {
         ("gemini", held, ["[ORACLE-QUARANTINE] CRITICAL", "CONTENT_FILTER", "1 blocked term(s) at gate 1"]),
         ("gemini", json!({ "status": 400 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_BAD_REQUEST"]),
         ("gemini", json!({ "status": 401 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_AUTH_FAILURE"]),
+        ("gemini", json!({ "status": 402 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_ACCOUNT_FAILURE"]),
     ] {
         let world = World::alone().await;
         let topics = Topics::of(&world).await;

@@ -12,6 +12,24 @@ async fn assert_one_mail(world: &World, sale: &Sale) {
     world.faults_are_used_up().await;
 }
 
+/// The sale's document, once its mail waits for the next attempt.
+async fn waits(world: &World, sale: &Sale) -> Value {
+    eventually("the mail to wait", SOON, async || {
+        let document = world.aws.document(&sale.session, "SALE").await?;
+        (document["mail"]["state"] == "retrying").then_some(document)
+    })
+    .await
+}
+
+/// Makes the next attempt due, as if the time had passed.
+async fn make_due(world: &World, sale: &Sale) {
+    world.aws.change_sale(&sale.session, |_, sale| sale["mail"]["due"] = json!(1)).await;
+    let retry = json!({
+        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
+    });
+    world.aws.send("EmailRetryQueueUrl", &retry).await;
+}
+
 /// The reply to creating the draft is lost: that draft is never sent; the next attempt follows at once and creates its
 /// own.
 #[tokio::test]
@@ -33,6 +51,46 @@ async fn a_lost_reply_to_sending_sends_no_second_mail() {
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
     world.drained().await;
+}
+
+/// 504 to sending, and the mail went out nevertheless: it is found in the sent items and not sent again.
+#[tokio::test]
+async fn a_failure_after_the_work_sends_no_second_mail() {
+    let world = World::alone().await;
+    world.stack.faults("graph", json!([{}, { "status": 504, "done": true }])).await;
+    let sale = world.buy("quick").await;
+    assert_one_mail(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 0);
+    assert_eq!(world.calls("graph", "/send").await.len(), 1);
+    world.drained().await;
+}
+
+/// The reply to sending is lost and the mailbox still shows the draft: it is left alone for five minutes, whatever the
+/// schedule says, and then the mail is found in the sent items.
+#[tokio::test]
+async fn a_draft_that_is_still_shown_is_not_sent_again() {
+    let world = World::alone().await;
+    world.stack.control("configure", json!({ "draft_lag_ms": 3_600_000 })).await;
+    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
+    let sale = world.buy("quick").await;
+    let waiting = waits(&world, &sale).await;
+    let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
+    assert!((299_000..=301_000).contains(&wait), "{waiting}");
+    world.stack.control("configure", json!({ "draft_lag_ms": 0 })).await;
+    make_due(&world, &sale).await;
+    assert_one_mail(&world, &sale).await;
+    assert_eq!(world.calls("graph", "/send").await.len(), 1);
+}
+
+/// The mailbox does not exist for a moment, as while it is moved: that is no refusal for good.
+#[tokio::test]
+async fn a_mailbox_that_is_missing_for_a_moment_gets_the_mail_at_once() {
+    let world = World::alone().await;
+    let missing = json!({ "error": { "code": "ErrorNonExistentMailbox", "message": "injected by the sandbox" } });
+    world.stack.faults("graph", json!([{ "status": 404, "body": missing }])).await;
+    let sale = world.buy("quick").await;
+    assert_one_mail(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
 }
 
 /// The reply to sending is lost and the sent copy is not listed yet: the retries check again, and nothing is sent
@@ -101,20 +159,11 @@ async fn a_throttled_mailbox_is_not_called_for_a_minute() {
     let world = World::alone().await;
     world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "5" } }])).await;
     let sale = world.buy("quick").await;
-    let waiting = eventually("the mail to wait", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["mail"]["state"] == "retrying").then_some(document)
-    })
-    .await;
+    let waiting = waits(&world, &sale).await;
     let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
     assert!((59_000..=61_000).contains(&wait), "{waiting}");
     assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
-    // As if the minute had passed.
-    world.aws.change_sale(&sale.session, |_, sale| sale["mail"]["due"] = json!(1)).await;
-    let retry = json!({
-        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
-    });
-    world.aws.send("EmailRetryQueueUrl", &retry).await;
+    make_due(&world, &sale).await;
     assert_one_mail(&world, &sale).await;
 }
 

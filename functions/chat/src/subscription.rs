@@ -50,12 +50,14 @@ async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Str
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
 pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    let Some(customer) = subscription::customer(ports.subscribers, who).await? else {
-        return Ok(Reply::error(404, "not_subscribed", "There is no subscription yet."));
-    };
+    let Some(customer) = subscription::customer(ports.subscribers, who).await? else { return Ok(not_subscribed()) };
     if let Some(wait) = limits::stripe_page(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
     let url = subscription::portal(shop(ports), &customer).await?;
-    Ok(Reply::json(200, &json!({ "url": url })))
+    Ok(url.map_or_else(not_subscribed, |url| Reply::json(200, &json!({ "url": url }))))
+}
+
+fn not_subscribed() -> Reply {
+    Reply::error(404, "not_subscribed", "There is no subscription yet.")
 }

@@ -31,6 +31,8 @@ pub struct Config {
     pub graph_scopes: Vec<String>,
     /// How long the copy of a sent mail is missing in the sent-items folder, in milliseconds.
     pub sent_items_lag_ms: u64,
+    /// How long a sent draft is still shown among the drafts, and can be sent again, in milliseconds.
+    pub draft_lag_ms: u64,
     /// The file to which every finished call and every delivered event is added, one JSON object per line.
     pub record: Option<std::path::PathBuf>,
 }
@@ -48,6 +50,7 @@ impl Default for Config {
             stripe_refund_status: "succeeded".to_owned(),
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
             sent_items_lag_ms: 0,
+            draft_lag_ms: 0,
             record: None,
         }
     }
@@ -78,6 +81,8 @@ pub struct ConfigChange {
     pub graph_scopes: Option<Vec<String>>,
     /// See [`Config::sent_items_lag_ms`].
     pub sent_items_lag_ms: Option<u64>,
+    /// See [`Config::draft_lag_ms`].
+    pub draft_lag_ms: Option<u64>,
     /// See [`Config::record`]; no control call may name a file.
     #[serde(skip)]
     pub record: Option<std::path::PathBuf>,
@@ -120,6 +125,7 @@ impl ConfigChange {
             stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
             graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
             sent_items_lag_ms: self.sent_items_lag_ms.unwrap_or(current.sent_items_lag_ms),
+            draft_lag_ms: self.draft_lag_ms.unwrap_or(current.draft_lag_ms),
             record: self.record.or_else(|| current.record.clone()),
         };
         changed.check()?;

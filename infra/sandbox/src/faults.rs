@@ -23,9 +23,9 @@ pub(crate) struct Fault {
 pub(crate) enum Action {
     /// The call is handled normally.
     Through,
-    /// The call gets this reply without any work. With `store`, Stripe stores it for the call's idempotency key, as it
-    /// does with its own failures after the work had begun.
-    Reply { reply: Reply, store: bool },
+    /// The call gets this reply without any work, or with `done` after the work. With `store`, Stripe stores it for the
+    /// call's idempotency key, as it does with its own failures after the work had begun.
+    Reply { reply: Reply, store: bool, done: bool },
     /// There is no work and no reply.
     Hang,
     /// The work is done and the reply is lost.
@@ -53,7 +53,7 @@ pub(crate) enum FaultError {
     Shape { index: usize, source: serde_json::Error },
     #[error("replies[{index}]: give only one of status, hang, drop and the model's fields (verdict or text, …)")]
     Ambiguous { index: usize },
-    #[error("replies[{index}]: headers, body and store need a status")]
+    #[error("replies[{index}]: headers, body, store and done need a status")]
     StatusMissing { index: usize },
     #[error("replies[{index}]: status must be between 200 and 599, got {status}")]
     Status { index: usize, status: u16 },
@@ -72,6 +72,7 @@ struct Wire {
     headers: BTreeMap<String, Value>,
     body: Option<Value>,
     store: bool,
+    done: bool,
     delay_ms: u64,
     hang: bool,
     drop: bool,
@@ -108,12 +109,12 @@ fn parse_one(target: Target, index: usize, source: Value) -> Result<Fault, Fault
     if kinds.into_iter().filter(|kind| *kind).count() > 1 {
         return Err(FaultError::Ambiguous { index });
     }
-    if wire.status.is_none() && (wire.body.is_some() || !wire.headers.is_empty() || wire.store) {
+    if wire.status.is_none() && (wire.body.is_some() || !wire.headers.is_empty() || wire.store || wire.done) {
         return Err(FaultError::StatusMissing { index });
     }
     let delay = Duration::from_millis(wire.delay_ms);
     let action = if let Some(status) = wire.status {
-        Action::Reply { store: wire.store, reply: injected_reply(target, index, status, wire)? }
+        Action::Reply { store: wire.store, done: wire.done, reply: injected_reply(target, index, status, wire)? }
     } else if wire.hang {
         Action::Hang
     } else if wire.drop {
@@ -229,8 +230,10 @@ mod tests {
         assert!(both.contains("only one of"), "{both}");
         let model = refuse(Target::Graph, json!({"text": "x"}));
         assert!(model.contains("gemini only"), "{model}");
-        let lonely = refuse(Target::Graph, json!({"body": "x"}));
-        assert!(lonely.contains("need a status"), "{lonely}");
+        for reply in [json!({"body": "x"}), json!({"done": true})] {
+            let lonely = refuse(Target::Graph, reply);
+            assert!(lonely.contains("need a status"), "{lonely}");
+        }
         let range = refuse(Target::Graph, json!({"status": 42}));
         assert!(range.contains("between 200 and 599"), "{range}");
     }

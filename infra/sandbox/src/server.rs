@@ -126,7 +126,10 @@ fn met(state: &mut State, target: Target, request: &Request, fault: Option<Fault
         Action::Drop => (Some(work(state, None)), delay, true),
         Action::Model(replacement) => (Some(work(state, Some(&replacement))), delay, false),
         Action::Hang => (None, delay, false),
-        Action::Reply { reply, store } => {
+        Action::Reply { reply, store, done } => {
+            if done {
+                drop(work(state, None));
+            }
             if store && target == Target::Stripe {
                 stripe::keep_reply(state, request, &reply);
             }

@@ -55,6 +55,7 @@ impl Target {
                     504 => ("DEADLINE_EXCEEDED", "The request timed out. Please try again."),
                     404 => ("NOT_FOUND", "Requested entity was not found."),
                     403 => ("PERMISSION_DENIED", "The caller does not have permission."),
+                    402 => ("RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."),
                     401 => ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
                     400..=499 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
                     _ => ("INTERNAL", "An internal error has occurred. Please retry."),

@@ -55,7 +55,7 @@ pub struct Progress {
     pub draft: Option<Draft>,
     /// SHA-256 of the rendered mail: every attempt must produce the same bytes (Email Retry, VER-07).
     pub body_hash: Option<String>,
-    /// When the last attempt failed, or until when the mailbox asked to wait.
+    /// When the last attempt failed, or until when the next one has to wait at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Timestamp>,
     /// The time of the next scheduled attempt, once an early one has been made before it.
@@ -65,7 +65,7 @@ pub struct Progress {
 
 impl Progress {
     /// Whether an attempt before the scheduled time is allowed: at most one for each scheduled one, and never before
-    /// the time that a throttling mailbox asked for.
+    /// the time until which the last failure has to wait.
     #[must_use]
     pub fn may_go_early(&self, now: Timestamp) -> bool {
         self.early.is_none() && self.failed_at.is_none_or(|failed_at| failed_at <= now)
@@ -189,7 +189,7 @@ pub struct Failure {
     pub detail: String,
     /// Whether a later attempt may succeed (Email Retry, INV-05).
     pub retriable: bool,
-    /// How long the mailbox asked us to wait.
+    /// How long the next attempt has to wait at least: the mailbox asked us to, or may still be sending the mail.
     pub asked: Option<Duration>,
     /// Whether the mail may have gone already: then it does not become a dead letter.
     pub may_have_gone: bool,

@@ -1,4 +1,5 @@
 //! The contents of a world.
+//! The file has more than 300 lines because every store and every record of calls is a documented field of one state.
 
 use crate::{
     faults::{Fault, Passage},
@@ -11,7 +12,7 @@ use domain::{
     chat::{Account, BillingReport, Bridge, ChatSession, ExchangeId, Login, Subscriber, SubscriberId},
     message::Message,
     metric::{Measurement, Metric},
-    money::{PaymentId, PaymentReport, RefundStatus},
+    money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{
         FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
         NewSubscription, Prompt, SubjectKey, Versioned,
@@ -169,6 +170,8 @@ pub struct State {
     pub memory_keys_destroyed: BTreeSet<String>,
     /// Sessions that the payment provider made for subscriptions.
     pub subscribing: Vec<NewSubscription>,
+    /// The customers who were deleted at the payment provider.
+    pub deleted_customers: BTreeSet<ObjectId>,
     /// The payment provider's data about subscriptions, with the times at which its objects were created.
     pub billing: Vec<(Timestamp, SubscriberId, BillingReport)>,
     /// The invoices of their payments.
@@ -218,6 +221,8 @@ pub struct State {
     pub removed_mails: BTreeSet<String>,
     /// The lag of the sent-items folder, in milliseconds.
     pub sent_items_lag: i64,
+    /// How long a draft that was sent is still a draft, and can be sent again, in milliseconds.
+    pub draft_lag: i64,
     /// Unread messages.
     pub inbox: Vec<Unread>,
     /// The sale that a mail in this conversation is about.
@@ -242,6 +247,15 @@ impl State {
         let next = self.answers.pop_front();
         next.or_else(|| self.model.as_mut().map(|answer| answer(model, prompt)))
             .unwrap_or(Err(ModelError::Unavailable(503)))
+    }
+
+    /// The draft with this id, unless it was sent longer ago than the lag.
+    pub(crate) fn draft(&self, id: &str) -> Option<&(Draft, Delivered)> {
+        let is_moved = || {
+            let mut sent = self.sent.iter().zip(&self.sent_at);
+            sent.any(|((sent, _), at)| sent.id == id && at + self.draft_lag <= self.now)
+        };
+        self.drafts.get(id).filter(|_| self.draft_lag == 0 || !is_moved())
     }
 
     /// The refunds of a payment, with their current status.

@@ -34,7 +34,7 @@ use cast::{Afterwards, Customer};
 use defects::Defect;
 use deployment::Deployment;
 use domain::{Timestamp, breaker::BreakerPolicy, ports::ModelError};
-use faults::Faults;
+use faults::{Faults, SECOND};
 use random::Random;
 use simulator::Simulator;
 use testkit::{Passage, Plan, World};
@@ -106,6 +106,8 @@ fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Cus
     let mut state = world.state();
     state.random = random.next();
     state.sent_items_lag = faults.sent_items_lag;
+    // A worker with a wrong clock may take over the claim of one that has just sent its mail, and send it again.
+    state.draft_lag = if faults.wrong_clocks == 0 { faults.sent_items_lag.min(10 * SECOND) } else { 0 };
     let began = state.now;
     drop(state);
     world.surround(Box::new(move |name, now| match name {

@@ -124,6 +124,14 @@ fn an_overdue_subscriber_is_offered_the_portal() {
     let fourth = ask(&world, 4, QUESTION, &cookie);
     assert_eq!((fourth.status(), &body(&fourth)["url"]), (402, &json!("https://portal.example/cus_1")));
     assert!(world.state().subscribing.is_empty());
+    let portal = || {
+        let request = Request::post("/api/chat/portal", "{}");
+        send(&world, request.with_header("cookie", &cookie)).unwrap()
+    };
+    assert_eq!(portal().status(), 200);
+    world.state().deleted_customers.insert(object("cus_1"));
+    let deleted = portal();
+    assert_eq!((deleted.status(), &body(&deleted)["code"]), (404, &json!("not_subscribed")));
 }
 
 #[test]

@@ -37,11 +37,12 @@ fn whatever_breaks_nobody_is_answered_twice_and_nothing_is_lost() {
     assert!(boundaries > 20, "{boundaries}");
     for boundary in 0..boundaries {
         for fault in FAULTS {
-            // The sent-items folder shows the mail at once, after some minutes, or never.
+            // The sent-items folder shows the mail at once, after some minutes, or never; the drafts show it for a minute.
             for lag in [0, 300_000, i64::MAX / 4] {
                 let what = format!("{fault:?} at {boundary}, sent items {lag} ms late");
                 let world = replied();
                 world.state().sent_items_lag = lag;
+                world.state().draft_lag = lag.min(60_000);
                 world.plan(Plan::at(boundary, fault));
                 drop(look(&world, "a"));
                 world.plan(Plan::none());
@@ -75,6 +76,19 @@ fn nor_does_any_pair_of_faults() {
             }
         }
     }
+}
+
+/// The mailbox may send a mail after it has answered 504: its draft is not removed, and nobody is told that it was not
+/// sent.
+#[test]
+fn a_failure_after_which_the_mailbox_may_send_is_no_refusal() {
+    let world = replied();
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Refuse(504)));
+    look(&world, "a").unwrap().unwrap();
+    assert!(outcomes(&world).is_empty() && told_of(&world, "was not sent") == 0);
+    world.plan(Plan::none());
+    look(&world, "b").unwrap().unwrap();
+    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
 }
 
 /// Inbox Watch, FM-8: the first run still holds the lease.

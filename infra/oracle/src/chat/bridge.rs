@@ -135,6 +135,7 @@ fn decided(error: DecideError) -> CommandError {
 fn replied(error: ReplyError) -> CommandError {
     match error {
         ReplyError::Filtered(_) | ReplyError::Refused(_) => CommandError::Refused(error.to_string()),
+        ReplyError::Unsettled(_) => CommandError::failed("it is not known whether the reply is mailed", error),
         error => CommandError::failed("the reply is not mailed: repeat the command", error),
     }
 }

@@ -81,8 +81,9 @@ pub(crate) fn delete(state: &mut State, id: &str) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Sends a draft. The draft no longer exists afterwards: the mail gets a new id in the sent items and keeps its
-/// internetMessageId.
+/// Sends a draft. The draft no longer exists afterwards, or after the configured lag: the mail gets a new id in the sent
+/// items and keeps its internetMessageId. What Graph does with a draft that is sent again within the lag is not
+/// documented; here it becomes a second mail.
 pub(crate) fn send_draft(state: &mut State, id: &str, now: Timestamp) -> Result<(), GraphError> {
     let at = position(state, id)?;
     let item = &state.mailbox.items[at];
@@ -91,9 +92,19 @@ pub(crate) fn send_draft(state: &mut State, id: &str, now: Timestamp) -> Result<
     }
     let message = item.message.clone();
     check_recipients(&message)?;
-    state.mailbox.items.remove(at);
+    state.mailbox.items[at].sent_at.get_or_insert(now);
+    remove_sent(state, now);
     accept(state, message, true, now);
     Ok(())
+}
+
+/// Removes the drafts whose lag is over.
+pub(crate) fn remove_sent(state: &mut State, now: Timestamp) {
+    state.mailbox.remove_sent(now - lag(state.config.draft_lag_ms));
+}
+
+fn lag(millis: u64) -> jiff::SignedDuration {
+    jiff::SignedDuration::from_millis(i64::try_from(millis).unwrap_or(0))
 }
 
 /// Sends a message without a draft.
@@ -168,7 +179,7 @@ fn accept(state: &mut State, mut message: Value, save: bool, now: Timestamp) {
         // In contrast, the copy in Sent Items has lost the headers (microsoft-graph-docs 2716, 12726, 18761).
         message = without(message, &["internetMessageHeaders"]);
         message["id"] = json!(new_id(state));
-        let lag = jiff::SignedDuration::from_millis(i64::try_from(state.config.sent_items_lag_ms).unwrap_or(0));
+        let lag = lag(state.config.sent_items_lag_ms);
         state.mailbox.keep(Folder::Sent, Some(now + lag), message);
     }
 }

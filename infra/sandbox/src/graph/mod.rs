@@ -75,6 +75,7 @@ fn route(state: &mut State, request: &Request) -> Result<Reply, GraphError> {
     }
     check_length(request)?;
     let now = state.now();
+    mailbox::remove_sent(state, now);
     match (method, rest) {
         ("POST", ["messages"]) => {
             let draft = draft::parse_message(&json_body(request)?)?;

@@ -31,6 +31,8 @@ pub(super) struct Item {
     pub(super) folder: Folder,
     /// When lists begin to show it; at once if `None`.
     pub(super) listed_from: Option<Timestamp>,
+    /// When it was sent, while it is still shown among the drafts.
+    pub(super) sent_at: Option<Timestamp>,
     pub(super) message: Value,
 }
 
@@ -48,8 +50,13 @@ impl Mailbox {
         let id = message["id"].as_str().unwrap_or("");
         message["webLink"] = json!(format!("https://outlook.office365.com/owa/?ItemID={id}&exvsurl=1"));
         message["parentFolderId"] = json!(folder.id());
-        self.items.push(Item { folder, listed_from, message: message.clone() });
+        self.items.push(Item { folder, listed_from, sent_at: None, message: message.clone() });
         message
+    }
+
+    /// Removes the drafts that were sent at this time or earlier.
+    pub(super) fn remove_sent(&mut self, until: Timestamp) {
+        self.items.retain(|item| item.sent_at.is_none_or(|at| at > until));
     }
 }
 

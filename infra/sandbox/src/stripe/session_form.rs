@@ -9,6 +9,7 @@ use super::error::StripeError;
 use super::form::Form;
 use super::objects::whole;
 use super::promotions;
+use super::subscriptions;
 use crate::config::{is_email, is_web_address};
 use crate::state::State;
 
@@ -121,6 +122,9 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     let customer = form.get("customer").map(str::to_owned);
     if customer.is_some() && customer_email.is_some() {
         return Err(StripeError::invalid("You may only specify one of these parameters: customer, customer_email."));
+    }
+    if let Some(customer) = &customer {
+        subscriptions::known_customer(state, customer)?;
     }
     let (line_items, currency, amount_subtotal) = line_items(state, form, mode, now)?;
     let allow_promotion_codes = form.boolean("allow_promotion_codes")?;

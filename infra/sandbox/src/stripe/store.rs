@@ -93,6 +93,8 @@ pub(crate) struct Book {
     pub(super) subscriptions: Vec<Value>,
     pub(super) invoices: Vec<Value>,
     pub(super) invoice_payments: Vec<Value>,
+    /// The ids of the customers who were deleted.
+    pub(super) deleted_customers: Vec<String>,
     /// Portal sessions: the id, the customer's id, and the return address.
     pub(super) portals: Vec<(String, String, String)>,
     /// How far the clock of subscriptions was moved, in seconds.

@@ -306,6 +306,8 @@ pub(crate) enum Act {
     FailInvoice,
     /// An open invoice is paid, or the next month is billed and paid now.
     Renew,
+    /// An operator deletes its customer, which ends it at once.
+    DeleteCustomer,
 }
 
 /// Carries out the action and returns the subscription.
@@ -323,10 +325,17 @@ pub(crate) fn put(state: &mut State, played: &Played) -> Result<Value, String> {
 fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
     let at = now(state);
     let mut subscription = state.stripe.book.subscriptions[index].clone();
-    if subscription["status"] == "canceled" {
+    let has_ended = subscription["status"] == "canceled";
+    if has_ended && !matches!(act, Act::DeleteCustomer) {
         return Err("the subscription has ended".to_owned());
     }
     match (act, open_invoice(state, &subscription)) {
+        (Act::DeleteCustomer, _) => {
+            state.stripe.book.deleted_customers.extend(subscription["customer"].as_str().map(str::to_owned));
+            if !has_ended {
+                end(state, &mut subscription, at);
+            }
+        }
         (Act::Cancel | Act::Resume, _) => {
             let cancels = matches!(act, Act::Cancel);
             subscription["cancel_at_period_end"] = json!(cancels);
@@ -417,13 +426,19 @@ pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, Stri
     listing::page(&items, "invoice_payment", form, "/v1/invoice_payments")
 }
 
+/// Refuses a customer who never subscribed, or was deleted.
+pub(super) fn known_customer(state: &State, id: &str) -> Result<(), StripeError> {
+    let book = &state.stripe.book;
+    let is_known = book.subscriptions.iter().any(|it| it["customer"] == id);
+    let is_deleted = book.deleted_customers.iter().any(|deleted| deleted == id);
+    if is_known && !is_deleted { Ok(()) } else { Err(StripeError::missing("customer", id, Some("customer"))) }
+}
+
 /// Opens the customer portal.
 pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Value, StripeError> {
     form.allow(&["customer", "return_url", "configuration", "locale", "expand.#"])?;
     let customer = form.required("customer")?.to_owned();
-    if !state.stripe.book.subscriptions.iter().any(|it| it["customer"] == customer.as_str()) {
-        return Err(StripeError::missing("customer", &customer, Some("customer")));
-    }
+    known_customer(state, &customer)?;
     let return_url = form.get("return_url").unwrap_or("/").to_owned();
     let (id, token) = (state.identifiers.prefixed("bps_1", 23), state.identifiers.token(32));
     let url = format!("{}/stripe/portal/{token}", state.public_url);

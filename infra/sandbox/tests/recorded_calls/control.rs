@@ -62,6 +62,15 @@ async fn a_dropped_reply_leaves_the_work_done() {
 }
 
 #[tokio::test]
+async fn a_failure_may_follow_the_work() {
+    let world = world().await;
+    world.fault("stripe", json!([{"status": 500, "done": true}])).await;
+    assert_eq!(read(world.stripe_post("checkout/sessions", &SESSION)).await.0, 500);
+    let (_, list) = read(world.stripe_get("checkout/sessions")).await;
+    assert_eq!(list["data"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_hanging_call_is_held_until_a_reset() {
     let world = world().await;
     world.fault("gemini", json!([{"hang": true}])).await;

@@ -55,6 +55,23 @@ async fn bodies_are_text_when_preferred() {
 }
 
 #[tokio::test]
+async fn a_sent_draft_is_shown_for_a_while_where_that_is_set() {
+    let world = world_with(Config { draft_lag_ms: 5_000, ..Config::default() }).await;
+    let graph = Graph::of(&world).await;
+    let draft = graph.draft("Verdict").await;
+    let id = draft["id"].as_str().unwrap();
+    let shown = async || graph.get(&format!("messages/{id}?$select=id,isDraft")).await;
+    let mails = async || world.look("mails").await.as_array().unwrap().len();
+    assert_eq!(graph.send(id).await.0, 202);
+    world.advance(4);
+    let (status, message) = shown().await;
+    assert_eq!((status, &message["isDraft"], mails().await), (200, &json!(true), 1), "the mail is out");
+    assert_eq!((graph.send(id).await.0, mails().await), (202, 2), "a second mail");
+    world.advance(1);
+    assert_eq!((shown().await.0, graph.send(id).await.0, mails().await), (404, 404, 2));
+}
+
+#[tokio::test]
 async fn the_sent_copy_appears_later_where_that_is_set() {
     let world = world_with(Config { sent_items_lag_ms: 5_000, ..Config::default() }).await;
     let graph = Graph::of(&world).await;

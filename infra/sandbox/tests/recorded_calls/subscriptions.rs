@@ -150,6 +150,24 @@ async fn the_portal_cancels() {
 }
 
 #[tokio::test]
+async fn a_deleted_customer_is_unknown() {
+    let (world, mut receiver, session) = sold().await;
+    events(&mut receiver, &BEGUN).await;
+    let customer = session["customer"].as_str().unwrap();
+    let mut sale: Vec<_> = SOLD.into_iter().filter(|(name, _)| *name != "customer_email").collect();
+    sale.push(("customer", customer));
+    assert_eq!(read(world.stripe_post("checkout/sessions", &sale)).await.0, 200);
+    let deletion = json!({ "customer": customer, "do": "delete_customer" });
+    assert_eq!(world.control("stripe/subscription", deletion).await.0, 200);
+    events(&mut receiver, &["customer.subscription.deleted"]).await;
+    let portal = vec![("customer", customer)];
+    for (path, form) in [("checkout/sessions", sale), ("billing_portal/sessions", portal)] {
+        let (status, body) = read(world.stripe_post(path, &form)).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!("resource_missing")), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn what_stripe_refuses_of_a_subscription_is_refused() {
     let (world, _receiver, _) = sold().await;
     for (name, value) in [

@@ -43,10 +43,11 @@ pub enum MailError {
         /// The time.
         wait: Duration,
     },
-    /// 401 after a refresh, 5xx: nothing was done.
+    /// 401 after a refresh, 404 of the mailbox itself, 5xx: nothing was sent.
     #[error("the mailbox answered {0}")]
     Unavailable(u16),
-    /// The connection broke or the reply was lost: the call may have had its effect.
+    /// The connection broke, the reply was lost, or it does not say what was done (500, 502 or 504 to sending): the call
+    /// may have had its effect.
     #[error("the outcome is unknown")]
     OutcomeUnknown(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// 404: the draft does not exist (any more).
@@ -93,7 +94,7 @@ impl MailError {
     }
 }
 
-/// The mailbox. A sent draft no longer exists, so the same draft cannot be sent twice.
+/// The mailbox. A sent draft exists only until the mailbox has moved it, and cannot be sent again after that.
 #[async_trait]
 pub trait Mailbox: Send + Sync {
     /// Creates a draft.

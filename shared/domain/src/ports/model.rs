@@ -55,6 +55,10 @@ pub enum ModelError {
     /// 401, 403 (`GEMINI_AUTH_FAILURE`).
     #[error("GEMINI_AUTH_FAILURE ({0})")]
     Unauthorized(u16),
+    /// 402, and 400 with `FAILED_PRECONDITION`: the account of the key has no credits or no billing, or its region is
+    /// not served. Every model and every question gets it until an operator acts.
+    #[error("GEMINI_ACCOUNT_FAILURE ({0}): credits, billing or region")]
+    Account(u16),
     /// 400 and other refusals (`GEMINI_BAD_REQUEST`).
     #[error("GEMINI_BAD_REQUEST ({0})")]
     BadRequest(u16),
@@ -75,6 +79,7 @@ impl ModelError {
             Self::NotReady(_)
             | Self::QuotaExhausted
             | Self::Unauthorized(_)
+            | Self::Account(_)
             | Self::BadRequest(_)
             | Self::UnknownModel
             | Self::NoVerdict(_) => false,
@@ -84,7 +89,7 @@ impl ModelError {
     /// Whether it concerns the service or our access to it, not this question: every sale would get it.
     #[must_use]
     pub const fn is_outage(&self) -> bool {
-        self.is_retriable() || matches!(self, Self::QuotaExhausted | Self::Unauthorized(_))
+        self.is_retriable() || matches!(self, Self::QuotaExhausted | Self::Unauthorized(_) | Self::Account(_))
     }
 }
 
@@ -118,6 +123,7 @@ mod tests {
             (ModelError::Timeout, true, true),
             (ModelError::QuotaExhausted, false, true),
             (ModelError::Unauthorized(403), false, true),
+            (ModelError::Account(402), false, true),
             (ModelError::BadRequest(400), false, false),
             (ModelError::UnknownModel, false, false),
             (ModelError::NoVerdict("SAFETY".to_owned()), false, false),

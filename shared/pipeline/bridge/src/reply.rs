@@ -12,6 +12,7 @@ use domain::{
     mail::Draft,
     operator::Operator,
     ports::{MailError, Mailbox, OutgoingMail, Versioned},
+    sending::{self, Sending},
     texts,
 };
 use filter::{Filter, Outcome};
@@ -31,6 +32,9 @@ pub enum ReplyError {
     /// The mailbox lists the draft neither among the drafts nor yet among the sent items.
     #[error("the mail's draft is gone and not among the sent items yet: repeat the command in some minutes")]
     OutcomeUnknown,
+    /// The reply to sending was lost, and the mailbox still has the draft or could not be checked.
+    #[error("the mail may be on its way: repeat the command in five minutes")]
+    Unsettled(#[source] MailError),
     /// The Bridge could not be used.
     #[error(transparent)]
     Bridge(#[from] BridgeError),
@@ -124,13 +128,15 @@ async fn send(
     mail: &OutgoingMail,
 ) -> Result<(), ReplyError> {
     let step = |bridge: &Bridge| bridge.message(id).and_then(|post| post.mail().cloned());
+    let mut is_new = false;
     if step(&bridge.value) == Some(MailStep::Waiting) {
         let record = |bridge: &mut Bridge, draft: &Draft, now| bridge.record_draft(id, draft, now);
         let recorded;
         (bridge, recorded) = drafts::record(ports, mailbox, bridge, mail, ReplyError::NotMailed, record).await?;
         match recorded {
+            Ok(_) => is_new = true,
             // Another command has recorded a draft meanwhile: that one is sent.
-            Ok(_) | Err(BridgeRefused::NoSuchMail) => {}
+            Err(BridgeRefused::NoSuchMail) => {}
             Err(refused) => return Err(refused.into()),
         }
     }
@@ -140,14 +146,12 @@ async fn send(
     if !bridge.value.is_granted(now) {
         return Err(BridgeRefused::Closed(bridge.value.state(now)).into());
     }
-    match mailbox.send_draft(&draft).await {
-        Ok(()) => {}
-        Err(MailError::NoSuchDraft) => {
-            if !mailbox.was_sent(&draft).await.map_err(ReplyError::NotMailed)? {
-                return Err(ReplyError::OutcomeUnknown);
-            }
-        }
-        Err(error) => return Err(ReplyError::NotMailed(error)),
+    let sending = if is_new { sending::send(mailbox, &draft).await } else { sending::settle(mailbox, &draft).await };
+    match sending {
+        Sending::Sent => {}
+        Sending::Gone => return Err(ReplyError::OutcomeUnknown),
+        Sending::Unknown(error) => return Err(ReplyError::Unsettled(error)),
+        Sending::Refused(error) => return Err(ReplyError::NotMailed(error)),
     }
     let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(BridgeError::from)?;
     mailed?;

@@ -210,7 +210,7 @@ fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
 fn a_draft_from_before_a_revocation_is_not_sent() {
     let world = granted();
     world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
-    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::NotMailed(_))));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
     world.plan(Plan::none());
     run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
     assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Refused(_))));
@@ -239,15 +239,18 @@ fn the_same_words_to_another_message_are_another_reply() {
     assert_eq!(world.state().sent.len(), 2);
 }
 
-/// The mail went out, but its answer was lost; the customer writes before the command is repeated.
+/// The answer to sending was lost, and the mailbox still shows the draft; the customer writes before the command is
+/// repeated.
 #[test]
 fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
-    for fault in [Fault::Fail, Fault::LoseReply] {
+    for fault in [Fault::Fail, Fault::LoseReply, Fault::Refuse(504)] {
         let world = granted();
         run(posting(&world)).unwrap().unwrap();
+        world.state().draft_lag = 240_000;
         world.plan(Plan::none().whenever("mailbox.send_draft", fault));
-        assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::NotMailed(_))));
+        assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
         world.plan(Plan::none());
+        world.advance(Duration::from_secs(300));
         let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
         run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
         run(replying(&world)).unwrap().unwrap();
@@ -256,6 +259,16 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
         let bridge = run(load(ports(&world), &who())).unwrap().unwrap();
         assert!(bridge.bridge.value.work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
     }
+}
+
+/// The mail went out, but its answer was lost: the command finds it among the sent items.
+#[test]
+fn a_reply_whose_mail_is_among_the_sent_items_is_mailed() {
+    let world = granted();
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
+    assert_eq!(world.state().sent.len(), 1);
 }
 
 /// Erases the Bridge as an erasure of the memory does.

@@ -4,6 +4,8 @@ use domain::{
     Alert, Sale, Timestamp,
     alert::Severity,
     mail::{Failure, Letter, Mail, Next},
+    ports::MailError,
+    sending::MOVED_WITHIN,
 };
 use serde_json::{Value, json};
 
@@ -16,6 +18,16 @@ pub(crate) fn lost_track() -> Failure {
         asked: None,
         may_have_gone: true,
         needs_consent: false,
+    }
+}
+
+/// The mailbox did not confirm that it sends a draft. After a lost reply the mail may have gone: it is neither retried at
+/// once nor early, and does not become a dead letter (infra/decisions/mail-drafts.md).
+pub(crate) fn not_confirmed(error: &MailError) -> Failure {
+    let failure = Failure::from(error);
+    match error {
+        MailError::OutcomeUnknown(_) => Failure { asked: Some(MOVED_WITHIN), may_have_gone: true, ..failure },
+        _ => failure,
     }
 }
 
@@ -81,7 +93,7 @@ pub(crate) fn dead_letter(sale: &Sale, letter: Letter) -> Option<(Timestamp, Val
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{mail::MailSchedule, ports::MailError};
+    use domain::mail::MailSchedule;
     use std::time::Duration;
 
     fn after(failures: usize, error: &MailError) -> Next {
@@ -110,6 +122,17 @@ mod tests {
     fn a_throttled_mail_is_never_tried_again_at_once() {
         let throttled = MailError::Throttled { status: 429, wait: Duration::from_secs(120) };
         assert_eq!(after(1, &throttled), Next::At(Timestamp::from_seconds(120)));
+    }
+
+    /// The mailbox may show a draft for minutes after it has accepted it.
+    #[test]
+    fn a_mail_whose_sending_lost_its_reply_is_not_tried_again_at_once() {
+        let lost = not_confirmed(&MailError::OutcomeUnknown("reset".into()));
+        let at = |seconds| Next::At(Timestamp::from_seconds(seconds));
+        let next = |failures| MailSchedule::standard().next(&lost, failures, Timestamp::from_seconds(0));
+        assert_eq!([1, 2, 3, 4, 5].map(next), [at(300), at(300), at(1800), at(7200), Next::Unknown]);
+        let refused = MailError::Unavailable(503);
+        assert_eq!(not_confirmed(&refused), Failure::from(&refused));
     }
 
     #[test]

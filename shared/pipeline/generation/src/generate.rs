@@ -47,7 +47,7 @@ pub enum NoVerdict {
 pub struct Failure {
     /// For operators.
     pub reason: String,
-    /// Whether the vendor refused our key: our own outage, which ends only when an operator acts.
+    /// Whether the vendor refused our key or account: our own outage, which ends only when an operator acts.
     pub is_ours: bool,
     /// The end of the delay that a vendor asked for: no model is to be called before it.
     pub not_before: Option<Timestamp>,
@@ -73,7 +73,9 @@ impl NoVerdict {
         match error {
             ModelError::NotReady(source) => Self::NotReady(source.to_string()),
             ModelError::BadRequest(_) | ModelError::NoVerdict(_) => Self::Refused(reason),
-            ModelError::Unauthorized(_) => Self::Failed(Failure { reason, is_ours: true, not_before: None }),
+            ModelError::Unauthorized(_) | ModelError::Account(_) => {
+                Self::Failed(Failure { reason, is_ours: true, not_before: None })
+            }
             ModelError::Timeout
             | ModelError::Network(_)
             | ModelError::Unavailable(_)

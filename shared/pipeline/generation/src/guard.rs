@@ -71,13 +71,15 @@ impl Circuits<'_> {
         }
     }
 
-    /// Records that a call ended at once and for good without a reply. A refused key or a used-up quota fails every
-    /// sale, so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait instead of
-    /// failing). A refused question, or a model that no longer exists, counts as an answer: the service is up. In each
-    /// case a half-open breaker is updated.
+    /// Records that a call ended at once and for good without a reply. A refused key or account, or a used-up quota,
+    /// fails every sale, so it counts as a failure (Gemini Timeout, failure mode 6: the circuit opens, and sales wait
+    /// instead of failing). A refused question, or a model that no longer exists, counts as an answer: the service is
+    /// up. In each case a half-open breaker is updated.
     pub(crate) async fn ended(&self, model: &str, error: &ModelError) {
         let change: fn(&mut Breaker) = match error {
-            ModelError::Unauthorized(_) | ModelError::QuotaExhausted => return self.failed(model).await,
+            ModelError::Unauthorized(_) | ModelError::Account(_) | ModelError::QuotaExhausted => {
+                return self.failed(model).await;
+            }
             ModelError::NotReady(_) => Breaker::not_asked,
             _ => Breaker::answered,
         };

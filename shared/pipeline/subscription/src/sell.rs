@@ -17,10 +17,15 @@ pub struct Shop<'a> {
     pub randomness: &'a dyn Randomness,
 }
 
+/// Stripe's code for an object that does not exist (any more).
+const MISSING: &str = "resource_missing";
+
 /// The address at which a plan is paid: a new Checkout Session's, or the customer portal's for a subscriber.
 ///
 /// A repeated call within a day returns the same session, for which Stripe accepts one payment, so that a customer with
 /// two tabs does not pay twice.
+///
+/// A former subscriber whose customer an operator has deleted at Stripe is a new customer there.
 ///
 /// # Errors
 /// [`StepError`]; nothing is charged.
@@ -33,26 +38,36 @@ pub async fn subscribe(
     let known = shop.subscribers.load(subscriber).await?;
     let billing = known.map(|known| known.value.billing().clone()).unwrap_or_default();
     if let Some(customer) = subscribed(&billing) {
-        return portal(shop, customer).await;
+        return Ok(open_portal(shop, customer).await?);
     }
-    let customer = billing.customer().cloned();
-    let parameters = sha256(customer.as_ref().map_or("", ObjectId::as_str).as_bytes());
-    let idempotency_key = format!(
-        "subscribe-{}-{}-{}-{}-{}",
-        plan.key(),
-        billing.subscriptions().len(),
-        now.to_date(),
-        subscriber.as_str(),
-        parameters.trim_start_matches("sha256:").get(..16).unwrap_or_default(),
-    );
-    let new = NewSubscription { subscriber: subscriber.clone(), plan, customer, idempotency_key };
+    let new = |customer: Option<ObjectId>| {
+        let parameters = sha256(customer.as_ref().map_or("", ObjectId::as_str).as_bytes());
+        let idempotency_key = format!(
+            "subscribe-{}-{}-{}-{}-{}",
+            plan.key(),
+            billing.subscriptions().len(),
+            now.to_date(),
+            subscriber.as_str(),
+            parameters.trim_start_matches("sha256:").get(..16).unwrap_or_default(),
+        );
+        NewSubscription { subscriber: subscriber.clone(), plan, customer, idempotency_key }
+    };
+    match open_session(shop, new(billing.customer().cloned())).await {
+        Err(PaymentError::Refused(code)) if code == MISSING && billing.customer().is_some() => {
+            Ok(open_session(shop, new(None)).await?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+async fn open_session(shop: Shop<'_>, new: NewSubscription) -> Result<String, PaymentError> {
     match shop.desk.subscribe(&new).await {
         // Stripe repeats a failure of its own to this key for a day, and has opened no session. Another key opens one.
         Err(PaymentError::Replayed) => {
             let idempotency_key = format!("{}-again", new.idempotency_key);
-            Ok(shop.desk.subscribe(&NewSubscription { idempotency_key, ..new }).await?)
+            shop.desk.subscribe(&NewSubscription { idempotency_key, ..new }).await
         }
-        opened => Ok(opened?),
+        opened => opened,
     }
 }
 
@@ -65,12 +80,20 @@ pub async fn customer(subscribers: &dyn Subscribers, subscriber: &SubscriberId) 
     Ok(known.and_then(|known| known.value.billing().customer().cloned()))
 }
 
-/// The address of the customer portal, where a subscription is canceled or an invoice is paid.
+/// The address of the customer portal, where a subscription is canceled or an invoice is paid; `None` if the customer was
+/// deleted at Stripe, which ends the subscription.
 ///
 /// # Errors
 /// [`StepError`].
-pub async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, StepError> {
-    Ok(shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await?)
+pub async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<Option<String>, StepError> {
+    match open_portal(shop, customer).await {
+        Err(PaymentError::Refused(code)) if code == MISSING => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
+}
+
+async fn open_portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, PaymentError> {
+    shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await
 }
 
 /// The customer of a subscription that has begun and not ended. A subscription that waits for its first payment does

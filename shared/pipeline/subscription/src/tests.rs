@@ -196,9 +196,26 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
         assert_eq!(go(plan), "https://portal.example/cus_1");
     }
     let known = run(customer(&world, &somebody())).unwrap().unwrap().unwrap();
-    assert_eq!(run(portal(shop, &known)).unwrap().unwrap(), "https://portal.example/cus_1");
+    assert_eq!(run(portal(shop, &known)).unwrap().unwrap().as_deref(), Some("https://portal.example/cus_1"));
     keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 1));
     assert!(go(PaidPlan::Chat).starts_with("https://pay."), "and again");
+}
+
+/// An operator deletes a customer at Stripe, for example after a request for erasure. That ends the subscription.
+#[test]
+fn a_deleted_customer_subscribes_as_a_new_one() {
+    let world = World::at(START);
+    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
+    let go = || run(subscribe(shop, &somebody(), PaidPlan::Chat, START)).unwrap();
+    keep(&world, &state("sub_1", SubscriptionStatus::Active, 0));
+    world.state().deleted_customers.insert(id("cus_1"));
+    assert!(go().is_err(), "no second subscription before Stripe has reported the end of the first");
+    keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 1));
+    let first = go().unwrap();
+    assert_eq!(go().unwrap(), first, "two tabs share one session");
+    assert_eq!(world.state().subscribing.len(), 1);
+    assert_eq!(world.state().subscribing[0].customer, None);
+    assert_eq!(run(portal(shop, &id("cus_1"))).unwrap().unwrap(), None);
 }
 
 /// An idempotency key that outlives its session would return a page that no longer accepts a payment.

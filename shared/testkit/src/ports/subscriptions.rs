@@ -1,7 +1,7 @@
 //! Subscribers of the chat, and the payment provider's data about them, in a [`World`].
 
 use super::{PAGE, storage, vendors::payment_trouble};
-use crate::world::World;
+use crate::world::{State, World};
 use async_trait::async_trait;
 use domain::{
     Timestamp,
@@ -37,24 +37,36 @@ impl Subscribers for World {
     }
 }
 
+/// The provider's refusal of a customer who was deleted.
+fn refusal(state: &State, customer: &ObjectId) -> Option<PaymentError> {
+    let is_deleted = state.deleted_customers.contains(customer);
+    is_deleted.then(|| PaymentError::Refused("resource_missing".to_owned()))
+}
+
 /// The provider's sessions: one for each idempotency key.
 #[async_trait]
 impl SubscriptionDesk for World {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
         let write = self.boundary("subscriptions.subscribe", |state| {
+            if let Some(refused) = new.customer.as_ref().and_then(|customer| refusal(state, customer)) {
+                return Err(refused);
+            }
             let known = state.subscribing.iter().position(|made| made.idempotency_key == new.idempotency_key);
             let number = known.unwrap_or_else(|| {
                 state.subscribing.push(new.clone());
                 state.subscribing.len() - 1
             });
-            format!("https://pay.example/cs_test_sub_{number}")
+            Ok(format!("https://pay.example/cs_test_sub_{number}"))
         });
-        write.await.map_err(payment_trouble)
+        write.await.unwrap_or_else(|trouble| Err(payment_trouble(trouble)))
     }
 
     async fn portal(&self, customer: &ObjectId, _key: &str) -> Result<String, PaymentError> {
-        let write = self.boundary("subscriptions.portal", |_| format!("https://portal.example/{customer}"));
-        write.await.map_err(payment_trouble)
+        let write = self.boundary("subscriptions.portal", |state| match refusal(state, customer) {
+            Some(refused) => Err(refused),
+            None => Ok(format!("https://portal.example/{customer}")),
+        });
+        write.await.unwrap_or_else(|trouble| Err(payment_trouble(trouble)))
     }
 }
 

@@ -226,17 +226,25 @@ impl Mailbox for World {
             if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
                 return Err(refusal);
             }
-            let letter = state.drafts.remove(&draft.id);
+            let letter = state.draft(&draft.id).cloned().ok_or(MailError::NoSuchDraft)?;
+            if state.draft_lag == 0 {
+                state.drafts.remove(&draft.id);
+            }
             let now = state.now;
-            state.sent.push(letter.ok_or(MailError::NoSuchDraft)?);
+            state.sent.push(letter);
             state.sent_at.push(now);
             Ok(())
         });
-        write.await.unwrap_or_else(|trouble| Err(mail_trouble(trouble)))
+        write.await.unwrap_or_else(|trouble| {
+            Err(match trouble {
+                Trouble::Refused(500 | 502 | 504) => MailError::OutcomeUnknown(planned()),
+                trouble => mail_trouble(trouble),
+            })
+        })
     }
 
     async fn draft_exists(&self, draft: &Draft) -> Result<bool, MailError> {
-        let read = self.boundary("mailbox.draft_exists", |state| state.drafts.contains_key(&draft.id));
+        let read = self.boundary("mailbox.draft_exists", |state| state.draft(&draft.id).is_some());
         read.await.map_err(|_| MailError::Unavailable(503))
     }
 
@@ -245,7 +253,7 @@ impl Mailbox for World {
             if state.now < state.mailbox_returns_at {
                 return Err(MailError::Unavailable(503));
             }
-            let known_until = state.now - state.sent_items_lag;
+            let known_until = state.now - state.sent_items_lag.max(state.draft_lag);
             let sent = state.sent.iter().zip(&state.sent_at).filter(|(_, at)| **at <= known_until);
             let mut there = sent.filter(|((sent, _), _)| !state.removed_mails.contains(&sent.id));
             Ok(there.any(|((sent, _), _)| sent.internet_message_id == draft.internet_message_id))

@@ -1,5 +1,6 @@
 //! Gemini with its key read at the first call, so that a starting function reads nothing that it may not need. A
-//! refused key is read again, so that a rotated one works without a restart (Gemini Timeout, failure mode 6).
+//! refused key is read again, so that a rotated one works without a restart (Gemini Timeout, failure mode 6); so is the
+//! key of a refused account, because an operator may set the key of another one.
 
 use crate::{Client, Config};
 use async_trait::async_trait;
@@ -51,9 +52,9 @@ impl LazyClient {
         self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)
     }
 
-    /// A client with another key, if this outcome is a refusal of the key and the secret has another one.
+    /// A client with another key, if this outcome is a refusal of the key or its account and the secret has another one.
     async fn renewed(&self, client: &Made<Client>, outcome: &Result<ModelReply, ModelError>) -> Option<Made<Client>> {
-        let is_refused = matches!(outcome, Err(ModelError::Unauthorized(_)));
+        let is_refused = matches!(outcome, Err(ModelError::Unauthorized(_) | ModelError::Account(_)));
         if is_refused { self.client.other_than(client, |document| self.make(document)).await } else { None }
     }
 }

@@ -182,6 +182,8 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> ModelError {
         401 | 403 => ModelError::Unauthorized(status),
         // Gemini replies 400 to a wrong or expired key.
         400 if details().any(|detail| detail["reason"] == "API_KEY_INVALID") => ModelError::Unauthorized(status),
+        402 => ModelError::Account(status),
+        400 if body["error"]["status"] == "FAILED_PRECONDITION" => ModelError::Account(status),
         404 => ModelError::UnknownModel,
         _ => ModelError::BadRequest(status),
     }
@@ -330,6 +332,7 @@ mod tests {
         for status in [302, 400, 405, 413, 422] {
             assert_eq!(plain(status), format!("BadRequest({status})"));
         }
+        assert_eq!(plain(402), "Account(402)");
         assert_eq!(plain(404), "UnknownModel");
     }
 
@@ -365,5 +368,20 @@ mod tests {
         let key =
             json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}});
         assert!(matches!(refusal(400, key.to_string().as_bytes()), ModelError::Unauthorized(400)));
+    }
+
+    #[test]
+    fn a_condition_of_our_account_is_no_refused_question() {
+        for (code, status, message) in [
+            (402, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."),
+            (400, "FAILED_PRECONDITION", "User location is not supported for the API use."),
+        ] {
+            let body = json!({"error": {"code": code, "message": message, "status": status}}).to_string();
+            assert!(matches!(refusal(code, body.as_bytes()), ModelError::Account(it) if it == code), "{message}");
+            let begun = Streamed::default().take(body.as_bytes());
+            assert!(matches!(begun, Err(ModelError::Account(it)) if it == code), "in a stream: {message}");
+        }
+        let question = json!({"error": {"code": 400, "status": "INVALID_ARGUMENT"}}).to_string();
+        assert!(matches!(refusal(400, question.as_bytes()), ModelError::BadRequest(400)));
     }
 }

@@ -66,6 +66,19 @@ async fn a_rotated_key_works_without_a_restart() {
     assert_eq!(keys, ["old", "new", "new", "new"]);
 }
 
+/// The other key may be one of a project that has credits.
+#[tokio::test]
+async fn the_key_of_a_refused_account_is_read_again() {
+    let server = Server::start([json(402, "{}"), json(200, ANSWER), json(402, "{}")]).await;
+    let client = gemini::LazyClient::new(server.url.clone(), gemini::client::DEFAULT_TIMEOUT, Arc::new(Rotated));
+    assert!(client.ask("gemini-2.5-flash", &prompt()).await.is_ok());
+    let refused = client.ask("gemini-2.5-flash", &prompt()).await;
+    assert!(matches!(refused, Err(ModelError::Account(402))), "there is no other key");
+    let keys: Vec<_> =
+        server.seen().iter().map(|request| request.header("x-goog-api-key").unwrap().to_owned()).collect();
+    assert_eq!(keys, ["old", "new", "new"]);
+}
+
 /// Gemini Timeout, GAP-02D: checks the key without a question to the model.
 #[tokio::test]
 async fn whether_a_model_is_served_is_asked_without_a_question() {

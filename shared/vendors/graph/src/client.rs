@@ -96,6 +96,8 @@ struct Call<'a> {
     body: Option<&'a str>,
     /// Whether a lost reply leaves the effect unknown.
     changes: bool,
+    /// Whether it sends a mail, which the service may still do after it has answered 500, 502 or 504.
+    sends: bool,
 }
 
 impl Client {
@@ -144,7 +146,7 @@ impl Client {
         } else {
             response
         };
-        if response.status().is_success() { Ok(response) } else { Err(refused(call.operation, response).await) }
+        if response.status().is_success() { Ok(response) } else { Err(refused(call, response).await) }
     }
 
     async fn attempt(&self, call: &Call<'_>, authorization: &HeaderValue) -> Result<reqwest::Response, MailError> {
@@ -164,7 +166,8 @@ impl Client {
 
     /// A call that changes nothing; `path` follows the mailbox's address.
     fn asking(&self, operation: &'static str, path: &str) -> Call<'static> {
-        Call { operation, method: Method::GET, url: self.at(path), prefer: None, body: None, changes: false }
+        let url = self.at(path);
+        Call { operation, method: Method::GET, url, prefer: None, body: None, changes: false, sends: false }
     }
 
     fn at(&self, path: &str) -> String {
@@ -218,12 +221,9 @@ impl Client {
     /// Creates a draft of this message.
     async fn draft(&self, body: &str) -> Result<Draft, MailError> {
         let (method, url) = (Method::POST, self.at("/messages"));
-        let call = Call { operation: "create_draft", method, url, prefer: None, body: Some(body), changes: true };
-        let response = self.call(&call).await.map_err(|error| match error {
-            // A draft that is still to be created cannot be missing: the mailbox itself is.
-            MailError::NoSuchDraft => MailError::Forbidden(404),
-            error => error,
-        })?;
+        let (operation, body) = ("create_draft", Some(body));
+        let call = Call { operation, method, url, prefer: None, body, changes: true, sends: false };
+        let response = self.call(&call).await.map_err(no_mailbox)?;
         let body = reply::read(response).await.map_err(|error| lost(&call, error))?;
         message::created(&body).ok_or_else(|| MailError::OutcomeUnknown(Box::new(Lost::NoDraft)))
     }
@@ -331,7 +331,8 @@ impl SaleMails for Client {
         let Some(id) = encode::segment(id) else { return Ok(()) };
         let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/permanentDelete")));
         let prefer = Some(LASTING_IDS);
-        let call = Call { operation: "permanent_delete", method, url, prefer, body: None, changes: false };
+        let operation = "permanent_delete";
+        let call = Call { operation, method, url, prefer, body: None, changes: false, sends: false };
         match self.call(&call).await {
             Ok(_) | Err(MailError::NoSuchDraft) => Ok(()),
             Err(error) => Err(error),
@@ -339,10 +340,10 @@ impl SaleMails for Client {
     }
 }
 
-/// The list of a folder cannot be missing: the mailbox itself is.
+/// The list of a folder, or a draft that is still to be created, cannot be missing: the mailbox itself is.
 fn no_mailbox(error: MailError) -> MailError {
     match error {
-        MailError::NoSuchDraft => MailError::Forbidden(404),
+        MailError::NoSuchDraft => MailError::Unavailable(404),
         error => error,
     }
 }
@@ -366,7 +367,8 @@ impl Mailbox for Client {
     async fn send_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let id = encode::segment(&draft.id).ok_or(MailError::NoSuchDraft)?;
         let (method, url) = (Method::POST, self.at(&format!("/messages/{id}/send")));
-        let call = Call { operation: "send_draft", method, url, prefer: None, body: None, changes: true };
+        let operation = "send_draft";
+        let call = Call { operation, method, url, prefer: None, body: None, changes: true, sends: true };
         // The status is sufficient; a body that is cut off afterwards does not matter.
         self.call(&call).await.map(drop)
     }
@@ -385,17 +387,15 @@ impl Mailbox for Client {
         let path = format!(
             "/mailFolders/sentitems/messages?$filter=internetMessageId%20eq%20{id}&$select=internetMessageId&$top=1"
         );
-        match self.fetch(&self.asking("was_sent", &path), |body| message::lists(body, &draft.internet_message_id)).await
-        {
-            Err(MailError::NoSuchDraft) => Err(MailError::Forbidden(404)),
-            outcome => outcome,
-        }
+        let call = self.asking("was_sent", &path);
+        self.fetch(&call, |body| message::lists(body, &draft.internet_message_id)).await.map_err(no_mailbox)
     }
 
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         let Some(id) = encode::segment(&draft.id) else { return Ok(()) };
         let (method, url) = (Method::DELETE, self.at(&format!("/messages/{id}")));
-        let call = Call { operation: "discard_draft", method, url, prefer: None, body: None, changes: false };
+        let operation = "discard_draft";
+        let call = Call { operation, method, url, prefer: None, body: None, changes: false, sends: false };
         match self.call(&call).await {
             Ok(_) | Err(MailError::NoSuchDraft) => Ok(()),
             Err(error) => Err(error),
@@ -412,11 +412,17 @@ fn lost(call: &Call<'_>, error: reqwest::Error) -> MailError {
     if call.changes && !never_sent { MailError::OutcomeUnknown(Box::new(lost)) } else { MailError::Unavailable(0) }
 }
 
-async fn refused(operation: &'static str, response: reqwest::Response) -> MailError {
+async fn refused(call: &Call<'_>, response: reqwest::Response) -> MailError {
     let status = response.status().as_u16();
     let wait = reply::retry_after_of(response.headers());
     // The status shows the effect, whether or not the body arrives.
     let code = reply::code(&reply::read(response).await.unwrap_or_default());
-    tracing::warn!(operation, status, code, "the mailbox refused");
-    reply::refusal(status, wait)
+    tracing::warn!(operation = call.operation, status, code, "the mailbox refused");
+    match reply::refusal(status, wait, &code) {
+        // 503 says that the service has not taken the mail (infra/decisions/mail-drafts.md).
+        MailError::Unavailable(500 | 502 | 504) if call.sends => {
+            MailError::OutcomeUnknown(Box::new(Lost::Answered(status)))
+        }
+        error => error,
+    }
 }

@@ -13,7 +13,11 @@ const MAX_THROTTLE: Duration = Duration::from_secs(24 * 3600);
 
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// The connection failed before or after the request was sent; for operators.
+/// The code of a 404 that is said of the named message. Others are said of the mailbox, and come and go while it is moved
+/// or its licence changes (`ErrorNonExistentMailbox`, `MailboxNotEnabledForRESTAPI`, `ResourceNotFound`).
+const NO_SUCH_ITEM: &str = "ErrorItemNotFound";
+
+/// The connection failed before or after the request was sent, or the reply does not say what was done; for operators.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
     #[error("the connection failed")]
@@ -22,6 +26,8 @@ pub(crate) enum Lost {
     OutOfTime,
     #[error("the reply does not name the draft")]
     NoDraft,
+    #[error("the mailbox answered {0}")]
+    Answered(u16),
 }
 
 impl Lost {
@@ -77,13 +83,13 @@ fn throttled(status: u16, retry_after: Option<Duration>) -> Option<MailError> {
     }
 }
 
-/// Interprets a status of Graph other than 2xx.
-pub(crate) fn refusal(status: u16, retry_after: Option<Duration>) -> MailError {
+/// Interprets a status of Graph other than 2xx, with its code.
+pub(crate) fn refusal(status: u16, retry_after: Option<Duration>, code: &str) -> MailError {
     throttled(status, retry_after).unwrap_or(match status {
         403 => MailError::Forbidden(status),
-        404 => MailError::NoSuchDraft,
-        // 401 after a refresh, or the mailbox is busy with the same item.
-        401 | 408 | 409 | 412 | 423 => MailError::Unavailable(status),
+        404 if code == NO_SUCH_ITEM => MailError::NoSuchDraft,
+        // 401 after a refresh, the mailbox itself is missing for a while, or it is busy with the same item.
+        401 | 404 | 408 | 409 | 412 | 423 => MailError::Unavailable(status),
         400..=499 => MailError::Rejected,
         _ => MailError::Unavailable(status),
     })
@@ -113,20 +119,21 @@ mod tests {
 
     #[test]
     fn statuses_of_graph() {
-        let plain = |status| format!("{:?}", refusal(status, None));
+        let plain = |status| format!("{:?}", refusal(status, None, "unknown"));
         for status in [400, 402, 413, 415, 422] {
             assert_eq!(plain(status), "Rejected");
         }
         assert_eq!(plain(403), "Forbidden(403)");
-        assert_eq!(plain(404), "NoSuchDraft");
-        for status in [302, 401, 408, 409, 412, 423, 500, 502, 503, 504, 507] {
+        assert_eq!(format!("{:?}", refusal(404, None, "ErrorItemNotFound")), "NoSuchDraft");
+        assert_eq!(format!("{:?}", refusal(404, None, "ErrorNonExistentMailbox")), "Unavailable(404)");
+        for status in [302, 401, 404, 408, 409, 412, 423, 500, 502, 503, 504, 507] {
             assert_eq!(plain(status), format!("Unavailable({status})"));
         }
     }
 
     #[test]
     fn waits_are_obeyed_and_bounded() {
-        let wait = |status, header: Option<&str>| match refusal(status, retry_after(header)) {
+        let wait = |status, header: Option<&str>| match refusal(status, retry_after(header), "unknown") {
             MailError::Throttled { status: carried, wait } if carried == status => Some(wait.as_secs()),
             _ => None,
         };

@@ -129,17 +129,18 @@ async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers()
     assert!(matches!(found, Err(MailError::Unavailable(200))), "an older page is not the whole answer");
 }
 
+const GONE: &str = r#"{"error":{"code":"ErrorItemNotFound","message":""}}"#;
+
 /// A reply is in no conversation of ours if only its In-Reply-To names our mail: it is found by its own id.
 #[tokio::test]
 async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_that_exist() {
     let ours = r#"{"value":[{"id":"M","conversationId":"c"}]}"#;
-    let gone = r#"{"error":{"code":"ErrorItemNotFound","message":""}}"#;
     let server = Server::start([
         json(200, TOKEN),
         json(200, ours),
         json(200, r#"{"value":[{"id":"M"},{"id":"N"}]}"#),
         json(200, r#"{"id":"R"}"#),
-        json(404, gone),
+        json(404, GONE),
     ])
     .await;
     let session = SessionId::parse("cs_test_1").unwrap();
@@ -194,11 +195,13 @@ async fn refusals_say_how_long_to_wait_and_what_is_gone() {
     let (_server, client) = first(json_with(429, "Retry-After: 90\r\n", "{}")).await;
     let unread = client.arrived(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
     assert!(matches!(unread, Err(MailError::Throttled { wait, .. }) if wait == Duration::from_secs(90)));
-    let (_server, client) = first(json(404, "{}")).await;
+    let (_server, client) = first(json(404, GONE)).await;
     assert!(client.message("A").await.unwrap().is_none());
     let (_server, client) = first(json(404, "{}")).await;
+    assert!(matches!(client.message("A").await, Err(MailError::Unavailable(404))), "the mailbox may be missing");
+    let (_server, client) = first(json(404, GONE)).await;
     let unread = client.arrived(&ReceivedAt::earliest(), Order::OldestFirst, 10).await;
-    assert!(matches!(unread, Err(MailError::Forbidden(404))), "a folder is never missing: the mailbox is");
+    assert!(matches!(unread, Err(MailError::Unavailable(404))), "a folder is never missing: the mailbox is");
     let (_server, client) = first(json(200, "{}")).await;
     assert!(matches!(client.sale_of(&reply()).await, Err(MailError::Unavailable(200))));
     let client = parts("http://127.0.0.1:9").client;

@@ -4,7 +4,7 @@
 use crate::{
     Client,
     reply::CallError,
-    transport::{Call, MAX_PAGE_BYTES},
+    transport::{Call, Expected},
 };
 use domain::ports::PaymentError;
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl Client {
             let mut query = vec![("limit", "100")];
             query.extend(filter);
             query.extend(last.as_deref().map(|last| ("starting_after", last)));
-            let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+            let call = Call::Get { path: path.to_owned(), query: &query, expected: Expected::List };
             let reply = self.transport.call(&call).await?;
             let page = reply["data"].as_array().ok_or(CallError::Unexpected("no list"))?;
             all.extend(page.iter().cloned());

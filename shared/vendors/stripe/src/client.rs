@@ -4,7 +4,7 @@ use crate::{
     form,
     reply::CallError,
     session::{self, SessionError},
-    transport::{Call, MAX_REPLY_BYTES, Transport},
+    transport::{Call, Expected, Transport},
 };
 use async_trait::async_trait;
 use domain::{
@@ -28,9 +28,9 @@ pub struct Config {
     pub key: Secret,
     /// The public address of our site, to which Stripe returns customers.
     pub site: String,
-    /// The time-out of one attempt.
+    /// The time-out of one attempt. Pages of customers' objects, for which no customer waits, have a longer one.
     pub attempt_timeout: Duration,
-    /// The time-out of one call with all its attempts and waits.
+    /// The time-out of one call with all its attempts and waits, except for such pages.
     pub budget: Duration,
     /// The number of attempts, and the waits between them.
     pub backoff: Backoff,
@@ -104,7 +104,7 @@ impl Client {
     pub(crate) async fn retrieve(&self, id: &SessionId) -> Result<(CheckoutSession, Value), PaymentError> {
         // A session id has no characters with a meaning in a path.
         let path = format!("/v1/checkout/sessions/{}", id.as_str());
-        let reply = self.transport.call(&Call::Get { path, query: &[], most_bytes: MAX_REPLY_BYTES }).await?;
+        let reply = self.transport.call(&Call::Get { path, query: &[], expected: Expected::Object }).await?;
         let session = match session::parse(&reply) {
             // This session sells something else and has no question.
             Err(SessionError::OtherMode) => return Err(PaymentError::NotFound),
@@ -149,7 +149,7 @@ impl Payments for Client {
         }
         let query = [("code", code), ("active", "true")];
         let path = "/v1/promotion_codes".to_owned();
-        let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_REPLY_BYTES }).await?;
+        let reply = self.transport.call(&Call::Get { path, query: &query, expected: Expected::Object }).await?;
         let codes = reply["data"].as_array().ok_or(CallError::Unexpected("no list of promotion codes"))?;
         Ok(codes.iter().find_map(|found| usable(found, code)))
     }

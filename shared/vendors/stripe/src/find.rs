@@ -5,7 +5,7 @@ use crate::{
     Client, LazyClient,
     ledger::{SESSIONS, completed_page},
     reply::CallError,
-    transport::{Call, MAX_PAGE_BYTES},
+    transport::{Call, Expected},
 };
 use domain::{
     CheckoutSession, EmailAddress, Timestamp,
@@ -100,7 +100,7 @@ impl Client {
             let mut query = vec![("created[gte]", since.as_str()), ("status", "complete"), ("limit", "100")];
             query.extend_from_slice(filter);
             query.extend(from.as_deref().map(|last| ("starting_after", last)));
-            let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+            let call = Call::Get { path: SESSIONS.to_owned(), query: &query, expected: Expected::Page };
             let CompletedSessions { sessions, next } = completed_page(&self.transport.call(&call).await?)?;
             found
                 .sessions
@@ -126,7 +126,7 @@ impl Client {
             let mut query = vec![("query", search.as_str()), ("limit", "100")];
             query.extend(from.as_deref().map(|page| ("page", page)));
             let path = "/v1/charges/search".to_owned();
-            let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_PAGE_BYTES }).await?;
+            let reply = self.transport.call(&Call::Get { path, query: &query, expected: Expected::Page }).await?;
             for payment in payments(&reply)? {
                 let session = self.session_of(&payment).await?;
                 found.sessions.extend(session.filter(|session| session.is_paid() && wanted.is_met_by(session)));

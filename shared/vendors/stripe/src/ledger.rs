@@ -6,7 +6,7 @@ use crate::{
     payment_methods, payment_objects,
     reply::CallError,
     session::{self, SessionError},
-    transport::{Call, MAX_PAGE_BYTES, MAX_REPLY_BYTES},
+    transport::{Call, Expected},
 };
 use async_trait::async_trait;
 use domain::{
@@ -41,7 +41,7 @@ impl Ledger for Client {
 
     async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
         let query = [("payment_intent", payment.as_str()), ("limit", "100")];
-        let call = Call::Get { path: REFUNDS.to_owned(), query: &query, most_bytes: MAX_REPLY_BYTES };
+        let call = Call::Get { path: REFUNDS.to_owned(), query: &query, expected: Expected::Object };
         let reply = self.transport.call(&call).await?;
         let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds"))?;
         Ok(objects.iter().map(made_refund).collect::<Result<_, _>>()?)
@@ -49,7 +49,7 @@ impl Ledger for Client {
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
         let query = [("payment_intent", payment.as_str()), ("limit", "1")];
-        let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_REPLY_BYTES };
+        let call = Call::Get { path: SESSIONS.to_owned(), query: &query, expected: Expected::Object };
         let reply = self.transport.call(&call).await?;
         let found = reply["data"].as_array().ok_or(CallError::Unexpected("no list of sessions"))?;
         let Some(object) = found.first() else { return Ok(None) };
@@ -65,7 +65,7 @@ impl Ledger for Client {
         let since = since.as_seconds().to_string();
         let mut query = vec![("created[gte]", since.as_str()), ("status", "complete"), ("limit", "100")];
         query.extend(from.map(|last| ("starting_after", last)));
-        let call = Call::Get { path: SESSIONS.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+        let call = Call::Get { path: SESSIONS.to_owned(), query: &query, expected: Expected::Page };
         let reply = self.transport.call(&call).await?;
         Ok(completed_page(&reply)?)
     }
@@ -84,7 +84,7 @@ impl Ledger for Client {
         let since = if path == REFUNDS { since.refunds } else { since.disputes }.as_seconds().to_string();
         let mut query = vec![("created[gte]", since.as_str()), ("limit", "100")];
         query.extend(last.map(|last| ("starting_after", last)));
-        let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+        let call = Call::Get { path: path.to_owned(), query: &query, expected: Expected::Page };
         let reply = self.transport.call(&call).await?;
         Ok(report_page(&reply, path, now)?)
     }
@@ -92,7 +92,7 @@ impl Ledger for Client {
     async fn slowest_method(&self) -> Result<Duration, PaymentError> {
         let query = [("limit", "100")];
         let path = "/v1/payment_method_configurations".to_owned();
-        let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_REPLY_BYTES }).await?;
+        let reply = self.transport.call(&Call::Get { path, query: &query, expected: Expected::Object }).await?;
         let found = reply["data"].as_array().ok_or(CallError::Unexpected("no list of configurations"))?;
         Ok(payment_methods::slowest(found))
     }

@@ -5,7 +5,7 @@ use crate::{
     billing_objects::{self, BillingError, Collected, PLAN, SUBSCRIBER},
     client::{created, idempotency_key},
     reply::CallError,
-    transport::{Call, MAX_PAGE_BYTES, MAX_REPLY_BYTES},
+    transport::{Call, Expected},
 };
 use async_trait::async_trait;
 use domain::{
@@ -92,7 +92,7 @@ impl SubscriptionLedger for Client {
             query.extend([("created[gte]", since.as_str()), ("status", "paid")]);
         }
         query.extend(last.map(|last| ("starting_after", last)));
-        let call = Call::Get { path: path.to_owned(), query: &query, most_bytes: MAX_PAGE_BYTES };
+        let call = Call::Get { path: path.to_owned(), query: &query, expected: Expected::Page };
         Ok(page(&self.transport.call(&call).await?, path, now)?)
     }
 
@@ -108,7 +108,7 @@ impl SubscriptionLedger for Client {
             ("expand[]", "data.invoice"),
         ];
         let path = "/v1/invoice_payments".to_owned();
-        let reply = self.transport.call(&Call::Get { path, query: &query, most_bytes: MAX_REPLY_BYTES }).await?;
+        let reply = self.transport.call(&Call::Get { path, query: &query, expected: Expected::Object }).await?;
         let found = reply["data"].as_array().ok_or(CallError::Unexpected("no list of invoice payments"))?;
         let Some(object) = found.first() else { return Ok(None) };
         if billing_objects::payment_of(object).as_ref() != Some(payment) {

@@ -16,15 +16,44 @@ const VERSION: HeaderValue = HeaderValue::from_static(API_VERSION);
 const STRIPE_VERSION: HeaderName = HeaderName::from_static("stripe-version");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The longest reply: a session with the longest question is under 200 kB.
-pub(crate) const MAX_REPLY_BYTES: usize = 1024 * 1024;
+/// The time-out of one attempt at a page, and of all its attempts and waits: Stripe takes seconds to assemble a hundred
+/// sessions with long questions, and its own clients wait 80 s.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+const PAGE_BUDGET: Duration = Duration::from_secs(90);
 
-/// The longest page of a list, which has a hundred of them.
-pub(crate) const MAX_PAGE_BYTES: usize = 24 * 1024 * 1024;
+/// What a call is answered with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// One object, or a few.
+    Object,
+    /// A list of what operators have set up in the account.
+    List,
+    /// A page of a hundred objects of customers, for which only schedules and operators wait.
+    Page,
+}
+
+impl Expected {
+    /// The longest reply: a session with the longest question is under 200 kB.
+    const fn most_bytes(self) -> usize {
+        match self {
+            Self::Object => 1024 * 1024,
+            Self::List | Self::Page => 24 * 1024 * 1024,
+        }
+    }
+}
 
 pub(crate) enum Call<'a> {
-    Get { path: String, query: &'a [(&'a str, &'a str)], most_bytes: usize },
+    Get { path: String, query: &'a [(&'a str, &'a str)], expected: Expected },
     Post { path: &'a str, form: &'a [(String, String)], idempotency_key: HeaderValue },
+}
+
+impl Call<'_> {
+    const fn expected(&self) -> Expected {
+        match self {
+            Self::Get { expected, .. } => *expected,
+            Self::Post { .. } => Expected::Object,
+        }
+    }
 }
 
 pub(crate) struct Transport {
@@ -42,7 +71,8 @@ impl Transport {
     /// Calls until there is a reply, another attempt is useless, or the time limit is reached. Every attempt has the
     /// same idempotency key, so that a lost reply does not lead to a second sale.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value, PaymentError> {
-        let attempts = tokio::time::timeout(self.budget, self.attempts(call)).await;
+        let budget = if call.expected() == Expected::Page { PAGE_BUDGET } else { self.budget };
+        let attempts = tokio::time::timeout(budget, self.attempts(call)).await;
         attempts.unwrap_or_else(|_| Err(CallError::OutOfTime.into()))
     }
 
@@ -69,11 +99,7 @@ impl Transport {
         let status = response.status();
         let should_retry = header(response.headers(), "stripe-should-retry");
         let replayed = header(response.headers(), "idempotent-replayed").as_deref() == Some("true");
-        let most_bytes = match call {
-            Call::Get { most_bytes, .. } => *most_bytes,
-            Call::Post { .. } => MAX_REPLY_BYTES,
-        };
-        let Some(body) = read(response, most_bytes).await.map_err(lost)? else {
+        let Some(body) = read(response, call.expected().most_bytes()).await.map_err(lost)? else {
             return Err(Failure { error: CallError::TooLong.into(), retriable: false });
         };
         if !status.is_success() {
@@ -91,10 +117,11 @@ impl Transport {
                 request.header(IDEMPOTENCY_KEY, idempotency_key)
             }
         };
+        let timeout = if call.expected() == Expected::Page { PAGE_TIMEOUT } else { self.attempt_timeout };
         request
             .header(reqwest::header::AUTHORIZATION, &self.authorization)
             .header(STRIPE_VERSION, VERSION)
-            .timeout(self.attempt_timeout)
+            .timeout(timeout)
     }
 }
 

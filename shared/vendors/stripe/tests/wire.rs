@@ -7,6 +7,7 @@ mod server;
 use async_trait::async_trait;
 use domain::{
     PaymentStatus, Query, Secret, SessionId, SessionStage, Tier, Timestamp,
+    backoff::Backoff,
     money::{PaymentId, RefundStatus},
     ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness, ReportsSince},
 };
@@ -360,6 +361,40 @@ async fn a_hanging_attempt_is_given_up_and_the_next_one_succeeds() {
     let client = client_with(config(&server.url), &waits).unwrap();
     assert_eq!(client.create_session(&new_session()).await.unwrap().id, id());
     assert_eq!(server.seen().len(), 2);
+}
+
+/// Stripe takes seconds to assemble a page of a hundred long sessions, for which no customer waits.
+#[tokio::test]
+async fn a_page_has_more_time_than_one_session() {
+    for (is_page, seconds) in [(true, 30..60), (false, 4..30)] {
+        let server = Server::start([Reply::Hang]).await;
+        let config = config(&server.url);
+        let backoff = Backoff { attempts: 1, ..config.backoff };
+        let client = client_with(Config { backoff, ..config }, &Arc::default()).unwrap();
+        let before = tokio::time::Instant::now();
+        let outcome = if is_page {
+            client.completed_since(Timestamp::from_seconds(0), None).await.map(drop)
+        } else {
+            client.session(&id()).await.map(drop)
+        };
+        assert!(outcome.is_err());
+        // Virtual seconds: only the time-out can have let them pass.
+        let elapsed = before.elapsed().as_secs();
+        assert!(seconds.contains(&elapsed), "{is_page}: {elapsed}");
+        tokio::time::resume();
+    }
+}
+
+/// Each attempt at a page has 30 seconds, and all of them together 90.
+#[tokio::test]
+async fn the_budget_of_a_page_ends_its_attempts() {
+    let server = Server::start([Reply::Hang, Reply::Hang, Reply::Hang, Reply::Hang]).await;
+    let config = config(&server.url);
+    let backoff = Backoff { attempts: 1_000, ..config.backoff };
+    let client = client_with(Config { backoff, ..config }, &Arc::default()).unwrap();
+    let before = tokio::time::Instant::now();
+    assert!(client.completed_since(Timestamp::from_seconds(0), None).await.is_err());
+    assert!((90..100).contains(&before.elapsed().as_secs()));
 }
 
 #[tokio::test]

@@ -174,10 +174,12 @@ fn every_fault_at_every_effect_of_a_letter_sends_it_once() {
         for fault in FAULTS {
             let what = format!("{fault:?} at {boundary}");
             let world = granted();
+            world.state().draft_lag = 240_000;
             world.plan(Plan::at(boundary, fault));
             drop(mailing(&world));
             world.plan(Plan::none());
             for _ in 0..3 {
+                world.advance(Duration::from_secs(300));
                 mailing(&world).unwrap().unwrap();
             }
             assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT], "{what}");

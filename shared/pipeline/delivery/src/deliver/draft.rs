@@ -71,15 +71,18 @@ impl Delivery<'_> {
 
     async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, StepError> {
         let is_early = self.is_early(&sale.value);
-        let failure = match sending {
+        // Whether the mail has gone nevertheless says nothing about the mailbox.
+        let (of_mailbox, of_mail) = match sending {
             Sending::Sent => {
                 self.ports.circuit.record(is_early, None).await;
                 return self.sent(sale).await;
             }
-            Sending::Gone => failure::lost_track(),
-            Sending::Refused(error) | Sending::Unknown(error) => Failure::from(&error),
+            Sending::Gone => (failure::lost_track(), failure::lost_track()),
+            Sending::Refused(error) | Sending::Unknown(error) => {
+                (Failure::from(&error), failure::not_confirmed(&error))
+            }
         };
-        self.ports.circuit.record(is_early, Some(&failure)).await;
-        Ok(Outcome::Failed(Box::new(sale), failure, None))
+        self.ports.circuit.record(is_early, Some(&of_mailbox)).await;
+        Ok(Outcome::Failed(Box::new(sale), of_mail, None))
     }
 }

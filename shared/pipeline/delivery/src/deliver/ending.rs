@@ -112,10 +112,14 @@ impl Delivery<'_> {
         Ok(Outcome::Ended(Attempt::Ended))
     }
 
-    /// Releases the claim at once.
+    /// Releases the claim at once. A claim with a recorded draft is kept until its lease ends: the mailbox may be sending
+    /// the draft while it still shows it.
     pub(super) async fn release(&self) {
         let (letter, owner) = (self.order.letter, &self.order.message_id);
-        let release = |sale: &mut Sale, now| sale.release_mail(letter, owner, now).is_ok();
+        let release = |sale: &mut Sale, now| {
+            let has_draft = sale.delivering(letter, owner).is_some_and(|progress| progress.draft.is_some());
+            !has_draft && sale.release_mail(letter, owner, now).is_ok()
+        };
         self.ports.journal.release(&self.order.session_id, self.order.ordered_at, release).await;
     }
 }

@@ -100,6 +100,7 @@ fn no_end_of_the_one_half_open_call_leaves_the_circuit_half_open() {
         (ModelError::NoVerdict("SAFETY".to_owned()), true),
         (ModelError::UnknownModel, true),
         (ModelError::Unauthorized(401), false),
+        (ModelError::Account(402), false),
         (ModelError::QuotaExhausted, false),
         (not_ready, false),
     ] {
@@ -114,12 +115,16 @@ fn no_end_of_the_one_half_open_call_leaves_the_circuit_half_open() {
 
 /// Gemini Timeout, failure mode 6: a refused key opens the circuit, so that sales wait instead of failing.
 #[test]
-fn a_refused_key_opens_the_circuit_and_refused_questions_do_not() {
-    for (status, opens) in [(401, true), (400, false)] {
+fn a_refused_key_or_account_opens_the_circuit_and_refused_questions_do_not() {
+    let errors: [(fn() -> ModelError, bool); 3] = [
+        (|| ModelError::Unauthorized(401), true),
+        (|| ModelError::Account(402), true),
+        (|| ModelError::BadRequest(400), false),
+    ];
+    for (error, opens) in errors {
         let world = world();
         for _ in 0..5 {
-            let error = if opens { ModelError::Unauthorized(status) } else { ModelError::BadRequest(status) };
-            let verdict = generated(&world, [Err(error)]).verdict;
+            let verdict = generated(&world, [Err(error())]).verdict;
             assert!(match verdict {
                 Err(NoVerdict::Failed(failure)) => opens && failure.is_ours,
                 verdict => !opens && matches!(verdict, Err(NoVerdict::Refused(_))),
