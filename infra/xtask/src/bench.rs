@@ -75,11 +75,7 @@ pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
 }
 
 fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), Error> {
-    let status = bench.supervisor.run(name, command)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None })
+    bench.supervisor.check(name, command)
 }
 
 /// Builds and starts a stack with these parameters, measures on it, and stops it.

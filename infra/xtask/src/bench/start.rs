@@ -124,10 +124,7 @@ fn bundle_node(bench: &Bench) -> Result<PathBuf, Error> {
     for (name, script) in [("npm", "npm install --silent --no-audit --no-fund"), ("esbuild", bundling.as_str())] {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(&target).stdout(Stdio::null());
-        let status = bench.supervisor.run(name, &mut command)?;
-        if !status.success() {
-            return Err(Error::Program { program: name.to_owned(), status: status.to_string(), log: None });
-        }
+        bench.supervisor.check(name, &mut command)?;
     }
     Ok(bundle)
 }

@@ -69,8 +69,8 @@ impl Sale {
         matches!(self.fulfilment, Fulfilment::Ready { archived, .. } if !archived || self.mail == Mail::NotOrdered)
     }
 
-    /// Whether the customer has a verdict although a later one, or its mail that was sent again, is held. A customer of a
-    /// follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
+    /// Whether the customer has a verdict, although a later one, or its mail that was sent again, may be held or have failed. A
+    /// customer of a follow-up has the first verdict, so only a human refunds the money of both (infra/decisions/followup.md).
     #[must_use]
     pub fn is_served(&self) -> bool {
         matches!(self.mail, Mail::Sent { .. }) || self.sent_again || self.is_followup()

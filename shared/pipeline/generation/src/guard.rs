@@ -76,14 +76,13 @@ impl Circuits<'_> {
     /// instead of failing). A refused question, or a model that no longer exists, counts as an answer: the service is
     /// up. In each case a half-open breaker is updated.
     pub(crate) async fn ended(&self, model: &str, error: &ModelError) {
-        let change: fn(&mut Breaker) = match error {
+        match error {
             ModelError::Unauthorized(_) | ModelError::Account(_) | ModelError::QuotaExhausted => {
-                return self.failed(model).await;
+                self.failed(model).await
             }
-            ModelError::NotReady(_) => Breaker::not_asked,
-            _ => Breaker::answered,
-        };
-        update(self.ports.breakers, &self.policy.caller.circuit(model), |breaker| apply(breaker, change)).await;
+            ModelError::NotReady(_) => self.not_asked(model).await,
+            _ => self.update(model, Breaker::answered).await,
+        }
     }
 
     /// Records that a call succeeded. Its whole duration counts, including failed attempts and their waits (Gemini
@@ -99,8 +98,17 @@ impl Circuits<'_> {
 
     /// Records that the admitted call told nothing about the model: the next caller makes the half-open call.
     pub(crate) async fn not_asked(&self, model: &str) {
+        self.update(model, Breaker::not_asked).await;
+    }
+
+    /// Changes the breaker in a way that never opens it.
+    async fn update(&self, model: &str, change: fn(&mut Breaker)) {
         let circuit = self.policy.caller.circuit(model);
-        update(self.ports.breakers, &circuit, |breaker| apply(breaker, Breaker::not_asked)).await;
+        let change = |breaker: &mut Breaker| {
+            change(breaker);
+            false
+        };
+        update(self.ports.breakers, &circuit, change).await;
     }
 
     async fn opened(&self, circuit: &str, why: &str) {
@@ -109,9 +117,4 @@ impl Circuits<'_> {
             Alert::event("ORACLE-MODEL", Severity::Critical, ports.clock.now(), "CIRCUIT", self.session, &detail);
         ports.alerts.raise(alert).await;
     }
-}
-
-fn apply(breaker: &mut Breaker, change: fn(&mut Breaker)) -> bool {
-    change(breaker);
-    false
 }

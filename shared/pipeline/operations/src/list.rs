@@ -87,8 +87,7 @@ impl Filter {
     }
 }
 
-/// The sales on the lists of these kinds of work, most urgent first; of the sales in flight only those
-/// that are overdue.
+/// The sales on the lists of these kinds of work, most urgent first; of the sales in flight only those that are overdue.
 ///
 /// # Errors
 /// [`StorageError`].

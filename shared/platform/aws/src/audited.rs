@@ -58,8 +58,8 @@ fn listed<S: Kept>(state: &S) -> Item {
 
 /// A stored state.
 #[cfg(test)]
-pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> serde_json::Result<Item> {
-    Ok(crate::items::with_document(listed(state), version, token, serde_json::to_string(state)?))
+pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> Result<Item, StorageError> {
+    crate::items::document_item(listed(state), state, version, token, S::WRITE)
 }
 
 #[async_trait]

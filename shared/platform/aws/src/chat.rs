@@ -7,7 +7,7 @@ use crate::{
     DynamoSales,
     attempts::{Failure, Step},
     audited::{Kept, Part},
-    items::{Item, item, numeral, string, text, with_document},
+    items::{Item, document_item, item, numeral, string, text},
     storage,
 };
 use async_trait::async_trait;
@@ -119,8 +119,7 @@ impl SignIns for DynamoSales {
 
     async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError> {
         let step = step("chat session write");
-        let document = serde_json::to_string(session).map_err(|error| storage(step.name, error))?;
-        let mut item = with_document(session_key(digest), 1, "", document);
+        let mut item = document_item(session_key(digest), session, 1, "", step.name)?;
         item.insert(EXPIRES.to_owned(), numeral(session.until().as_seconds()));
         self.overwrite(step, item).await
     }

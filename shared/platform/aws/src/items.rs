@@ -52,9 +52,21 @@ pub(crate) fn version(item: &Item) -> Option<u64> {
     number(item, "version").and_then(|version| u64::try_from(version).ok())
 }
 
-pub(crate) fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
+fn with_document(mut key: Item, version: u64, token: &str, document: String) -> Item {
     key.extend(item([("version", numeral(version)), ("written_by", string(token)), ("document", string(document))]));
     key
+}
+
+/// An item, which has its key and other attributes, with a document of this version.
+pub(crate) fn document_item<T: Serialize>(
+    item: Item,
+    value: &T,
+    version: u64,
+    token: &str,
+    name: &'static str,
+) -> Result<Item, StorageError> {
+    let document = serde_json::to_string(value).map_err(|error| storage(name, error))?;
+    Ok(with_document(item, version, token, document))
 }
 
 /// The document of an item with a version.
@@ -214,8 +226,8 @@ mod tests {
         assert!(matches!(parse_sale(&item), Err(Unreadable::Incomplete)));
         item.insert("document".to_owned(), string("{"));
         assert!(matches!(parse_sale(&item), Err(Unreadable::Malformed(_))));
-        let breaker = serde_json::to_string(&Breaker { failures: 2, ..Breaker::default() }).unwrap();
-        let mut row = with_document(breaker_key("m"), 7, "token", breaker);
+        let breaker = Breaker { failures: 2, ..Breaker::default() };
+        let mut row = document_item(breaker_key("m"), &breaker, 7, "token", "breaker write").unwrap();
         assert_eq!((parse_breaker(&row).0.value.failures, parse_breaker(&row).1), (2, true));
         row.insert("document".to_owned(), string("{"));
         assert_eq!(parse_breaker(&row), (Versioned { value: Breaker::default(), version: 7 }, false));

@@ -7,9 +7,9 @@ use crate::{
     Connection,
     attempts::{Failure, Step},
     items::{
-        Item, SALE, VERDICT, breaker_key, expects, is_own_write, key, note_item, note_key, parse_breaker,
-        parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, string,
-        submission_item, text, verdict_item, with_document,
+        Item, SALE, VERDICT, breaker_key, document_item, expects, is_own_write, key, note_item, note_key,
+        parse_breaker, parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, string,
+        submission_item, text, verdict_item,
     },
     now, storage,
 };
@@ -122,10 +122,9 @@ impl DynamoSales {
         value: &T,
         expected: u64,
     ) -> Result<u64, SaveError> {
-        let document = serde_json::to_string(value).map_err(|error| storage(step.name, error))?;
         let (token, version) = (self.token(), expected + 1);
         let (condition, values) = expects(expected);
-        let item = with_document(item, version, &token, document);
+        let item = document_item(item, value, version, &token, step.name)?;
         self.put(step, &Conditional { item, condition, values, token: &token }).await?;
         Ok(version)
     }

@@ -136,7 +136,11 @@ fn what_needs_an_oracle_is_not_sold_while_none_answers() {
         for claim in claims {
             let evaluation = evaluate(&claim.replace("{}", question), None);
             assert!(evaluation.state() >= State::RequiresOracleVerification, "{claim}: {}", evaluation.state());
-            assert!(!evaluation.state().is_sold(), "{claim}");
+            let envelope = serde_json::json!(evaluation.authorization());
+            assert!(
+                !evaluation.state().is_sold() && envelope["status"] == serde_json::json!(evaluation.state()),
+                "{claim}"
+            );
         }
     }
 }

@@ -80,6 +80,9 @@ fn the_fourth_attempt_is_never_made_and_the_list_ends() {
     let third = world();
     assert!(generated(&third, [unknown(), unknown(), good()]).verdict.is_err());
     assert_eq!(models_asked(&third), ["model-a", "model-b"]);
+    let last = world();
+    assert!(generated(&last, [timeout(), timeout(), hollow(), good()]).verdict.is_err());
+    assert_eq!(models_asked(&last), ["model-a", "model-a", "model-b"]);
 }
 
 #[test]
