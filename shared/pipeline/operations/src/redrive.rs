@@ -88,6 +88,11 @@ fn steps(sale: &Sale, now: Timestamp) -> Vec<(Letter, Step)> {
     Letter::ALL.into_iter().filter_map(|letter| Some((letter, step(letter)?))).collect()
 }
 
+/// The letters that are due, of which only the message is sent again.
+pub(crate) fn due(sale: &Sale, now: Timestamp) -> Vec<Letter> {
+    steps(sale, now).into_iter().filter(|(_, step)| *step == Step::AskAgain).map(|(letter, _)| letter).collect()
+}
+
 /// Redrives the dead-lettered mails of a sale, and returns the effect on each.
 ///
 /// # Errors
