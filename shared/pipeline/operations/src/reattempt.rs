@@ -247,18 +247,13 @@ mod tests {
 
     #[test]
     fn whatever_breaks_repeating_the_command_orders_once() {
-        let reply: &'static Submission = Box::leak(Box::new(submission()));
-        let fresh = || -> &'static World { Box::leak(Box::new(world_with(unusable()))) };
-        whatever_breaks(
-            fresh,
-            |world| go(world, Some(reply)),
-            |world, what| {
-                let sale = stored(world);
-                assert!(sale.is_resubmitted() && matches!(sale.fulfilment(), Fulfilment::Ordered { .. }), "{what}");
-                assert_eq!(world.state().submissions[&session()], submission(), "{what}");
-                assert_eq!(decisions(world).len(), 1, "{what}");
-                assert!(!world.state().queue.is_empty(), "{what}");
-            },
-        );
+        let check = |world: &World, what: &str| {
+            let sale = stored(world);
+            assert!(sale.is_resubmitted() && matches!(sale.fulfilment(), Fulfilment::Ordered { .. }), "{what}");
+            assert_eq!(world.state().submissions[&session()], submission(), "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        };
+        whatever_breaks(|| world_with(unusable()), |world| run(go(world, Some(&submission()))), check);
     }
 }

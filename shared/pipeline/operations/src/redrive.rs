@@ -231,12 +231,12 @@ mod tests {
 
     #[test]
     fn whatever_breaks_repeating_the_command_sends_the_mail_on_its_way() {
-        let fresh = || -> &'static World { Box::leak(Box::new(world_with(with_dead_mail(progress("503", true))))) };
-        whatever_breaks(fresh, go, |world, what| {
+        let check = |world: &World, what: &str| {
             assert!(matches!(stored(world).mail(), Mail::Retrying { .. }), "{what}");
             assert_eq!(decisions(world).len(), 1, "{what}");
             assert!(!world.state().queue.is_empty(), "{what}");
-        });
+        };
+        whatever_breaks(|| world_with(with_dead_mail(progress("503", true))), |world| run(go(world)), check);
     }
 
     /// The message was sent and the reply was lost, so there are two messages: the claim turns them into one mail.

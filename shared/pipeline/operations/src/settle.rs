@@ -76,17 +76,13 @@ mod tests {
 
     #[test]
     fn what_was_found_not_sent_is_sent_again_once_whatever_breaks() {
-        let fresh = || -> &'static World { Box::leak(Box::new(unknown())) };
-        whatever_breaks(
-            fresh,
-            |world| go(world, Found::NotSent),
-            |world, what| {
-                let due = Mail::Retrying { due: at(0), progress: Progress::default() };
-                assert_eq!(*stored(world).mail(), due, "{what}");
-                assert_eq!(decisions(world).len(), 1, "{what}");
-                assert!(!world.state().queue.is_empty(), "{what}");
-            },
-        );
+        let check = |world: &World, what: &str| {
+            let due = Mail::Retrying { due: at(0), progress: Progress::default() };
+            assert_eq!(*stored(world).mail(), due, "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        };
+        whatever_breaks(unknown, |world| run(go(world, Found::NotSent)), check);
     }
 
     /// The command's error says that repeating it is safe, so the repetition must say what it sends.

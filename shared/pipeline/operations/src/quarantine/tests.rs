@@ -304,14 +304,37 @@ fn what_is_not_held_or_was_paid_back_is_left_alone() {
 #[test]
 fn whatever_breaks_repeating_the_command_frees_the_sale_once() {
     let payloads = [payload(1, -100, &quick(CLEAN))];
-    let fresh = || -> &'static World { Box::leak(Box::new(world_holding(held_at_gate_1(), &payloads))) };
+    let fresh = || world_holding(held_at_gate_1(), &payloads);
     let check = |world: &World, what: &str| {
         assert!(matches!(stored(world).fulfilment(), Fulfilment::Ready { .. }), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");
         assert_eq!(world.state().cache[&session()].verdict.summary, CLEAN, "{what}");
         assert!(!world.state().queue.is_empty(), "{what}");
     };
-    whatever_breaks(fresh, approve_it, check);
-    let cleaned: &'static Value = Box::leak(Box::new(quick(CLEAN)));
-    whatever_breaks(fresh, |world| replace_it(world, cleaned), check);
+    whatever_breaks(fresh, |world| run(approve_it(world)), check);
+    let cleaned = quick(CLEAN);
+    whatever_breaks(fresh, |world| run(replace_it(world, &cleaned)), check);
+}
+
+#[test]
+fn whatever_breaks_repeating_the_command_orders_a_held_mail_once() {
+    let mail = json!({ "subject": "Your verdict", "body": CLEAN });
+    let fresh = || {
+        let world = world_holding(held_at_gate_2(), &[payload(2, -100, &mail)]);
+        cache(&world, CLEAN);
+        world
+    };
+    let check = |world: &World, what: &str| {
+        let sale = stored(world);
+        assert_eq!((sale.mail(), decisions(world).len()), (&Mail::NotOrdered, 1), "{what}");
+        assert!(matches!(sale.fulfilment(), Fulfilment::Ready { .. }), "{what}");
+        assert!(!world.state().queue.is_empty(), "{what}");
+    };
+    whatever_breaks(fresh, |world| run(approve_it(world)), check);
+    let cleaned = quick("Sign it.");
+    let replaced = |world: &World, what: &str| {
+        check(world, what);
+        assert_eq!(world.state().cache[&session()].verdict.summary, "Sign it.", "{what}");
+    };
+    whatever_breaks(fresh, |world| run(replace_it(world, &cleaned)), replaced);
 }
