@@ -61,6 +61,30 @@ fn whatever_breaks_a_replied_followup_is_delivered_once() {
     }
 }
 
+/// Neither the sale nor the record of the disclosure is needed for the answer; what fails is recorded or alerted.
+#[test]
+fn whatever_breaks_a_person_in_a_crisis_sees_who_helps() {
+    let discloses = |sim: &Simulator| posts(sim, "I want to kill myself").unwrap();
+    let clean = delivered();
+    clean.world.plan(Plan::none());
+    assert_eq!(discloses(&clean).status(), 422);
+    let boundaries = clean.world.passed();
+    assert!(boundaries > 3, "{boundaries}");
+    for boundary in 0..boundaries {
+        for fault in [Fault::Fail, Fault::LoseReply] {
+            let what = format!("{fault:?} at {boundary}");
+            let sim = delivered();
+            sim.world.plan(Plan::at(boundary, fault));
+            let reply = discloses(&sim);
+            assert_eq!((reply.status(), &body(&reply)["crisis"]), (422, &json!(true)), "{what}");
+            let in_outbox = !sim.sale().outbox().is_empty();
+            let state = sim.world.state();
+            let on_record = state.log.values().any(|line| line.contains("\"ordered_by\":\"followup_page\""));
+            assert!(on_record || in_outbox || !state.alerts.is_empty(), "{what}: neither a record nor an alert");
+        }
+    }
+}
+
 fn assert_delivered(sim: &Simulator, what: &str) {
     let mails = mails(sim);
     let own: Vec<_> = mails.iter().filter(|(of, ..)| *of == sim.session.followup()).collect();

@@ -123,29 +123,6 @@ fn a_holder_of_the_link_cannot_fill_the_log_with_declined_ones() {
     assert_eq!(evaluated_in(&world).len(), 100);
 }
 
-/// The record fails, the answer does not.
-#[test]
-fn whatever_breaks_the_customer_sees_who_helps() {
-    let clean = world_of(delivered());
-    go(&clean, "I want to kill myself").unwrap().unwrap_err();
-    for boundary in 0..clean.passed() {
-        for fault in [Fault::Fail, Fault::LoseReply] {
-            let world = world_of(delivered());
-            world.plan(Plan::at(boundary, fault));
-            let answer = go(&world, "I want to kill myself").unwrap().unwrap_err();
-            let is_answered = matches!(&answer, NotOrdered::Refused(refusal) if refusal.crisis);
-            let (read, on_record) = (!matches!(answer, NotOrdered::Storage(_)), !evaluated_in(&world).is_empty());
-            assert!(is_answered || !read, "{fault:?} at {boundary}: {answer}");
-            let in_outbox = world.state().sales[&paid()].0.outbox().len() == 1;
-            let alerted = !world.state().alerts.is_empty();
-            assert!(
-                on_record || in_outbox || alerted || !read,
-                "{fault:?} at {boundary}: neither a record nor an alert"
-            );
-        }
-    }
-}
-
 fn assert_nothing_ordered(world: &World) {
     let state = world.state();
     assert_eq!((state.sales.len(), state.queue.len(), state.submissions.len()), (1, 0, 0));
