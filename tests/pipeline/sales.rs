@@ -264,6 +264,24 @@ fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
     assert!(state.alerts.iter().any(|alert| alert.line.contains("DEAD LETTER")));
 }
 
+/// The specification tolerates the conflict, so an alarm counts it.
+#[test]
+fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
+    for (top, opposed) in [("GREEN", 1), ("AMBER", 0)] {
+        let mut reply: serde_json::Value = serde_json::from_str(&strategy()).unwrap();
+        reply["verdict"] = top.into();
+        for dimension in reply["breakdown"].as_object_mut().unwrap().values_mut() {
+            dimension["verdict"] = "RED".into();
+        }
+        let mut sim = Simulator::new("strategy");
+        sim.model_says(&reply.to_string());
+        sim.stripe_delivers();
+        sim.drain();
+        assert_eq!(body(&sim.page().unwrap())["verdict"], reply);
+        assert_eq!(sim.world.state().counted(domain::Metric::VerdictOpposed), opposed, "{top}");
+    }
+}
+
 /// Product Tiers VC-6, Audit Trail VC-4.
 #[test]
 fn no_address_is_stored_anywhere_and_no_question_in_the_log() {

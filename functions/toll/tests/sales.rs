@@ -458,6 +458,25 @@ fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::
     send(world, unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)).unwrap()
 }
 
+#[test]
+fn what_keeps_agents_from_buying_is_counted_for_its_alarm() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    let counted = || [Metric::TollUnreachable, Metric::TollUnanswered].map(|metric| world.state().measured(metric));
+    world.plan(Plan::none().whenever("facilitator.verify", Fault::Fail));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(counted(), [1, 0]);
+    world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
+    assert_eq!(show(&world, "/query", &format!("0x{}", "ab".repeat(32))).status(), 503);
+    assert_eq!(counted(), [2, 0]);
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(counted(), [2, 1]);
+    world.plan(Plan::none());
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(counted(), [2, 1]);
+}
+
 /// The money is here, and no request of the payer can buy anything for it.
 #[test]
 fn a_transfer_that_can_buy_nothing_any_more_is_owed() {

@@ -259,6 +259,12 @@ impl State {
         self.log_measurements.values().flatten().filter(|measurement| measurement.metric == metric).count()
     }
 
+    /// How many measurements of a metric were recorded, apart from those of the log's records.
+    #[must_use]
+    pub fn measured(&self, metric: Metric) -> usize {
+        self.measurements.iter().filter(|measurement| measurement.metric == metric).count()
+    }
+
     /// Caches a verdict, as the store does together with its sale, and updates the counters.
     pub fn cache_verdict(&mut self, session: &SessionId, verdict: &CachedVerdict, stored_at: Timestamp) {
         let document = serde_json::to_string(verdict).unwrap_or_default();
