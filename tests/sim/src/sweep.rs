@@ -98,8 +98,9 @@ pub fn scenarios() -> Vec<Scenario> {
             it.customer.answer = Answer::Held;
             it.decision = Some((Decision::Replace, 4 * MINUTE));
         }),
-        with("a held verdict that an operator approves", &[End::Held], |it| {
+        with("a held verdict that an operator approves", &[End::Delivered, End::Held], |it| {
             it.customer.answer = Answer::Held;
+            it.mishap = Some((Mishap::ListChanged, 3 * MINUTE));
             it.decision = Some((Decision::Approve, 4 * MINUTE));
         }),
         with("a customer's reply", &[End::Delivered, End::Unusable], |it| {
