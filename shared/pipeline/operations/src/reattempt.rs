@@ -232,14 +232,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_failed_nor_unusable_is_left_alone() {
+    fn what_is_neither_failed_nor_unusable_or_was_paid_back_is_left_alone() {
         let refunded = failed().with("money", Money::Refunded { at: at(-1) });
         let held = sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) });
         let waiting = sale().with("fulfilment", Fulfilment::Ordered { at: at(-1) });
-        for left in [sale(), refunded, held, waiting] {
+        for (left, went_back) in [(sale(), false), (refunded, true), (held, false), (waiting, false)] {
             let world = world_with(left.clone());
-            let error = run(go(&world, Some(&submission()))).unwrap().unwrap_err();
-            assert!(error.is_refusal());
+            match run(go(&world, Some(&submission()))).unwrap().unwrap_err() {
+                ReattemptError::MoneyWentBack => assert!(went_back),
+                ReattemptError::NotOpen => assert!(!went_back),
+                error => panic!("{error}"),
+            }
             assert_eq!(stored(&world), left);
             assert!(world.state().queue.is_empty() && world.state().submissions.is_empty());
         }
