@@ -4,9 +4,9 @@ use crate::{
     samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy},
     simulator::Simulator,
 };
-use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
+use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
-use testkit::sale::WithField;
+use testkit::{Fault, Plan, sale::WithField};
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
@@ -280,6 +280,25 @@ fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
         assert_eq!(body(&sim.page().unwrap())["verdict"], reply);
         assert_eq!(sim.world.state().counted(domain::Metric::VerdictOpposed), opposed, "{top}");
     }
+}
+
+/// The page needs neither its record nor its message, so operators are told instead.
+#[test]
+fn what_a_page_cannot_record_or_queue_is_alerted() {
+    let told = |sim: &Simulator, channel, part: &str| {
+        sim.world.state().alerts.iter().any(|alert| alert.channel == channel && alert.line.contains(part))
+    };
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.world.plan(Plan::none().whenever("store.save", Fault::Fail));
+    assert_eq!(sim.page().unwrap().status(), 200);
+    assert!(told(&sim, Channel::Ops, "retrieval not recorded"));
+    let sim = Simulator::with_session(paid_session("cs_test_unusable_sale", "premium", Some(ADDRESS)));
+    sim.world.plan(Plan::none().whenever("queue.send", Fault::Fail));
+    assert_eq!(sim.page().unwrap().status(), 500);
+    assert!(told(&sim, Channel::Critical, "[SILENT-DROP] notice not queued"));
 }
 
 /// Product Tiers VC-6, Audit Trail VC-4.
