@@ -106,20 +106,6 @@ fn a_lost_webhook_is_made_good_by_the_page() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-#[test]
-fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
-    let mut sim = Simulator::with_session(paid_session("cs_test_no_address_sale", "quick", None));
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    assert_eq!(sim.page().unwrap().status(), 200);
-    assert!(sim.world.state().sent.is_empty() && sim.world.state().drafts.is_empty());
-    assert_eq!(sim.count("email_service", "EMAIL_FAILED"), 1);
-    let mail = sim.audit_lines().into_iter().find(|line| line["source"] == "email_service").unwrap();
-    assert_eq!(mail["details"]["retry_status"], "NO_ADDRESS");
-    assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
-}
-
 /// Silent Drop, outputs 1 and 2: whichever way the session was found, and however often.
 #[test]
 fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
@@ -170,46 +156,6 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     sim.world.state().sales.clear();
     let reply = sim.page().unwrap();
     assert_eq!((reply.status(), &body(&reply)["code"]), (404, &"not_found".into()));
-}
-
-#[test]
-fn a_lost_cache_entry_comes_back_from_the_archive_unchanged() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    let first = body(&sim.page().unwrap());
-    sim.world.state().cache.clear();
-    assert_eq!(body(&sim.page().unwrap()), first);
-    assert_eq!(sim.world.state().cache.len(), 1);
-    assert_eq!(sim.world.state().prompts.len(), 1, "nothing is generated again");
-    sim.world.state().corrupt_cache = true;
-    assert_eq!(body(&sim.page().unwrap()), first);
-    let alerts = sim.world.state().alerts.clone();
-    assert!(alerts.iter().any(|alert| alert.line.contains("write-confirm mismatch")));
-    assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("corrupt entry")));
-    // Audit Trail, derived analytics: one record for each of the three retrievals.
-    assert_eq!((sim.count("cache_hit", "CACHED"), sim.count("result_page", "CACHED")), (1, 2));
-    assert_eq!(serde_json::to_value(sim.sale()).unwrap()["retrievals"], 3);
-}
-
-#[test]
-fn only_without_cache_and_archive_it_is_generated_again_with_the_same_prompt_and_no_second_mail() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    sim.world.state().cache.clear();
-    sim.world.state().archive.clear();
-    assert_eq!(sim.page().unwrap().status(), 202);
-    sim.drain();
-    let page = body(&sim.page().unwrap());
-    assert_eq!((&page["regen"], &page["regen_reason"]), (&true.into(), &"cache_miss".into()));
-    let state = sim.world.state();
-    assert_eq!((state.prompts.len(), state.sent.len()), (2, 1));
-    assert_eq!(state.prompts[0].1, state.prompts[1].1);
-    drop(state);
-    assert_eq!((sim.count("webhook", "OK"), sim.count("result_page", "REGENERATED")), (1, 1));
 }
 
 /// A delivered sale whose verdict was lost in all stores and made again with another colour.
