@@ -182,7 +182,8 @@ fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorde
         let mut sim = regenerated(first, second, 0);
         sim.recover();
         let check = sim.audit_lines().into_iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
-        assert_eq!(check["divergence_level"], level);
+        assert_eq!((&check["divergence_level"], &check["top_level_match"]), (&level.into(), &(first == second).into()));
+        assert_eq!((&check["original_verdict"], &check["regen_verdict"]), (&first.into(), &second.into()));
         let notice = body(&sim.page().unwrap())["notice"].clone();
         assert_eq!(notice.is_string(), level == "significant", "{first} {second}");
         let state = sim.world.state();
