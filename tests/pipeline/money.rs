@@ -11,10 +11,9 @@ use domain::{
 };
 use reconcile::Report;
 use std::time::Duration;
-use testkit::{Fault, Plan};
+use testkit::{FAULTS, Fault, Plan};
 
 const HOUR: Duration = Duration::from_secs(3600);
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const GOOD: &str = "Demand is real and the format fits.";
 
 /// A sale that the content filter holds.

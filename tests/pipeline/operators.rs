@@ -6,7 +6,7 @@ use operations::{
     Operator,
     redrive::{self, RedriveError},
 };
-use testkit::{Fault, Plan, run};
+use testkit::{Plan, every_single_fault, run};
 
 fn operator() -> Operator {
     Operator::parse("dana", Some("looked at it")).unwrap()
@@ -41,21 +41,18 @@ fn a_redriven_mail_is_sent_once() {
         let clean = dead_letter(drafted);
         clean.world.plan(Plan::none());
         assert_eq!(redrive(&clean).unwrap().unwrap(), 1);
-        for boundary in 0..clean.world.passed() {
-            for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-                let what = format!("drafted {drafted}, {fault:?} at {boundary}");
-                let mut sim = dead_letter(drafted);
-                sim.world.plan(Plan::at(boundary, fault));
-                drop(redrive(&sim));
-                sim.world.plan(Plan::none());
-                redrive(&sim).unwrap().unwrap();
-                redrive(&sim).unwrap().unwrap();
-                sim.recover();
-                assert!(matches!(mail(&sim), Mail::Sent { .. }), "{what}");
-                assert_eq!(sim.world.state().sent.len(), 1, "{what}");
-                let records = sim.audit_lines().iter().filter(|line| line["action"] == "redrive verdict").count();
-                assert_eq!(records, 1, "{what}");
-            }
+        for (plan, what) in every_single_fault(clean.world.passed(), 3) {
+            let mut sim = dead_letter(drafted);
+            sim.world.plan(plan);
+            drop(redrive(&sim));
+            sim.world.plan(Plan::none());
+            redrive(&sim).unwrap().unwrap();
+            redrive(&sim).unwrap().unwrap();
+            sim.recover();
+            assert!(matches!(mail(&sim), Mail::Sent { .. }), "drafted {drafted}, {what}");
+            assert_eq!(sim.world.state().sent.len(), 1, "drafted {drafted}, {what}");
+            let records = sim.audit_lines().iter().filter(|line| line["action"] == "redrive verdict").count();
+            assert_eq!(records, 1, "drafted {drafted}, {what}");
         }
     }
 }

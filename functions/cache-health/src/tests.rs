@@ -16,7 +16,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, every_single_fault};
 
 mod full_scan;
 mod golden;

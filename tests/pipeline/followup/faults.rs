@@ -1,9 +1,7 @@
 //! Every fault at every effect of a follow-up.
 
 use super::*;
-use testkit::{Fault, Plan};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{Fault, Plan, every_single_fault};
 
 /// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
 #[test]
@@ -15,20 +13,15 @@ fn whatever_breaks_a_posted_followup_is_delivered_once() {
     let mut clean = delivered();
     clean.world.plan(Plan::none());
     whole(&mut clean);
-    let boundaries = clean.world.passed();
-    assert!(boundaries > 30, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut sim = delivered();
-            sim.world.plan(Plan::at(boundary, fault));
-            whole(&mut sim);
-            sim.world.plan(Plan::none());
-            // A customer who got no answer asks again.
-            assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
-            sim.recover();
-            assert_delivered(&sim, &what);
-        }
+    for (plan, what) in every_single_fault(clean.world.passed(), 30) {
+        let mut sim = delivered();
+        sim.world.plan(plan);
+        whole(&mut sim);
+        sim.world.plan(Plan::none());
+        // A customer who got no answer asks again.
+        assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+        sim.recover();
+        assert_delivered(&sim, &what);
     }
 }
 
@@ -43,21 +36,17 @@ fn whatever_breaks_a_replied_followup_is_delivered_once() {
     let mut clean = delivered();
     clean.world.plan(Plan::none());
     whole(&mut clean);
-    let boundaries = clean.world.passed();
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut sim = delivered();
-            sim.world.plan(Plan::at(boundary, fault));
-            whole(&mut sim);
-            sim.world.plan(Plan::none());
-            for number in 0..8 {
-                sim.world.advance(Duration::from_secs(120));
-                sim.watch_inbox(&format!("later {number}"));
-            }
-            sim.recover();
-            assert_delivered(&sim, &what);
+    for (plan, what) in every_single_fault(clean.world.passed(), 20) {
+        let mut sim = delivered();
+        sim.world.plan(plan);
+        whole(&mut sim);
+        sim.world.plan(Plan::none());
+        for number in 0..8 {
+            sim.world.advance(Duration::from_secs(120));
+            sim.watch_inbox(&format!("later {number}"));
         }
+        sim.recover();
+        assert_delivered(&sim, &what);
     }
 }
 

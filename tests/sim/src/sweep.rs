@@ -15,7 +15,7 @@ use crate::{
 };
 use domain::{Tier, money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
-use testkit::{Fault, Passage, World};
+use testkit::{FAULTS, Fault, Passage, World};
 
 /// One kind of sale, with the ends that it may have under any fault.
 #[derive(Clone, Debug)]
@@ -49,8 +49,6 @@ pub struct Sweep {
     /// The faults that broke a promise, each with the rule.
     pub broken: Vec<(String, Violation)>,
 }
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 /// Every kind of sale.
 #[must_use]

@@ -8,10 +8,9 @@ use super::{
 };
 use domain::toll::{List, Paid, Stage};
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::{Fault, Plan};
+use testkit::Plan;
 
 const ACTIONS: usize = 24;
-const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 const QUESTIONS: [&str; 2] = [QUESTION, "Open a third shop?"];
 /// One of every state in which a question is not sold; no payment buys an answer to it.
 const DECLINED: [&str; 5] = [

@@ -16,14 +16,13 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use testkit::{Fault, Passage, Plan, World, run};
+use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, run};
 
 const ADDRESS: &str = "someone@example.com";
 const NAME: &str = "Sam Example";
 const TEXT: &str = "May we speak about the harbour lease?";
 const IDENTITY: &str = "arn:aws:iam::123456789012:user/ops/dana";
 const REPLY: &str = "Yes. Please send us the lease and its last amendment.";
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 fn world() -> World {
     World::at(Timestamp::from_seconds(1_790_000_000))
@@ -395,11 +394,8 @@ fn live(plan: Plan, what: &str) -> usize {
 #[test]
 fn every_fault_at_every_effect() {
     let effects = live(Plan::none(), "nothing");
-    assert!(effects > 25, "{effects}");
-    for boundary in 0..effects + 4 {
-        for fault in FAULTS {
-            live(Plan::at(boundary, fault), &format!("{fault:?} at {boundary}"));
-        }
+    for (plan, what) in every_single_fault(effects + 4, 29) {
+        live(plan, &what);
     }
 }
 

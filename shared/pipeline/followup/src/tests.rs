@@ -2,9 +2,7 @@ use super::*;
 use audit::Journal;
 use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money};
 use serde_json::json;
-use testkit::{Fault, Plan, World, run, sale::WithField};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{Plan, World, every_single_fault, run, sale::WithField};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(1_800_000_000 + seconds)
@@ -192,24 +190,22 @@ fn a_sale_that_changes_meanwhile_is_looked_at_again() {
 fn whatever_breaks_it_is_ordered_once_with_one_text() {
     let clean = world_of(delivered());
     go(&clean, "And in Halifax?").unwrap().unwrap();
-    for boundary in 0..clean.passed() {
-        for fault in FAULTS {
-            for second in ["And in Halifax?", "And in Toronto?"] {
-                let what = format!("{fault:?} at {boundary}, then {second}");
-                let world = world_of(delivered());
-                world.plan(Plan::at(boundary, fault));
-                let answer = go(&world, "And in Halifax?");
-                world.plan(Plan::none());
-                let accepted = matches!(answer, Some(Ok(_)));
-                let again = go(&world, second).expect(&what);
-                let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
-                assert!(!accepted || kept == "And in Halifax?", "{what}");
-                assert_eq!(again.is_ok(), kept == second, "{what}");
-                assert_eq!(world.state().sales.len(), 2, "{what}");
-                // Either the order was sent, or the page makes up for a queue that refused it.
-                let state = world.state();
-                assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
-            }
+    for (plan, what) in every_single_fault(clean.passed(), 3) {
+        for second in ["And in Halifax?", "And in Toronto?"] {
+            let what = format!("{what}, then {second}");
+            let world = world_of(delivered());
+            world.plan(plan.clone());
+            let answer = go(&world, "And in Halifax?");
+            world.plan(Plan::none());
+            let accepted = matches!(answer, Some(Ok(_)));
+            let again = go(&world, second).expect(&what);
+            let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
+            assert!(!accepted || kept == "And in Halifax?", "{what}");
+            assert_eq!(again.is_ok(), kept == second, "{what}");
+            assert_eq!(world.state().sales.len(), 2, "{what}");
+            // Either the order was sent, or the page makes up for a queue that refused it.
+            let state = world.state();
+            assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
         }
     }
 }

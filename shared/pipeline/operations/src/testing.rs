@@ -9,10 +9,9 @@ use domain::{
 };
 use std::fmt::Debug;
 use testkit::sale::WithField;
-use testkit::{Fault, Plan, World};
+use testkit::{Plan, World, every_single_fault};
 
 pub(crate) const NOW: i64 = 1_800_000_000;
-pub(crate) const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(NOW + seconds)
@@ -100,19 +99,14 @@ pub(crate) fn whatever_breaks_or_is_done<T, E: Debug>(
 ) {
     let clean = fresh();
     operation(&clean).unwrap().map(drop).unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries >= 3, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let world = fresh();
-            world.plan(Plan::at(boundary, fault));
-            drop(operation(&world));
-            world.plan(Plan::none());
-            let repeated = operation(&world).unwrap().map(drop);
-            assert!(repeated.as_ref().err().is_none_or(&is_done), "{what}: {repeated:?}");
-            check(&world, &what);
-        }
+    for (plan, what) in every_single_fault(clean.passed(), 2) {
+        let world = fresh();
+        world.plan(plan);
+        drop(operation(&world));
+        world.plan(Plan::none());
+        let repeated = operation(&world).unwrap().map(drop);
+        assert!(repeated.as_ref().err().is_none_or(&is_done), "{what}: {repeated:?}");
+        check(&world, &what);
     }
 }
 

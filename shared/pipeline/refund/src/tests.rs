@@ -6,9 +6,7 @@ use domain::{
     open_work::Work,
     ports::{Clock, MadeRefund},
 };
-use testkit::{Fault, Plan, World, run, sale::WithField};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{FAULTS, Plan, World, run, sale::WithField};
 
 fn session() -> CheckoutSession {
     CheckoutSession {
