@@ -108,8 +108,7 @@ impl Stage {
     }
 
     fn events(&self, name: &str) -> Vec<Value> {
-        let lines: Vec<Value> =
-            self.world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = self.world.state().records();
         lines.into_iter().filter(|line| line["event"] == name).map(|line| line["details"].clone()).collect()
     }
 

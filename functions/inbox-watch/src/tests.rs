@@ -137,9 +137,8 @@ fn memory(world: &World) -> Memory {
 }
 
 fn outcomes(world: &World) -> Vec<String> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let outcomes = lines.filter(|line| line["event"] == "auto_response");
+    let records = world.state().records();
+    let outcomes = records.iter().filter(|record| record["event"] == "auto_response");
     outcomes.map(|line| line["details"]["outcome"].as_str().unwrap().to_owned()).collect()
 }
 

@@ -169,7 +169,7 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
     let payment = payment_for(&world, Offer::Query, 1);
     let unpaid_reply = send(&world, unpaid("/query", question)).unwrap();
     assert_eq!(unpaid_reply.status(), 422, "{}", unpaid_reply.body());
-    let lines: Vec<Value> = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     let evaluated = &lines[0];
     assert_eq!((lines.len(), &evaluated["event"]), (1, &"authority_evaluated".into()));
     assert!(evaluated["stream"].as_str().unwrap().starts_with("function/toll-declined"), "{evaluated}");
@@ -355,7 +355,7 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
             site.look().unwrap();
         }
         let state = site.world.state();
-        let lines: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = state.records();
         let checks: Vec<&Value> = lines.iter().filter(|line| line["event"] == "toll_check").collect();
         let details = json!({ "reported": "0x1...", "on_chain": on_chain.map(|it| format!("{it}...")) });
         assert!(checks.len() == 1 && checks[0]["details"] == details, "{checks:?}");

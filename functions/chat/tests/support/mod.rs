@@ -179,12 +179,9 @@ pub fn body(reply: &Reply) -> Value {
 
 /// Status and details of the chat's audit records, in order.
 pub fn records(world: &World) -> Vec<(String, Value)> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
-        .filter(|line| line["event"] == "chat")
-        .map(|line| (line["status"].as_str().unwrap().to_owned(), line["details"].clone()))
-        .collect()
+    let lines = world.state().records();
+    let of_chat = lines.iter().filter(|line| line["event"] == "chat");
+    of_chat.map(|line| (line["status"].as_str().unwrap().to_owned(), line["details"].clone())).collect()
 }
 
 /// The content of all stores, as text.

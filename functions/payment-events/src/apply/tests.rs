@@ -65,7 +65,7 @@ fn sale(world: &World) -> Sale {
 }
 
 fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect()
+    world.state().records()
 }
 
 #[test]

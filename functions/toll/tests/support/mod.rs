@@ -227,13 +227,12 @@ pub fn code(reply: &Reply) -> String {
 
 /// The status and detail of every x402 record in the log.
 pub fn records(world: &World) -> Vec<(String, String)> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = world.state().records();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let toll = |line: Value| match (line["source"].as_str(), line["details"]["source"].as_str()) {
         (Some("oracle_toll"), _) => Some((text(&line["status"]), text(&line["error_detail"]))),
         (_, Some("oracle_toll")) => Some((text(&line["details"]["status"]), text(&line["details"]["error_detail"]))),
         _ => None,
     };
-    lines.filter_map(toll).collect()
+    lines.into_iter().filter_map(toll).collect()
 }

@@ -10,7 +10,6 @@ use domain::{
     ports::{MailError, SaleMails},
     texts,
 };
-use serde_json::Value;
 use std::{
     pin::pin,
     task::{Context, Poll, Waker},
@@ -89,12 +88,9 @@ fn granted() -> World {
 
 /// The recorded steps, in order.
 fn steps(world: &World) -> Vec<String> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
-        .filter(|line| line["event"] == "bridge")
-        .map(|line| line["details"]["step"].as_str().unwrap().to_owned())
-        .collect()
+    let records = world.state().records();
+    let steps = records.iter().filter(|record| record["event"] == "bridge");
+    steps.map(|record| record["details"]["step"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The content of all stores except the mailbox.
@@ -132,7 +128,7 @@ fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
     assert_eq!((state.sent.len(), mail.to.as_str()), (1, ADDRESS));
     assert!(mail.body.contains(REPLY) && mail.body.contains("https://oracle.example/chat#bridge"));
     assert!(!mail.body.contains("dana"), "customers read no operator's name");
-    let records: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = state.records();
     let signed = records.iter().filter(|record| record["details"]["by"] == "dana");
     assert!(signed.clone().all(|record| record["details"]["identity"] == IDENTITY), "{records:?}");
     assert_eq!(signed.count(), 2, "the grant and the reply");
@@ -150,8 +146,8 @@ fn a_disclosure_is_posted_recorded_and_alerted_once() {
     let held = run(load(ports(&world), &who())).unwrap().unwrap();
     assert_eq!(run(held.messages(&world)).unwrap().unwrap()[0].text, text);
     let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let recorded: Vec<Value> = lines.filter(|line| line["event"] == "authority_evaluated").collect();
+    let mut recorded = state.records();
+    recorded.retain(|record| record["event"] == "authority_evaluated");
     assert_eq!(recorded.len(), 1);
     let details = &recorded[0]["details"];
     assert_eq!(details["bridge_message"], id().as_str());

@@ -84,8 +84,7 @@ fn what_is_made_already_is_not_sent_again() {
 
 /// The records of the authority gate's evaluations.
 fn evaluated_in(world: &World) -> Vec<serde_json::Value> {
-    let lines: Vec<serde_json::Value> =
-        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     lines.into_iter().filter(|line| line["event"] == "authority_evaluated").collect()
 }
 

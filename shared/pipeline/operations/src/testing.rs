@@ -74,8 +74,7 @@ pub(crate) fn stored(world: &World) -> Sale {
 
 /// The operators' records in the log.
 pub(crate) fn decisions(world: &World) -> Vec<serde_json::Value> {
-    let lines: Vec<serde_json::Value> =
-        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     lines.into_iter().filter(|line| line["event"] == "operator").collect()
 }
 

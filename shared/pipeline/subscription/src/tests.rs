@@ -81,8 +81,7 @@ fn a_month_is_bought_on_record_and_alarms_nobody() {
     }
     assert_eq!(access(&world, 1), Access { plan: ChatPlan::Chat, paid_until: Some(at(30)) });
     assert!(world.state().alerts.is_empty());
-    let lines: Vec<serde_json::Value> =
-        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     assert_eq!(lines.len(), 3);
     assert_eq!((&lines[1]["event"], &lines[1]["change"]), (&"subscription".into(), &"paid".into()));
     assert_eq!((&lines[1]["plan"], &lines[1]["object"]), (&"chat".into(), &"in_1".into()));

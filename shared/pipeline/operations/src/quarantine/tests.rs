@@ -88,11 +88,7 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
     assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), (CLEAN, "Open a shop?"));
     assert_eq!(sale.verdict_hash(), Some(digest::verdict_hash(&cached.verdict).as_str()));
     assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
-    let events: Vec<String> = state
-        .log
-        .values()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
-        .collect();
+    let events: Vec<Value> = state.records().iter().map(|record| record["event"].clone()).collect();
     assert_eq!(events, ["tmm_crosscheck", "content_filter", "operator", "pipeline"]);
     assert!(!state.log.values().any(|line| line.contains(CLEAN)), "no text in the log");
 }
