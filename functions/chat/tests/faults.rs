@@ -8,7 +8,6 @@ use chat::Ports;
 use domain::{
     Metric,
     chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
-    ports::Pause,
 };
 use runtime::http::{Reply, Request};
 use serde_json::json;
@@ -17,7 +16,7 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, world::Surroundings};
+use testkit::{FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, world::Surroundings};
 
 /// A customer who repeats each message until it is answered.
 struct Life {
@@ -185,16 +184,6 @@ fn every_fault_at_every_effect_of_an_erasure() {
     }
 }
 
-/// Removes the limit on the model's time, because the test's executor polls a handler only when its effect is due.
-struct Patient;
-
-#[async_trait::async_trait]
-impl Pause for Patient {
-    async fn pause(&self, _: Duration) {
-        std::future::pending::<()>().await;
-    }
-}
-
 /// Handles many requests concurrently, with a different delay for each effect.
 fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
     let mut random = 7_u64;
@@ -214,7 +203,7 @@ fn within(world: &World, surroundings: Surroundings, requests: Vec<Request>) -> 
         task::{Context, Poll, Waker},
     };
     world.surround(surroundings);
-    let (settings, ports) = (settings(), Ports { pause: &Patient, ..ports(world) });
+    let (settings, ports) = (settings(), Ports { pause: &NoLimit, ..ports(world) });
     type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
     let mut running: Vec<Running<'_>> = requests
         .into_iter()

@@ -20,7 +20,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 use testkit::sale::WithField;
-use testkit::{FAULTS, Fault, Plan, World, every_single_fault, inbox::Unread, run};
+use testkit::{FAULTS, Fault, NoLimit, Plan, World, every_single_fault, inbox::Unread, run};
 
 mod bridges;
 mod changes;
@@ -46,16 +46,6 @@ fn keys(current: &str) -> AuditKeys {
 
 fn tag(key: &str, address: &str) -> String {
     keys(key).current().unwrap().email_tag(&EmailAddress::parse(address).unwrap())
-}
-
-/// A pause without end: no time limit expires, and the process is not polled again after a crash.
-struct NoLimit;
-
-#[async_trait]
-impl Pause for NoLimit {
-    async fn pause(&self, _duration: Duration) {
-        std::future::pending().await
-    }
 }
 
 /// The headers with which the mailbox confirms the sender of a message.

@@ -9,7 +9,7 @@ use domain::{
     breaker::{BreakerPolicy, Reopen},
     chat::{BillingReport, PaidPlan, Subscriber, SubscriberId, SubscriberKey, billing::Bill},
     money::ObjectId,
-    ports::{ModelReply, Pause, SecretSource, StorageError},
+    ports::{ModelReply, SecretSource, StorageError},
 };
 use generation::Policy;
 use runtime::http::{Reply, Request};
@@ -88,16 +88,6 @@ pub fn ports(world: &World) -> Ports<'_> {
         randomness: world,
         pause: world,
         meter: world,
-    }
-}
-
-/// Never ends a wait, so that a process that crashed is not taken for one that is late.
-pub struct Endless;
-
-#[async_trait::async_trait]
-impl Pause for Endless {
-    async fn pause(&self, _: Duration) {
-        std::future::pending::<()>().await;
     }
 }
 
