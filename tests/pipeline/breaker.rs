@@ -1,9 +1,6 @@
-//! The circuit breaker in the pipeline, and the notice on a regenerated verdict.
+//! The circuit breaker in the pipeline.
 
-use crate::{
-    samples::{body, quick},
-    simulator::Simulator,
-};
+use crate::{samples::body, simulator::Simulator};
 use domain::ports::{ModelError, ModelReply};
 use std::time::Duration;
 
@@ -97,31 +94,4 @@ fn what_the_model_says_wrongly_opens_no_circuit() {
     }
     assert_eq!(sim.world.state().prompts.len(), 12, "each was asked twice");
     assert!(!sim.world.state().alerts.iter().any(|alert| alert.line.contains("circuit")));
-}
-
-/// Regen Consistency, invariants 4 and 5.
-#[test]
-fn a_regenerated_verdict_is_compared_with_the_first() {
-    for (second, level, has_notice) in
-        [("GREEN", "none", false), ("AMBER", "minor", false), ("RED", "significant", true)]
-    {
-        let mut sim = Simulator::new("quick");
-        sim.model_says(GOOD);
-        sim.stripe_delivers();
-        sim.drain();
-        sim.world.state().cache.clear();
-        sim.world.state().archive.clear();
-        sim.model_says(&quick(second, "It looks different the second time."));
-        sim.page();
-        sim.drain();
-        let page = body(&sim.page().unwrap());
-        assert_eq!(page["notice"].is_string(), has_notice, "{second}");
-        let lines = sim.audit_lines();
-        let check = lines.iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
-        assert_eq!((&check["original_verdict"], &check["regen_verdict"]), (&"GREEN".into(), &second.into()));
-        assert_eq!(
-            (&check["divergence_level"], &check["top_level_match"]),
-            (&level.into(), &(second == "GREEN").into())
-        );
-    }
 }

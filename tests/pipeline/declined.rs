@@ -7,9 +7,8 @@ use crate::{
 };
 use domain::{Metric, mail::Mail, money::Money, texts};
 use std::time::Duration;
-use testkit::{Fault, Plan};
+use testkit::{Plan, every_single_fault};
 
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const CRISIS: &str = "I want to kill myself";
 const WARFARIN: &str = "Can I give my son two of my warfarin tablets?";
 
@@ -104,16 +103,12 @@ fn whatever_breaks_a_trigger_of_child_safety_is_counted() {
         sim.drain();
         sim
     };
-    let boundaries = ordered(Plan::none()).world.passed();
-    assert!(boundaries > 4, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let mut sim = ordered(Plan::at(boundary, fault));
-            sim.world.plan(Plan::none());
-            settle(&mut sim);
-            let counted = sim.world.state().counted(Metric::AuthorityEscalated);
-            assert_eq!(counted, 1, "{fault:?} at {boundary}");
-        }
+    for (plan, what) in every_single_fault(ordered(Plan::none()).world.passed(), 4) {
+        let mut sim = ordered(plan);
+        sim.world.plan(Plan::none());
+        settle(&mut sim);
+        let counted = sim.world.state().counted(Metric::AuthorityEscalated);
+        assert_eq!(counted, 1, "{what}");
     }
 }
 
@@ -201,16 +196,12 @@ fn whatever_breaks_the_mail_is_sent_once() {
     let mut clean = refunded();
     clean.world.plan(Plan::none());
     clean.drain();
-    let boundaries = clean.world.passed();
-    assert!(boundaries > 5, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let mut sim = refunded();
-            sim.world.plan(Plan::at(boundary, fault));
-            sim.drain();
-            sim.world.plan(Plan::none());
-            settle(&mut sim);
-            assert!(mail(&sim).starts_with(texts::CRISIS), "{fault:?} at {boundary}");
-        }
+    for (plan, what) in every_single_fault(clean.world.passed(), 5) {
+        let mut sim = refunded();
+        sim.world.plan(plan);
+        sim.drain();
+        sim.world.plan(Plan::none());
+        settle(&mut sim);
+        assert!(mail(&sim).starts_with(texts::CRISIS), "{what}");
     }
 }

@@ -117,7 +117,7 @@ fn from_the_page_it_is_made_mailed_shown_archived_and_recorded_as_any_sale() {
     assert!(matches!(sale.mail(), Mail::Sent { .. }));
     let archived = sim.world.state().archive[&sim.session.followup()].clone();
     assert_eq!(archived.first.unwrap().query, QUESTION);
-    let log: Vec<Value> = sim.world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let log = sim.world.state().records();
     let of_child = |line: &&Value| line["session_id"] == sim.session.followup().as_str();
     let events: Vec<_> = log.iter().filter(of_child).map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["tmm_crosscheck", "content_filter", "pipeline", "content_filter", "pipeline", "pipeline"]);

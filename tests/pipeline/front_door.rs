@@ -237,8 +237,7 @@ fn a_failed_sale_that_is_shown_is_counted_apart_from_other_5xx() {
         sim.page().is_some_and(|reply| reply.status() == 500)
     });
     if failed {
-        let shown = Metric::FailedSaleShown.once();
-        assert_eq!(sim.world.state().measurements.iter().filter(|found| **found == shown).count(), 1);
+        assert_eq!(sim.world.state().measured(Metric::FailedSaleShown), 1);
     }
     assert!(failed, "the sale never failed");
 }

@@ -12,29 +12,10 @@ mod transcript;
 use domain::Alert;
 use operations::reference::{is_reference, sales_with};
 use std::{fmt::Write as _, fs, path::PathBuf};
-use testkit::Plan;
+use testkit::{Plan, golden::difference};
 use transcript::Transcript;
 
 type Scenario = (&'static str, fn() -> Transcript);
-
-/// The first line that differs, with its number.
-fn difference(expected: &str, actual: &str) -> Option<String> {
-    if expected == actual {
-        return None;
-    }
-    let (mut expected, mut actual) = (expected.lines(), actual.lines());
-    for number in 1.. {
-        let (wanted, got) = (expected.next(), actual.next());
-        if wanted != got {
-            let show = |line: Option<&str>| line.unwrap_or("(end of file)").to_owned();
-            return Some(format!("line {number}\n  golden: {}\n  now:    {}", show(wanted), show(got)));
-        }
-        if wanted.is_none() {
-            break;
-        }
-    }
-    Some("the line breaks at the end differ".to_owned())
-}
 
 fn golden_file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pipeline/golden").join(format!("{name}.txt"))
@@ -42,16 +23,9 @@ fn golden_file(name: &str) -> PathBuf {
 
 #[test]
 fn sales_leave_behind_what_they_always_did() {
-    let bless = std::env::var_os(testkit::golden::UPDATE).is_some();
     let mut differences = String::new();
     for (name, scenario) in scenarios::ALL {
-        let (path, actual) = (golden_file(name), scenario().text());
-        if bless {
-            fs::write(&path, &actual).unwrap();
-            continue;
-        }
-        let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        if let Some(difference) = difference(&expected, &actual) {
+        if let Some(difference) = difference(&golden_file(name), &scenario().text()) {
             writeln!(differences, "golden/{name}.txt: {difference}").unwrap();
         }
     }

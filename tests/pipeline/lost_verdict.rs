@@ -11,9 +11,8 @@ use domain::{
     texts,
 };
 use std::time::Duration;
-use testkit::{Fault, Plan};
+use testkit::{Fault, Plan, every_single_fault};
 
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const FIRST: &str = "Demand is real and the format fits.";
 const SECOND: &str = "Demand is real and the rent is low.";
 
@@ -187,16 +186,12 @@ fn whatever_breaks_a_lost_verdict_is_made_again_and_mailed_once() {
         let mut clean = lost(is_archived);
         clean.world.plan(Plan::none());
         an_hour(&mut clean);
-        let boundaries = clean.world.passed();
-        assert!(boundaries > 20, "{boundaries}");
-        for boundary in 0..boundaries {
-            for fault in FAULTS {
-                let mut sim = lost(is_archived);
-                sim.world.plan(Plan::at(boundary, fault));
-                an_hour(&mut sim);
-                an_hour(&mut sim);
-                assert_made_again(&mut sim, &format!("archived {is_archived}, {fault:?} at {boundary}"));
-            }
+        for (plan, what) in every_single_fault(clean.world.passed(), 20) {
+            let mut sim = lost(is_archived);
+            sim.world.plan(plan);
+            an_hour(&mut sim);
+            an_hour(&mut sim);
+            assert_made_again(&mut sim, &format!("archived {is_archived}, {what}"));
         }
     }
 }

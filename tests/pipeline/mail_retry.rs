@@ -9,7 +9,7 @@ use domain::{
     sale::{Letter, Mail},
 };
 use std::time::Duration;
-use testkit::{Fault, Plan};
+use testkit::{Fault, Plan, every_single_fault};
 
 fn sim() -> Simulator {
     let sim = Simulator::new("quick");
@@ -275,18 +275,14 @@ fn no_dead_letter_goes_unheard() {
         sim.drain();
         sim
     };
-    let boundaries = run(Plan::none()).world.passed();
-    for boundary in 0..boundaries {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let mut sim = run(Plan::at(boundary, fault));
-            sim.recover();
-            let what = format!("{fault:?} at {boundary}");
-            assert!(matches!(mail(&sim), Mail::Dead { .. }), "{what}: {:?}", mail(&sim));
-            let state = sim.world.state();
-            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
-            assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
-            assert!(state.sent.is_empty(), "{what}");
-            assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
-        }
+    for (plan, what) in every_single_fault(run(Plan::none()).world.passed(), 20) {
+        let mut sim = run(plan);
+        sim.recover();
+        assert!(matches!(mail(&sim), Mail::Dead { .. }), "{what}: {:?}", mail(&sim));
+        let state = sim.world.state();
+        let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+        assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
+        assert!(state.sent.is_empty(), "{what}");
+        assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
     }
 }

@@ -13,6 +13,7 @@ mod filtering;
 mod followup;
 mod front_door;
 mod golden;
+mod heartbeats;
 mod lost_verdict;
 mod mail_retry;
 mod model_replies;

@@ -5,7 +5,6 @@ use crate::{
     simulator::Simulator,
 };
 use domain::{
-    Channel,
     money::{Money, PaymentChange, RefundStatus},
     open_work::Work,
     sale::{Fulfilment, Mail},
@@ -14,10 +13,9 @@ use domain::{
 use reconcile::Report;
 use serde_json::Value;
 use std::time::Duration;
-use testkit::{Fault, Plan};
+use testkit::{FAULTS, Fault, Plan};
 
 const HOUR: Duration = Duration::from_secs(3600);
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const GOOD: &str = "Demand is real and the format fits.";
 
 /// A sale that the content filter holds.
@@ -217,25 +215,6 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_single_fault() {
             assert_eq!(subjects, [domain::texts::REFUND_SUBJECT], "{what}: one letter, and no verdict");
         }
     }
-}
-
-/// Silent Drop, output 3 and invariant 6.
-#[test]
-fn a_silent_drop_is_brought_to_mind_after_three_days_and_never_refunded() {
-    let mut sim = Simulator::new("premium");
-    sim.stripe_delivers();
-    sim.drain();
-    assert_eq!(sim.world.state().sent.len(), 1, "the customer was asked");
-    sim.world.state().alerts.clear();
-    for hour in 1..=(30 * 24) {
-        sim.world.advance(HOUR);
-        sim.deadlines().unwrap();
-        sim.drain();
-        assert_eq!(sim.world.state().alerts.is_empty(), hour < 72, "after {hour} h");
-    }
-    let state = sim.world.state();
-    assert!(state.refunds.is_empty() && state.sent.len() == 1);
-    assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical && alert.line.contains("refund it")));
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::{
     samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy},
     simulator::Simulator,
 };
-use domain::{PaymentStatus, mail::Mail, message::Message, ports::MailError};
+use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
-use testkit::sale::WithField;
+use testkit::{Fault, Plan, sale::WithField};
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
@@ -106,20 +106,6 @@ fn a_lost_webhook_is_made_good_by_the_page() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-#[test]
-fn without_an_address_the_verdict_is_on_the_page_and_operators_know() {
-    let mut sim = Simulator::with_session(paid_session("cs_test_no_address_sale", "quick", None));
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    assert_eq!(sim.page().unwrap().status(), 200);
-    assert!(sim.world.state().sent.is_empty() && sim.world.state().drafts.is_empty());
-    assert_eq!(sim.count("email_service", "EMAIL_FAILED"), 1);
-    let mail = sim.audit_lines().into_iter().find(|line| line["source"] == "email_service").unwrap();
-    assert_eq!(mail["details"]["retry_status"], "NO_ADDRESS");
-    assert!(sim.world.state().alerts[0].line.contains("no e-mail address"));
-}
-
 /// Silent Drop, outputs 1 and 2: whichever way the session was found, and however often.
 #[test]
 fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
@@ -172,46 +158,6 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     assert_eq!((reply.status(), &body(&reply)["code"]), (404, &"not_found".into()));
 }
 
-#[test]
-fn a_lost_cache_entry_comes_back_from_the_archive_unchanged() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    let first = body(&sim.page().unwrap());
-    sim.world.state().cache.clear();
-    assert_eq!(body(&sim.page().unwrap()), first);
-    assert_eq!(sim.world.state().cache.len(), 1);
-    assert_eq!(sim.world.state().prompts.len(), 1, "nothing is generated again");
-    sim.world.state().corrupt_cache = true;
-    assert_eq!(body(&sim.page().unwrap()), first);
-    let alerts = sim.world.state().alerts.clone();
-    assert!(alerts.iter().any(|alert| alert.line.contains("write-confirm mismatch")));
-    assert!(alerts.iter().any(|alert| alert.line.contains("CRITICAL") && alert.line.contains("corrupt entry")));
-    // Audit Trail, derived analytics: one record for each of the three retrievals.
-    assert_eq!((sim.count("cache_hit", "CACHED"), sim.count("result_page", "CACHED")), (1, 2));
-    assert_eq!(serde_json::to_value(sim.sale()).unwrap()["retrievals"], 3);
-}
-
-#[test]
-fn only_without_cache_and_archive_it_is_generated_again_with_the_same_prompt_and_no_second_mail() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
-    sim.world.state().cache.clear();
-    sim.world.state().archive.clear();
-    assert_eq!(sim.page().unwrap().status(), 202);
-    sim.drain();
-    let page = body(&sim.page().unwrap());
-    assert_eq!((&page["regen"], &page["regen_reason"]), (&true.into(), &"cache_miss".into()));
-    let state = sim.world.state();
-    assert_eq!((state.prompts.len(), state.sent.len()), (2, 1));
-    assert_eq!(state.prompts[0].1, state.prompts[1].1);
-    drop(state);
-    assert_eq!((sim.count("webhook", "OK"), sim.count("result_page", "REGENERATED")), (1, 1));
-}
-
 /// A delivered sale whose verdict was lost in all stores and made again with another colour.
 fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
     let mut sim = Simulator::new("quick");
@@ -236,7 +182,8 @@ fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorde
         let mut sim = regenerated(first, second, 0);
         sim.recover();
         let check = sim.audit_lines().into_iter().find(|line| line["event"] == "regen_divergence_check").unwrap();
-        assert_eq!(check["divergence_level"], level);
+        assert_eq!((&check["divergence_level"], &check["top_level_match"]), (&level.into(), &(first == second).into()));
+        assert_eq!((&check["original_verdict"], &check["regen_verdict"]), (&first.into(), &second.into()));
         let notice = body(&sim.page().unwrap())["notice"].clone();
         assert_eq!(notice.is_string(), level == "significant", "{first} {second}");
         let state = sim.world.state();
@@ -262,6 +209,43 @@ fn a_note_about_a_divergence_is_tried_once_more_after_a_minute() {
     assert_eq!((state.sent.len(), state.mail_calls.len()), (1, 4));
     assert!(matches!(state.sales[&sim.session].0.divergence(), Mail::Dead { .. }));
     assert!(state.alerts.iter().any(|alert| alert.line.contains("DEAD LETTER")));
+}
+
+/// The specification tolerates the conflict, so an alarm counts it.
+#[test]
+fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
+    for (top, opposed) in [("GREEN", 1), ("AMBER", 0)] {
+        let mut reply: serde_json::Value = serde_json::from_str(&strategy()).unwrap();
+        reply["verdict"] = top.into();
+        for dimension in reply["breakdown"].as_object_mut().unwrap().values_mut() {
+            dimension["verdict"] = "RED".into();
+        }
+        let mut sim = Simulator::new("strategy");
+        sim.model_says(&reply.to_string());
+        sim.stripe_delivers();
+        sim.drain();
+        assert_eq!(body(&sim.page().unwrap())["verdict"], reply);
+        assert_eq!(sim.world.state().counted(domain::Metric::VerdictOpposed), opposed, "{top}");
+    }
+}
+
+/// The page needs neither its record nor its message, so operators are told instead.
+#[test]
+fn what_a_page_cannot_record_or_queue_is_alerted() {
+    let told = |sim: &Simulator, channel, part: &str| {
+        sim.world.state().alerts.iter().any(|alert| alert.channel == channel && alert.line.contains(part))
+    };
+    let mut sim = Simulator::new("quick");
+    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
+    sim.stripe_delivers();
+    sim.drain();
+    sim.world.plan(Plan::none().whenever("store.save", Fault::Fail));
+    assert_eq!(sim.page().unwrap().status(), 200);
+    assert!(told(&sim, Channel::Ops, "retrieval not recorded"));
+    let sim = Simulator::with_session(paid_session("cs_test_unusable_sale", "premium", Some(ADDRESS)));
+    sim.world.plan(Plan::none().whenever("queue.send", Fault::Fail));
+    assert_eq!(sim.page().unwrap().status(), 500);
+    assert!(told(&sim, Channel::Critical, "[SILENT-DROP] notice not queued"));
 }
 
 /// Product Tiers VC-6, Audit Trail VC-4.

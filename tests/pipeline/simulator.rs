@@ -4,6 +4,7 @@
 use crate::samples::{ADDRESS, paid_session};
 use audit::Journal;
 use domain::{CheckoutSession, SessionId, Timestamp, message::Message, ports::ModelReply};
+use operations::quarantine;
 use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
 use simulation::deployment::{Deployment, SIGNING_SECRET};
@@ -62,6 +63,20 @@ impl Simulator {
     pub(crate) fn journal(&self) -> Journal<'_> {
         let world = &self.world;
         Journal { store: world, log: world, alerts: world, clock: world }
+    }
+
+    /// The ports of an operator's decision about a held verdict.
+    pub(crate) fn held_ports(&self) -> quarantine::Ports<'_> {
+        let world = &self.world;
+        quarantine::Ports {
+            journal: self.journal(),
+            quarantine: world,
+            payments: world,
+            submissions: world,
+            orders: world,
+            retries: world,
+            notices: world,
+        }
     }
 
     /// Stripe delivers the paid event, and repeats it until the reply is 2xx.

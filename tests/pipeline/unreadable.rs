@@ -1,4 +1,4 @@
-//! Bodies of a queue that are no message.
+//! Bodies of a queue that are no message, and messages that keep failing.
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::{
@@ -60,4 +60,20 @@ fn an_unreadable_body_stays_in_its_queue_while_the_dead_letters_do_not_take_it()
     let hidden: Vec<_> = world.state().hidden.iter().map(|(name, handle, _)| (*name, handle.clone())).collect();
     assert_eq!(hidden, [("notices", "r0".to_owned())]);
     assert!(world.state().hidden[0].2 >= Duration::from_secs(1) && world.state().put_aside.is_empty());
+}
+
+#[test]
+fn a_message_that_keeps_failing_is_counted_for_its_alarm() {
+    let counted = |receives: u32, handled: Handled| {
+        let world = World::at(Timestamp::from_seconds(1_000));
+        let mut batch = batch(&[&order()]);
+        batch.records[0].attributes.insert("ApproximateReceiveCount".to_owned(), receives.to_string());
+        let redelivery =
+            Redelivery { queue: &world, dead_letters: &world, clock: &world, randomness: &world, meter: &world };
+        testkit::run(each_message(batch, redelivery, |_| std::future::ready(handled))).unwrap();
+        world.state().measured(domain::Metric::MessageKeepsFailing)
+    };
+    assert_eq!([1, 19, 20, 200].map(|receives| counted(receives, Handled::Later)), [0, 0, 1, 1]);
+    let waits = Handled::At(Timestamp::from_seconds(2_000));
+    assert_eq!([Handled::Done, waits].map(|handled| counted(20, handled)), [0, 0]);
 }

@@ -388,4 +388,5 @@ async fn two_of_three_calls_fail() {
     for sale in &sales {
         mailed_once(&world, sale).await;
     }
+    world.faults_are_used_up().await;
 }

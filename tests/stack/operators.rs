@@ -122,6 +122,22 @@ async fn a_held_verdict_is_replaced_by_a_clean_one_and_by_no_other() {
 }
 
 #[tokio::test]
+async fn a_verdict_that_is_removed_from_the_cache_comes_back_and_a_sent_mail_has_nothing_to_settle() {
+    let world = World::alone().await;
+    let sale = world.buy("quick").await;
+    let page = world.delivered(&sale).await;
+    let (code, text) = decide(&world, &["cache", "remove", &sale.session]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_bound(&world, "cache remove").await;
+    let reply = world.verdict(&sale.session).await;
+    assert_eq!((reply.status, reply.json()), (200, page), "from the archive");
+    let (code, text) = decide(&world, &["deadletters", "settle", &sale.session, "--not-sent"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert_bound(&world, "deadletters settle").await;
+    mailed_once(&world, &sale).await;
+}
+
+#[tokio::test]
 async fn a_delivered_mail_is_sent_again_once() {
     let world = World::alone().await;
     let sale = world.buy("quick").await;

@@ -20,28 +20,23 @@ async fn messages_that_come_again_after_the_end_change_nothing() {
     let sale = world.buy("strategy").await;
     let page = world.delivered(&sale).await;
     world.drained().await;
-    let before = (
-        world.aws.document(&sale.session, "SALE").await,
-        world.aws.document(&sale.session, "VERDICT").await,
-        world.lines(&sale.session).await,
-        world.mails(&sale.email).await,
-        world.model_calls(&sale).await,
-        world.calls("graph", "").await.len(),
-    );
+    let left = async || {
+        (
+            world.aws.document(&sale.session, "SALE").await,
+            world.aws.document(&sale.session, "VERDICT").await,
+            world.lines(&sale.session).await,
+            world.mails(&sale.email).await,
+            world.model_calls(&sale).await,
+            world.calls("graph", "").await.len(),
+        )
+    };
+    let before = left().await;
     for _ in 0..5 {
         world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
         world.aws.send("EmailQueueUrl", &mail_order(&sale.session)).await;
     }
     world.drained().await;
-    let after = (
-        world.aws.document(&sale.session, "SALE").await,
-        world.aws.document(&sale.session, "VERDICT").await,
-        world.lines(&sale.session).await,
-        world.mails(&sale.email).await,
-        world.model_calls(&sale).await,
-        world.calls("graph", "").await.len(),
-    );
-    assert_eq!(after, before);
+    assert_eq!(left().await, before);
     assert_eq!(world.verdict(&sale.session).await.json(), page);
 }
 

@@ -21,6 +21,10 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// A message that finds another worker's lease waits for its end, so a queue is empty only after all leases have ended.
 const LEASES: Duration = Duration::from_secs(240);
 
+/// The stack's outputs with the addresses of the queues.
+const QUEUES: [&str; 5] =
+    ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl", "PaymentsQueueUrl"];
+
 /// A word in every question of these tests and in no other text: a place that contains it has leaked a question.
 pub(crate) const CANARY: &str = "lighthouse";
 
@@ -108,7 +112,7 @@ impl World {
         let waiting = STACKS.iter().map(|(file, turn)| Box::pin(async move { (file, turn.write().await) }));
         let ((file, turn), ..) = select_all(waiting).await;
         let world = Self::new(file, Turn::Alone { _turn: turn });
-        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl", "NoticesQueueUrl"] {
+        for queue in QUEUES {
             world.aws.purge(queue).await;
         }
         world.aws.forget_storms().await;
@@ -212,7 +216,7 @@ impl World {
     /// Waits until the queues are empty: all messages are processed, and none has caused later work. Only for tests
     /// that run alone.
     pub(crate) async fn drained(&self) {
-        for queue in ["OrdersQueueUrl", "EmailQueueUrl", "EmailRetryQueueUrl"] {
+        for queue in QUEUES {
             eventually(&format!("{queue} to be empty"), LEASES, async || {
                 (self.aws.held(queue).await == 0).then_some(())
             })

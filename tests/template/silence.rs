@@ -6,7 +6,7 @@ use crate::{
     model::{Template, is_ours, list, number, target, watched_metrics},
     patch::{edit, property, rename, set},
 };
-use domain::Metric;
+use domain::{Metric, backoff::KEEPS_FAILING};
 use serde_json::{Value, json};
 
 /// The metric that each schedule sends at the end of a complete run. For deadlines and boot-probe, the start counts.
@@ -149,10 +149,9 @@ fn throttles_of_the_table_and_of_its_indexes_raise_an_alarm_and_end_it() {
 }
 
 /// SQS does not count the age of a message that was received three times. The queue's consumer hides a message whose
-/// work fails for at most a minute, and counts it as `MessageKeepsFailing` after twenty deliveries. The alarm on the
-/// age must hold until then.
+/// work fails for at most a minute, and counts it as `MessageKeepsFailing` after [`KEEPS_FAILING`] deliveries. The alarm
+/// on the age must hold until then.
 const COUNTED_RECEIVES: u64 = 3;
-const COUNTED_BY_US_FROM: u64 = 20;
 const LONGEST_HIDDEN: u64 = 60;
 
 fn ages_are_held(template: &Template) -> Vec<String> {
@@ -167,7 +166,7 @@ fn ages_are_held(template: &Template) -> Vec<String> {
         let (most, hidden) = if queue == "LogNoticesQueue" {
             (receives, number(&properties["VisibilityTimeout"]).unwrap_or(30))
         } else {
-            (receives.min(COUNTED_BY_US_FROM), LONGEST_HIDDEN)
+            (receives.min(KEEPS_FAILING.into()), LONGEST_HIDDEN)
         };
         let uncounted = most.saturating_sub(COUNTED_RECEIVES) * hidden;
         let held = number(&alarm["EvaluationPeriods"]).unwrap_or(1) * number(&alarm["Period"]).unwrap_or_default();

@@ -16,7 +16,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, every_single_fault};
 
 mod full_scan;
 mod golden;
@@ -107,8 +107,7 @@ impl Stage {
     }
 
     fn events(&self, name: &str) -> Vec<Value> {
-        let lines: Vec<Value> =
-            self.world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = self.world.state().records();
         lines.into_iter().filter(|line| line["event"] == name).map(|line| line["details"].clone()).collect()
     }
 

@@ -13,7 +13,7 @@ use runtime::http::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::*;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 const ADDRESS: &str = "someone@example.com";
 const TEXT: &str = "May we speak about the harbour lease?";
@@ -263,32 +263,26 @@ fn begun() -> (World, String) {
     (world, cookie)
 }
 
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
-
 /// After any interruption of an erasure the next call ends it: the thread, the name and the access are gone.
 #[test]
 fn every_fault_at_every_effect_of_an_erasure() {
     let (world, cookie) = begun();
     world.plan(Plan::none());
     assert_eq!(erase(&world, &cookie).unwrap().status(), 202);
-    let effects = world.passed();
-    for boundary in 0..effects {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let (world, cookie) = begun();
-            world.plan(Plan::at(boundary, fault));
-            let first = erase(&world, &cookie).map(|reply| reply.status());
-            world.plan(Plan::none());
-            if first != Some(202) {
-                assert_eq!(erase(&world, &cookie).unwrap().status(), 202, "{what}");
-            }
-            assert!(thread(&world, &cookie).is_empty(), "{what}");
-            let (bridge, _) = world.state().bridges.values().next().unwrap().clone();
-            assert!(bridge.acceptance().is_none() && bridge.thread().is_empty(), "{what}");
-            assert!(world.state().memory_keys.is_empty(), "{what}: a key is left");
-            assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "{what}");
-            assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free", "{what}");
+    for (plan, what) in every_single_fault(world.passed(), 5) {
+        let (world, cookie) = begun();
+        world.plan(plan);
+        let first = erase(&world, &cookie).map(|reply| reply.status());
+        world.plan(Plan::none());
+        if first != Some(202) {
+            assert_eq!(erase(&world, &cookie).unwrap().status(), 202, "{what}");
         }
+        assert!(thread(&world, &cookie).is_empty(), "{what}");
+        let (bridge, _) = world.state().bridges.values().next().unwrap().clone();
+        assert!(bridge.acceptance().is_none() && bridge.thread().is_empty(), "{what}");
+        assert!(world.state().memory_keys.is_empty(), "{what}: a key is left");
+        assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "{what}");
+        assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free", "{what}");
     }
 }
 
@@ -322,13 +316,10 @@ fn live(first: Plan, second: Plan, what: &str) -> [usize; 2] {
 #[test]
 fn every_fault_at_every_effect_of_an_acceptance_and_a_message() {
     let [accepting, posting] = live(Plan::none(), Plan::none(), "nothing");
-    assert!(accepting > 8 && posting > 8, "{accepting} {posting}");
-    for fault in FAULTS {
-        for boundary in 0..accepting {
-            live(Plan::at(boundary, fault), Plan::none(), &format!("{fault:?} at {boundary} of the acceptance"));
-        }
-        for boundary in 0..posting {
-            live(Plan::none(), Plan::at(boundary, fault), &format!("{fault:?} at {boundary} of the message"));
-        }
+    for (plan, what) in every_single_fault(accepting, 8) {
+        live(plan, Plan::none(), &format!("{what} of the acceptance"));
+    }
+    for (plan, what) in every_single_fault(posting, 8) {
+        live(Plan::none(), plan, &format!("{what} of the message"));
     }
 }

@@ -6,7 +6,7 @@ mod support;
 use domain::chat::PaidPlan;
 use std::collections::BTreeMap;
 use support::*;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, NoLimit, Plan, World, run};
 
 /// The calls of an exchange since the plan was set, by name.
 fn calls(world: &World, request: runtime::http::Request) -> BTreeMap<&'static str, usize> {
@@ -156,7 +156,7 @@ fn reading_a_beginning_makes_these_calls() {
     let world = world();
     let cookie = signed_in(&world, "someone@example.com");
     world.state().answers.push_back(Ok(said("Count the rent first. Then ask.")));
-    let ports = chat::Ports { pause: &Endless, ..ports(&world) };
+    let ports = chat::Ports { pause: &NoLimit, ..ports(&world) };
     world.plan(Plan::none().whenever("beginnings.put", Fault::CrashAfter));
     assert!(run(chat::handle(ports, &settings(), asking(1, QUESTION, &cookie))).is_none());
     world.plan(Plan::none());

@@ -8,7 +8,6 @@ use chat::Ports;
 use domain::{
     Metric,
     chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
-    ports::Pause,
 };
 use runtime::http::{Reply, Request};
 use serde_json::json;
@@ -17,9 +16,7 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{Fault, Passage, Plan, World, world::Surroundings};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, world::Surroundings};
 
 /// A customer who repeats each message until it is answered.
 struct Life {
@@ -113,11 +110,8 @@ fn live(plan: Plan, what: &str) -> usize {
 #[test]
 fn every_fault_at_every_effect() {
     let effects = live(Plan::none(), "nothing");
-    assert!(effects > 20, "{effects}");
-    for boundary in 0..effects + 4 {
-        for fault in FAULTS {
-            live(Plan::at(boundary, fault), &format!("{fault:?} at {boundary}"));
-        }
+    for (plan, what) in every_single_fault(effects + 4, 24) {
+        live(plan, &what);
     }
 }
 
@@ -173,34 +167,20 @@ fn every_fault_at_every_effect_of_an_erasure() {
     let clean = begun();
     clean.world.plan(Plan::none());
     assert_eq!(erase(&clean).unwrap().status(), 202);
-    let effects = clean.world.passed();
-    for boundary in 0..effects {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut life = begun();
-            life.world.plan(Plan::at(boundary, fault));
-            let first = erase(&life).map(|reply| reply.status());
-            life.world.plan(Plan::none());
-            if first != Some(202) {
-                assert_eq!(erase(&life).unwrap().status(), 202, "{what}");
-            }
-            assert!(life.world.state().memory_keys.is_empty(), "{what}: a key is left");
-            let export = get(&life.world, "/api/chat/memory", &life.cookie);
-            assert!(!export.body().contains("Halifax"), "{what}");
-            assert_eq!(life.ask(1), Some(410), "{what}");
-            assert_eq!(life.ask(2), Some(200), "{what}");
-            assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie))["free_left"], 1, "{what}");
+    for (plan, what) in every_single_fault(clean.world.passed(), 5) {
+        let mut life = begun();
+        life.world.plan(plan);
+        let first = erase(&life).map(|reply| reply.status());
+        life.world.plan(Plan::none());
+        if first != Some(202) {
+            assert_eq!(erase(&life).unwrap().status(), 202, "{what}");
         }
-    }
-}
-
-/// Removes the limit on the model's time, because the test's executor polls a handler only when its effect is due.
-struct Patient;
-
-#[async_trait::async_trait]
-impl Pause for Patient {
-    async fn pause(&self, _: Duration) {
-        std::future::pending::<()>().await;
+        assert!(life.world.state().memory_keys.is_empty(), "{what}: a key is left");
+        let export = get(&life.world, "/api/chat/memory", &life.cookie);
+        assert!(!export.body().contains("Halifax"), "{what}");
+        assert_eq!(life.ask(1), Some(410), "{what}");
+        assert_eq!(life.ask(2), Some(200), "{what}");
+        assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie))["free_left"], 1, "{what}");
     }
 }
 
@@ -223,7 +203,7 @@ fn within(world: &World, surroundings: Surroundings, requests: Vec<Request>) -> 
         task::{Context, Poll, Waker},
     };
     world.surround(surroundings);
-    let (settings, ports) = (settings(), Ports { pause: &Patient, ..ports(world) });
+    let (settings, ports) = (settings(), Ports { pause: &NoLimit, ..ports(world) });
     type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
     let mut running: Vec<Running<'_>> = requests
         .into_iter()

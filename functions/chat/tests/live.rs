@@ -14,7 +14,7 @@ use runtime::http::Request;
 use serde_json::{Value, json};
 use std::{sync::Mutex, time::Duration};
 use support::*;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, NoLimit, Plan, World, run};
 
 const PATH: &str = "/api/chat/exchanges/00000000-0000-4000-8000-000000000001";
 const GOOD: &str = "Count the rent first. Then ask three customers. Decide in May.";
@@ -40,7 +40,7 @@ fn writing(replies: &[&str]) -> World {
 /// Sends the first message to a process that the plan ends.
 fn crash(world: &World, plan: Plan, question: &str, cookie: &str) -> bool {
     world.plan(plan);
-    let ports = Ports { pause: &Endless, ..ports(world) };
+    let ports = Ports { pause: &NoLimit, ..ports(world) };
     let has_crashed = run(chat::handle(ports, &settings(), asking(1, question, cookie))).is_none();
     world.plan(Plan::none());
     has_crashed
@@ -100,7 +100,7 @@ fn visible_of(plan: Option<PaidPlan>, question: &str, replies: &[&str]) -> Vec<V
     let (world, cookie) = begin();
     let noting = Noting { world: &world, written: Mutex::default() };
     world.plan(Plan::at(stored_at, Fault::CrashBefore));
-    let ports = Ports { pause: &Endless, beginnings: &noting, ..ports(&world) };
+    let ports = Ports { pause: &NoLimit, beginnings: &noting, ..ports(&world) };
     assert!(run(chat::handle(ports, &settings(), asking(1, question, &cookie))).is_none());
     world.plan(Plan::none());
     let written = noting.written.into_inner().unwrap();

@@ -14,8 +14,6 @@ use std::{collections::BTreeSet, time::Duration};
 use support::*;
 use testkit::{Fault, Plan, World};
 
-const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
-
 /// One run: an agent that retries until it has its answer or stops, while the schedule runs.
 struct Life {
     world: World,
@@ -271,7 +269,7 @@ fn a_store_or_a_vendor_that_stays_away_settles_nothing_it_should_not() {
         "notes.load",
     ];
     for name in names {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+        for fault in testkit::FAULTS {
             let mut life = Life::new();
             life.live(Plan::none().whenever(name, fault), 3);
             life.recover(true);

@@ -11,7 +11,6 @@ use support::*;
 use testkit::{Fault, Plan, World};
 
 const NAME: &str = "pay_7d5d747be160e280504c099d984bcfe0";
-const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 
 /// A payment under [`NAME`], signed at the current time.
 fn payment(world: &World, nonce: u8) -> Value {

@@ -75,8 +75,7 @@ fn a_corpus_that_cannot_be_read_settles_nothing_and_is_recorded() {
         assert!(world.state().prompts.is_empty(), "{what}: the model is not asked");
         let [(status, why)] = records(&world).try_into().unwrap();
         assert!(status == "RAG_FAIL" && why.starts_with("retrieval: "), "{what}: {status} {why}");
-        let counted = world.state().measurements.iter().any(|it| it.metric == Metric::TollCorpusUnreadable);
-        assert!(counted, "{what}: an alarm is raised by it");
+        assert_eq!(world.state().measured(Metric::TollCorpusUnreadable), 1, "{what}: an alarm is raised by it");
         world.plan(Plan::none());
         activate(&world);
         let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();

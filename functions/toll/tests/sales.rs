@@ -169,7 +169,7 @@ fn what_must_not_be_answered_is_not_sold_and_not_settled() {
     let payment = payment_for(&world, Offer::Query, 1);
     let unpaid_reply = send(&world, unpaid("/query", question)).unwrap();
     assert_eq!(unpaid_reply.status(), 422, "{}", unpaid_reply.body());
-    let lines: Vec<Value> = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     let evaluated = &lines[0];
     assert_eq!((lines.len(), &evaluated["event"]), (1, &"authority_evaluated".into()));
     assert!(evaluated["stream"].as_str().unwrap().starts_with("function/toll-declined"), "{evaluated}");
@@ -399,7 +399,7 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
             site.look().unwrap();
         }
         let state = site.world.state();
-        let lines: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = state.records();
         let checks: Vec<&Value> = lines.iter().filter(|line| line["event"] == "toll_check").collect();
         let details = json!({ "reported": "0x1...", "on_chain": on_chain.map(|it| format!("{it}...")) });
         assert!(checks.len() == 1 && checks[0]["details"] == details, "{checks:?}");
@@ -565,6 +565,25 @@ fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
 /// Shows a transfer that was made at that time, and returns the reply.
 fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::Reply {
     send(world, unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)).unwrap()
+}
+
+#[test]
+fn what_keeps_agents_from_buying_is_counted_for_its_alarm() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    let counted = || [Metric::TollUnreachable, Metric::TollUnanswered].map(|metric| world.state().measured(metric));
+    world.plan(Plan::none().whenever("facilitator.verify", Fault::Fail));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(counted(), [1, 0]);
+    world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
+    assert_eq!(show(&world, "/query", &format!("0x{}", "ab".repeat(32))).status(), 503);
+    assert_eq!(counted(), [2, 0]);
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(counted(), [2, 1]);
+    world.plan(Plan::none());
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(counted(), [2, 1]);
 }
 
 /// The money is here, and no request of the payer can buy anything for it.

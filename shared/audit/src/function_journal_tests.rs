@@ -8,7 +8,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 fn journal(world: &World) -> FunctionJournal<'_> {
     FunctionJournal { function: "night-watch", notes: world, log: world, alerts: world, clock: world }
@@ -42,24 +42,22 @@ fn field(line: &str, name: &str) -> Value {
 fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
     let clean = World::default();
     run(step(&clean)).unwrap().unwrap();
-    let (boundaries, expected) = (clean.passed(), lines(&clean));
+    let expected = lines(&clean);
     assert_eq!(expected.len(), 1);
     assert_eq!(expected[0].0, "1970-01-01/function/night-watch/000001.json");
-    assert_eq!(boundaries, 5, "load, save, alert, record, settled");
-    for boundary in 0..boundaries {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let world = World::default();
-            world.plan(Plan::at(boundary, fault));
-            drop(run(step(&world)));
-            world.plan(Plan::none());
-            assert_eq!(run(step(&world)).unwrap().unwrap(), 1, "{fault:?} at {boundary}");
-            assert_eq!(lines(&world), expected, "{fault:?} at {boundary}");
-            let alerted = world.state().alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
-            let lost = world.state().logged_alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
-            assert!(alerted + lost >= 1, "{fault:?} at {boundary}: nobody was told");
-            let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
-            assert!(!left.has_outbox(), "{fault:?} at {boundary}");
-        }
+    assert_eq!(clean.passed(), 5, "load, save, alert, record, settled");
+    for (plan, what) in every_single_fault(clean.passed(), 4) {
+        let world = World::default();
+        world.plan(plan);
+        drop(run(step(&world)));
+        world.plan(Plan::none());
+        assert_eq!(run(step(&world)).unwrap().unwrap(), 1, "{what}");
+        assert_eq!(lines(&world), expected, "{what}");
+        let alerted = world.state().alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
+        let lost = world.state().logged_alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
+        assert!(alerted + lost >= 1, "{what}: nobody was told");
+        let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
+        assert!(!left.has_outbox(), "{what}");
     }
 }
 
@@ -305,17 +303,15 @@ fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told(
     assert_eq!(asked, 1, "a log that times out must not cost every step twice the time");
     world.plan(Plan::none());
     run(look(&world, 10)).unwrap().unwrap();
-    for boundary in 0..world.passed() {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let world = failing();
-            world.plan(Plan::at(boundary, fault));
-            drop(run(look(&world, 10)));
-            world.plan(Plan::none());
-            run(look(&world, 10)).unwrap().unwrap();
-            let again = "takes records again";
-            let logged = world.state().logged_alerts.iter().filter(|alert| alert.line.contains(again)).count();
-            assert!(alerts(&world, again) + logged >= 1, "{fault:?} at {boundary}");
-        }
+    for (plan, what) in every_single_fault(world.passed(), 2) {
+        let world = failing();
+        world.plan(plan);
+        drop(run(look(&world, 10)));
+        world.plan(Plan::none());
+        run(look(&world, 10)).unwrap().unwrap();
+        let again = "takes records again";
+        let logged = world.state().logged_alerts.iter().filter(|alert| alert.line.contains(again)).count();
+        assert!(alerts(&world, again) + logged >= 1, "{what}");
     }
 }
 

@@ -13,7 +13,7 @@ use domain::{
 use serde_json::json;
 use std::time::Duration;
 use testkit::sale::WithField;
-use testkit::{Fault, Plan, World, golden, run};
+use testkit::{FAULTS, Fault, Plan, World, golden, run};
 
 const START: Timestamp = Timestamp::from_seconds(1_776_300_000);
 
@@ -91,7 +91,7 @@ fn a_scheduled_function_writes_what_it_wrote() {
     counts(&world, 0);
     worlds.push(("the state item cannot be read", world));
 
-    for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+    for fault in FAULTS {
         for boundary in 0..6 {
             let world = World::at(START);
             counts(&world, 0);
@@ -168,7 +168,7 @@ fn a_sale_writes_what_it_wrote() {
     flushes(&world);
     worlds.push(("the place of the first record is taken", world));
 
-    for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+    for fault in FAULTS {
         for boundary in 0..8 {
             let world = World::at(START);
             world.plan(Plan::at(boundary, fault));

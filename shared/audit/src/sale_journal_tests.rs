@@ -3,7 +3,7 @@
 use crate::{Change, Journal, Record, Source, Status, digest::sha256};
 use domain::{Sale, SessionId, Timestamp, sale::Fulfilment};
 use testkit::sale::WithField;
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 fn session() -> SessionId {
     SessionId::parse("cs_test_1").unwrap()
@@ -48,20 +48,17 @@ fn every_record_of_a_sale_has_its_prefix() {
 fn whatever_breaks_the_record_is_written_exactly_once() {
     let clean = World::default();
     run(step(&clean)).unwrap().unwrap();
-    let boundaries = clean.passed();
     let expected: Vec<_> = clean.state().log.clone().into_iter().collect();
     assert_eq!(expected.len(), 1);
-    for boundary in 0..boundaries {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let world = World::default();
-            world.plan(Plan::at(boundary, fault));
-            drop(run(step(&world)));
-            world.plan(Plan::none());
-            run(step(&world)).unwrap().unwrap();
-            let log: Vec<_> = world.state().log.clone().into_iter().collect();
-            assert_eq!(log, expected, "{fault:?} at {boundary}");
-            assert!(world.state().sales[&session()].0.outbox().is_empty(), "{fault:?} at {boundary}");
-        }
+    for (plan, what) in every_single_fault(clean.passed(), 2) {
+        let world = World::default();
+        world.plan(plan);
+        drop(run(step(&world)));
+        world.plan(Plan::none());
+        run(step(&world)).unwrap().unwrap();
+        let log: Vec<_> = world.state().log.clone().into_iter().collect();
+        assert_eq!(log, expected, "{what}");
+        assert!(world.state().sales[&session()].0.outbox().is_empty(), "{what}");
     }
 }
 

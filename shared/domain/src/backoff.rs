@@ -34,6 +34,10 @@ const REDELIVERY: Backoff = Backoff { attempts: u32::MAX, base: Duration::from_s
 /// it stays in its queue for hours (the queues' `maxReceiveCount`).
 const REDELIVERY_STAYS: (u32, Duration) = (30, Duration::from_secs(60));
 
+/// After this many deliveries with failures, which take about ten minutes, an operator should look at the message. SQS
+/// itself no longer reports the age of a message that was received three times.
+pub const KEEPS_FAILING: u32 = 20;
+
 /// How long a message stays hidden after its work failed at delivery number `receives`. `jitter`, a random number from
 /// 0.0 to 1.0, decides the second half of the wait: messages that failed together are spread, and none comes back
 /// immediately.

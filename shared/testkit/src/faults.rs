@@ -17,6 +17,20 @@ pub enum Fault {
     Refuse(u16),
 }
 
+/// The faults that any effect may have.
+pub const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+
+/// One plan for each of [`FAULTS`] at each boundary of a run without faults, which passes `passed` boundaries. Each
+/// plan comes with its name for messages.
+///
+/// # Panics
+/// When the run has not more than `least` boundaries: then it ended too early, and its sweep would prove nothing.
+pub fn every_single_fault(passed: usize, least: usize) -> impl Iterator<Item = (Plan, String)> {
+    assert!(passed > least, "the run without faults passes only {passed} boundaries");
+    let plan = |boundary: usize, fault: Fault| (Plan::at(boundary, fault), format!("{fault:?} at {boundary}"));
+    (0..passed).flat_map(move |boundary| FAULTS.map(|fault| plan(boundary, fault)))
+}
+
 /// The conditions of an effect: how long the request takes, the fault, how long the reply takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {

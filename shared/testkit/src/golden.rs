@@ -4,26 +4,46 @@ use crate::World;
 use domain::Alert;
 use std::{fmt::Write, fs, path::Path};
 
-/// The environment variable that makes [`check`] write the golden files instead of comparing with them.
-pub const UPDATE: &str = "UPDATE_GOLDEN";
+/// The environment variable that makes [`difference`] write the golden files instead of comparing with them.
+const UPDATE: &str = "UPDATE_GOLDEN";
 
 /// Compares `text` with the golden file at `path`, or writes the file if [`UPDATE`] is set.
 ///
 /// # Panics
 /// When the file cannot be read or written, or differs: the message names the first different line.
 pub fn check(path: &str, text: &str) {
-    let path = Path::new(path);
+    let difference = difference(Path::new(path), text);
+    assert!(difference.is_none(), "{path}: {}", difference.unwrap_or_default());
+}
+
+/// The first line in which `text` differs from the golden file at `path`, with its number, which begins at 1. `None` if
+/// they are the same, or if [`UPDATE`] is set: then it writes the file.
+///
+/// # Panics
+/// When the file cannot be read or written.
+#[must_use]
+pub fn difference(path: &Path, text: &str) -> Option<String> {
     if std::env::var_os(UPDATE).is_some() {
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
         assert!(written.is_ok(), "{}: {written:?}", path.display());
-        return;
+        return None;
     }
     let golden = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    for (number, (expected, found)) in golden.lines().zip(text.lines()).enumerate() {
-        assert_eq!(found, expected, "{}, line {}", path.display(), number + 1);
+    if golden == text {
+        return None;
     }
-    assert_eq!(text.lines().count(), golden.lines().count(), "{}: lines", path.display());
-    assert_eq!(text, golden, "{}: line breaks", path.display());
+    let (mut expected, mut found) = (golden.lines(), text.lines());
+    for number in 1.. {
+        let (wanted, got) = (expected.next(), found.next());
+        if wanted != got {
+            let show = |line: Option<&str>| line.unwrap_or("(end of file)").to_owned();
+            return Some(format!("line {number}\n  golden: {}\n  now:    {}", show(wanted), show(got)));
+        }
+        if wanted.is_none() {
+            break;
+        }
+    }
+    Some("the line breaks differ".to_owned())
 }
 
 impl World {

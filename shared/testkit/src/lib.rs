@@ -23,7 +23,8 @@ mod unread;
 pub mod world;
 
 pub use boundaries::BOUNDARIES;
-pub use faults::{Fault, Passage, Plan};
+pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault};
+pub use ports::NoLimit;
 pub use turns::{SlowNotes, in_turns};
 pub use world::World;
 

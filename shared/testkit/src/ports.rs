@@ -74,6 +74,16 @@ impl Pause for World {
     }
 }
 
+/// A pause that never ends: no time limit expires, and a process that crashed is not taken for a late one.
+pub struct NoLimit;
+
+#[async_trait]
+impl Pause for NoLimit {
+    async fn pause(&self, _duration: Duration) {
+        std::future::pending().await
+    }
+}
+
 #[async_trait]
 impl Queue for World {
     async fn send_after(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {

@@ -23,6 +23,7 @@ use domain::{
     suppression::Suppression,
     toll::{CorpusVersion, Named, Purchase},
 };
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
@@ -273,6 +274,23 @@ impl State {
     #[must_use]
     pub fn counted(&self, metric: Metric) -> usize {
         self.log_measurements.values().flatten().filter(|measurement| measurement.metric == metric).count()
+    }
+
+    /// How many measurements of a metric were recorded, apart from those of the log's records.
+    #[must_use]
+    pub fn measured(&self, metric: Metric) -> usize {
+        self.measurements.iter().filter(|measurement| measurement.metric == metric).count()
+    }
+
+    /// The records of the log, in the order of their keys.
+    ///
+    /// # Panics
+    /// When one of them is not JSON.
+    #[must_use]
+    pub fn records(&self) -> Vec<Value> {
+        let parse =
+            |line: &String| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.log.values().map(parse).collect()
     }
 
     /// Caches a verdict, as the store does together with its sale, and updates the counters.

@@ -1,9 +1,7 @@
 //! Every fault at every effect of a follow-up.
 
 use super::*;
-use testkit::{Fault, Plan};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{Fault, Plan, every_single_fault};
 
 /// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
 #[test]
@@ -15,20 +13,15 @@ fn whatever_breaks_a_posted_followup_is_delivered_once() {
     let mut clean = delivered();
     clean.world.plan(Plan::none());
     whole(&mut clean);
-    let boundaries = clean.world.passed();
-    assert!(boundaries > 30, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut sim = delivered();
-            sim.world.plan(Plan::at(boundary, fault));
-            whole(&mut sim);
-            sim.world.plan(Plan::none());
-            // A customer who got no answer asks again.
-            assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
-            sim.recover();
-            assert_delivered(&sim, &what);
-        }
+    for (plan, what) in every_single_fault(clean.world.passed(), 30) {
+        let mut sim = delivered();
+        sim.world.plan(plan);
+        whole(&mut sim);
+        sim.world.plan(Plan::none());
+        // A customer who got no answer asks again.
+        assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+        sim.recover();
+        assert_delivered(&sim, &what);
     }
 }
 
@@ -43,20 +36,40 @@ fn whatever_breaks_a_replied_followup_is_delivered_once() {
     let mut clean = delivered();
     clean.world.plan(Plan::none());
     whole(&mut clean);
+    for (plan, what) in every_single_fault(clean.world.passed(), 20) {
+        let mut sim = delivered();
+        sim.world.plan(plan);
+        whole(&mut sim);
+        sim.world.plan(Plan::none());
+        for number in 0..8 {
+            sim.world.advance(Duration::from_secs(120));
+            sim.watch_inbox(&format!("later {number}"));
+        }
+        sim.recover();
+        assert_delivered(&sim, &what);
+    }
+}
+
+/// Neither the sale nor the record of the disclosure is needed for the answer; what fails is recorded or alerted.
+#[test]
+fn whatever_breaks_a_person_in_a_crisis_sees_who_helps() {
+    let discloses = |sim: &Simulator| posts(sim, "I want to kill myself").unwrap();
+    let clean = delivered();
+    clean.world.plan(Plan::none());
+    assert_eq!(discloses(&clean).status(), 422);
     let boundaries = clean.world.passed();
+    assert!(boundaries > 3, "{boundaries}");
     for boundary in 0..boundaries {
-        for fault in FAULTS {
+        for fault in [Fault::Fail, Fault::LoseReply] {
             let what = format!("{fault:?} at {boundary}");
-            let mut sim = delivered();
+            let sim = delivered();
             sim.world.plan(Plan::at(boundary, fault));
-            whole(&mut sim);
-            sim.world.plan(Plan::none());
-            for number in 0..8 {
-                sim.world.advance(Duration::from_secs(120));
-                sim.watch_inbox(&format!("later {number}"));
-            }
-            sim.recover();
-            assert_delivered(&sim, &what);
+            let reply = discloses(&sim);
+            assert_eq!((reply.status(), &body(&reply)["crisis"]), (422, &json!(true)), "{what}");
+            let in_outbox = !sim.sale().outbox().is_empty();
+            let state = sim.world.state();
+            let on_record = state.log.values().any(|line| line.contains("\"ordered_by\":\"followup_page\""));
+            assert!(on_record || in_outbox || !state.alerts.is_empty(), "{what}: neither a record nor an alert");
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Follow-ups whose end a human or the payment decides.
 
 use super::*;
-use operations::reattempt::ReattemptError;
+use operations::{
+    Operator,
+    quarantine::{self, DecideError, Decided},
+    reattempt::ReattemptError,
+};
 
 #[test]
 fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
@@ -17,7 +21,7 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     let alerted = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
     assert!(alerted("[ORACLE-VERDICT] CRITICAL"), "operators know");
 
-    let by = operations::Operator::parse("dana", Some("the model is back")).unwrap();
+    let by = Operator::parse("dana", Some("the model is back")).unwrap();
     let ports = operations::reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
     sim.model_says(&strategy());
     let followup = sim.session.followup();
@@ -28,14 +32,36 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     assert_eq!(mails(&sim).len(), 2);
 }
 
-#[test]
-fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
+/// A follow-up whose verdict the content filter holds.
+fn held() -> Simulator {
     let mut sim = delivered();
     sim.world.state().model = None;
     sim.model_says(&strategy().replace("The ground is firm.", "The CSDM says that it is firm."));
     posts(&sim, FOLLOWUP).unwrap();
     sim.drain();
     assert_eq!(shown(&sim)["followup_status"], "in_review");
+    sim
+}
+
+/// An operator replaces the held verdict by a clean one.
+fn replaced(sim: &Simulator) -> Result<Decided, DecideError> {
+    let by = Operator::parse("dana", Some("cleaned")).unwrap();
+    let cleaned = serde_json::from_str(&strategy()).unwrap();
+    testkit::run(quarantine::replace(sim.held_ports(), &by, &sim.session.followup(), &cleaned)).unwrap()
+}
+
+/// An operator refunds the session, and Stripe has not made the refund yet.
+fn refund_under_way(sim: &Simulator) {
+    sim.world.state().refund_status = Some(RefundStatus::Pending);
+    let by = Operator::parse("dana", Some("asked for it")).unwrap();
+    let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
+    let issued = testkit::run(operations::refunds::issue(ports, &by, &sim.session, None)).unwrap().unwrap();
+    assert_eq!(issued, operations::refunds::Issued::Pending);
+}
+
+#[test]
+fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
+    let mut sim = held();
     sim.world.advance(Duration::from_secs(25 * 3600));
     sim.deadlines().unwrap();
     sim.drain();
@@ -44,24 +70,49 @@ fn a_held_one_waits_for_a_human_and_no_money_goes_back_by_itself() {
     let reminded = |line: &str| line.contains("held by the content filter: approve");
     assert!(sim.world.state().alerts.iter().any(|alert| reminded(&alert.line)), "{:?}", sim.world.state().alerts);
     // A follow-up whose verdict an operator corrected keeps its link to the first verdict.
-    let by = operations::Operator::parse("dana", Some("cleaned")).unwrap();
-    let world = &sim.world;
-    let ports = operations::quarantine::Ports {
-        journal: sim.journal(),
-        quarantine: world,
-        payments: world,
-        submissions: world,
-        orders: world,
-        retries: world,
-        notices: world,
-    };
-    let cleaned = serde_json::from_str(&strategy()).unwrap();
-    let followup = sim.session.followup();
-    let replaced = operations::quarantine::replace(ports, &by, &followup, &cleaned);
-    testkit::run(replaced).unwrap().unwrap();
+    replaced(&sim).unwrap();
     sim.drain();
     let (_, _, text) = mails(&sim).pop().unwrap();
     assert!(text.contains(FOLLOWUP) && text.contains(QUESTION), "{text}");
+}
+
+#[test]
+fn a_held_one_is_not_released_without_its_text_its_first_verdict_or_its_sessions_money() {
+    let (without_text, without_first, without_money) = (held(), held(), held());
+    without_text.world.state().submissions.clear();
+    without_first.world.state().cache.clear();
+    refund_under_way(&without_money);
+    assert!(matches!(replaced(&without_text), Err(DecideError::NoQuestion)));
+    assert!(matches!(replaced(&without_first), Err(DecideError::NoFirstVerdict)));
+    assert!(matches!(replaced(&without_money), Err(DecideError::MoneyWentBack)));
+    for sim in [without_text, without_first, without_money] {
+        assert!(matches!(child(&sim).fulfilment(), Fulfilment::InReview { .. }));
+    }
+}
+
+/// Its first verdict is not made again for it (infra/decisions/verdict-retry.md).
+#[test]
+fn one_whose_text_or_first_verdict_is_lost_fails_and_is_a_humans() {
+    type Loss = fn(&Simulator);
+    let losses: [Loss; 2] = [
+        |sim| sim.world.state().submissions.clear(),
+        |sim| {
+            let mut state = sim.world.state();
+            state.cache.clear();
+            state.archive.clear();
+        },
+    ];
+    for lose in losses {
+        let mut sim = delivered();
+        posts(&sim, FOLLOWUP).unwrap();
+        lose(&sim);
+        sim.drain();
+        assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Failed));
+        assert_eq!((prompts(&sim), mails(&sim).len()), (1, 1), "nothing is made");
+        let state = sim.world.state();
+        let told = state.alerts.iter().filter(|alert| alert.line.starts_with("[ORACLE-VERDICT] CRITICAL | "));
+        assert_eq!(told.count(), 1, "{:?}", state.alerts);
+    }
 }
 
 /// The rules have become stricter since the question was asked.
@@ -119,11 +170,7 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
             sim.step();
             assert!(matches!(child(&sim).fulfilment(), Fulfilment::Ready { .. }));
         }
-        sim.world.state().refund_status = Some(RefundStatus::Pending);
-        let by = operations::Operator::parse("dana", Some("asked for it")).unwrap();
-        let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
-        let issued = testkit::run(operations::refunds::issue(ports, &by, &sim.session, None)).unwrap().unwrap();
-        assert_eq!(issued, operations::refunds::Issued::Pending);
+        refund_under_way(&sim);
         for _ in 0..2 {
             sim.drain();
             assert_eq!((prompts(&sim), mails(&sim).len()), (expected, 1), "made: {is_made}");
@@ -135,6 +182,7 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
         let told = lines.iter().filter(|line| line.contains("-followup | a follow-up that is not finished waits"));
         assert_eq!(told.count(), 2, "{lines:?}");
         assert!(lines.iter().all(|line| !line.contains("message sent again")), "{lines:?}");
+        let by = Operator::parse("dana", Some("asked for it")).unwrap();
         let (journal, followup) = (sim.journal(), sim.session.followup());
         let again = operations::reattempt::Ports { journal, submissions: &sim.world, orders: &sim.world };
         let refused = testkit::run(operations::reattempt::reattempt(again, &by, &followup, None)).unwrap();
@@ -151,7 +199,7 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
 fn an_erased_session_stops_its_followup_and_takes_it_along() {
     let mut sim = delivered();
     posts(&sim, FOLLOWUP).unwrap();
-    let by = operations::Operator::parse("dana", Some("asked for it")).unwrap();
+    let by = Operator::parse("dana", Some("asked for it")).unwrap();
     let now = sim.now();
     sim.world.state().sales.get_mut(&sim.session).unwrap().0.erase(&by, now).unwrap();
     sim.drain();

@@ -122,26 +122,13 @@ fn show<T: Debug, E: std::fmt::Display>(answer: Option<Result<T, E>>) -> String 
     }
 }
 
-fn held_ports(sim: &Simulator) -> quarantine::Ports<'_> {
-    let world = &sim.world;
-    quarantine::Ports {
-        journal: sim.journal(),
-        quarantine: world,
-        payments: world,
-        submissions: world,
-        orders: world,
-        retries: world,
-        notices: world,
-    }
-}
-
 fn approve(sim: &mut Simulator) -> String {
-    show(run(quarantine::approve(held_ports(sim), &operator(), &sim.session)))
+    show(run(quarantine::approve(sim.held_ports(), &operator(), &sim.session)))
 }
 
 fn replace(sim: &mut Simulator) -> String {
     let cleaned = json!({ "verdict": "AMBER", "summary": "Demand is real, and seasonal." });
-    show(run(quarantine::replace(held_ports(sim), &operator(), &sim.session, &cleaned)))
+    show(run(quarantine::replace(sim.held_ports(), &operator(), &sim.session, &cleaned)))
 }
 
 fn try_again(submission: Option<Submission>) -> impl FnOnce(&mut Simulator) -> String {

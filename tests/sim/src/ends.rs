@@ -246,7 +246,12 @@ impl Case<'_> {
         if !self.state.cache.contains_key(self.sale.session_id()) && self.customer.mishap.is_none() {
             return Err(Rule::EndsInTime.broken("ready, and nothing is cached"));
         }
+        // The archive has the first verdict when the cache loses it.
+        let is_archived = matches!(self.sale.fulfilment(), Fulfilment::Ready { archived: true, .. });
         match self.sale.mail() {
+            Mail::Sent { .. } | Mail::NoAddress if !is_archived && self.customer.mishap.is_none() => {
+                Err(self.left("delivered, and not archived"))
+            }
             Mail::Sent { .. } => Ok(End::Delivered),
             Mail::NoAddress => self.told("no e-mail address").map(|()| End::PageOnly),
             Mail::Dead { .. } => self.before_a_human("DEAD LETTER", Work::DeadLetter, End::MailUndecided),

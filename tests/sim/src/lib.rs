@@ -85,7 +85,8 @@ pub fn simulate_with(seed: u64, traced: bool, defect: Option<Defect>) -> Report 
 /// Runs inbox-watch once before the first customer arrives: its first run marks the messages in the inbox as seen.
 fn watch_inbox_first(deployment: &Deployment<'_>) {
     // There are no faults yet, so one poll completes it.
-    let _ = testkit::run(deployment.watch_inbox("first"));
+    let ended = testkit::run(deployment.watch_inbox("first"));
+    assert!(ended.is_some(), "the first run of inbox-watch did not end");
     // Its effects are not part of the world's counts.
     deployment.world.plan(Plan::none());
     let mut state = deployment.world.state();

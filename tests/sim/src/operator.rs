@@ -16,6 +16,21 @@ pub(crate) enum Decision {
     Erase,
 }
 
+impl Decision {
+    /// Its name in a report.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Replace => "replace",
+            Self::Reattempt => "reattempt",
+            Self::Resubmit => "resubmit",
+            Self::Redrive => "redrive",
+            Self::Refund => "refund",
+            Self::Erase => "erase",
+        }
+    }
+}
+
 /// How an operator's command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {

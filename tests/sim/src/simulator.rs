@@ -122,7 +122,9 @@ impl<'h> Simulator<'h> {
         self.at_rest(false)?;
         self.redrive();
         self.until_all_is_quiet()?;
-        self.at_rest(true)
+        self.at_rest(true)?;
+        // A script says when the customers look.
+        if self.script.is_none() { self.pages_at_rest() } else { Ok(()) }
     }
 
     fn until_all_is_quiet(&mut self) -> Checked {

@@ -15,7 +15,7 @@ use crate::{
 };
 use domain::{Tier, money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
-use testkit::{Fault, Passage, World};
+use testkit::{FAULTS, Fault, Passage, World};
 
 /// One kind of sale, with the ends that it may have under any fault.
 #[derive(Clone, Debug)]
@@ -49,8 +49,6 @@ pub struct Sweep {
     /// The faults that broke a promise, each with the rule.
     pub broken: Vec<(String, Violation)>,
 }
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 /// Every kind of sale.
 #[must_use]
@@ -98,8 +96,9 @@ pub fn scenarios() -> Vec<Scenario> {
             it.customer.answer = Answer::Held;
             it.decision = Some((Decision::Replace, 4 * MINUTE));
         }),
-        with("a held verdict that an operator approves", &[End::Held], |it| {
+        with("a held verdict that an operator approves", &[End::Delivered, End::Held], |it| {
             it.customer.answer = Answer::Held;
+            it.mishap = Some((Mishap::ListChanged, 3 * MINUTE));
             it.decision = Some((Decision::Approve, 4 * MINUTE));
         }),
         with("a customer's reply", &[End::Delivered, End::Unusable], |it| {

@@ -22,6 +22,8 @@ pub struct Tally {
     pub governed: BTreeMap<(&'static str, &'static str), u64>,
     /// Invocations, by what started them.
     pub invocations: BTreeMap<&'static str, u64>,
+    /// Decisions of operators that were carried out.
+    pub decisions: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
@@ -47,6 +49,7 @@ impl Tally {
         sum(&mut self.follow_ups, &other.follow_ups);
         sum(&mut self.governed, &other.governed);
         sum(&mut self.invocations, &other.invocations);
+        sum(&mut self.decisions, &other.decisions);
     }
 }
 
@@ -72,6 +75,7 @@ impl std::fmt::Display for Tally {
             ("follow-ups", &self.follow_ups),
             ("boundaries", &self.boundaries),
             ("invocations", &self.invocations),
+            ("decisions carried out", &self.decisions),
         ] {
             writeln!(f, "\n{title}:")?;
             for (name, number) in numbers {

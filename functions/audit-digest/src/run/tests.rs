@@ -14,7 +14,7 @@ use domain::{
     sale::AuditEntry,
 };
 use std::sync::Mutex;
-use testkit::{Fault, Plan, World, run as poll};
+use testkit::{FAULTS, Fault, Plan, World, run as poll};
 
 const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000, rechecked: 100 };
 
@@ -164,13 +164,12 @@ fn what_one_run_does_is_bounded_and_the_next_goes_on() {
 /// A run crashes, or one of its effects fails, at every effect and at every pair of effects; further runs follow.
 #[test]
 fn no_death_loses_a_record_or_signs_twice_differently() {
-    let faults = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
     let untroubled = world();
     publish(&untroubled, 3);
     ran(&untroubled);
     let effects = untroubled.passed();
     assert!(effects > 8, "{effects}");
-    for fault in faults {
+    for fault in FAULTS {
         for at in 0..effects {
             for second in std::iter::once(None).chain((0..effects).map(Some)) {
                 let world = world();

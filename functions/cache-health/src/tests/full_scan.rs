@@ -54,27 +54,22 @@ fn whatever_breaks_on_sunday_the_counters_are_put_right_once_and_that_is_on_reco
     let clean = drifted();
     clean.look();
     assert!(are_right(&clean));
-    for boundary in 0..clean.world.passed() {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            // The next look comes either while the store still recognises a repeated correction, or long after that.
-            for pause in [0, 1800] {
-                let stage = drifted();
-                stage.world.plan(Plan::at(boundary, fault));
-                drop(testkit::run(stage.runs(When::Now)));
-                stage.world.plan(Plan::none());
-                stage.world.advance(Duration::from_secs(pause));
-                (0..4).for_each(|_| drop(stage.look()));
-                assert!(are_right(&stage), "{fault:?} at {boundary}, {pause} s");
-                let drift = json!({ "entries": -5, "bytes": 77 });
-                let recorded = stage.events("cache_recount").iter().filter(|event| event["drift"] == drift).count();
-                assert!(
-                    recorded == 1 || (pause > 0 && recorded == 2),
-                    "{fault:?} at {boundary}, {pause} s: {recorded}"
-                );
-                let state = stage.world.state();
-                let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
-                assert!(alerts.any(|alert| alert.line.contains("off by 5 entries")), "{fault:?} at {boundary}");
-            }
+    for (plan, what) in every_single_fault(clean.world.passed(), 5) {
+        // The next look comes either while the store still recognises a repeated correction, or long after that.
+        for pause in [0, 1800] {
+            let stage = drifted();
+            stage.world.plan(plan.clone());
+            drop(testkit::run(stage.runs(When::Now)));
+            stage.world.plan(Plan::none());
+            stage.world.advance(Duration::from_secs(pause));
+            (0..4).for_each(|_| drop(stage.look()));
+            assert!(are_right(&stage), "{what}, {pause} s");
+            let drift = json!({ "entries": -5, "bytes": 77 });
+            let recorded = stage.events("cache_recount").iter().filter(|event| event["drift"] == drift).count();
+            assert!(recorded == 1 || (pause > 0 && recorded == 2), "{what}, {pause} s: {recorded}");
+            let state = stage.world.state();
+            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+            assert!(alerts.any(|alert| alert.line.contains("off by 5 entries")), "{what}");
         }
     }
 }

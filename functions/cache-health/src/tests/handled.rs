@@ -13,10 +13,13 @@ fn handled(stage: &Stage, event: &Value) -> Vec<domain::Measurement> {
 
 #[test]
 fn a_run_is_measured_whether_a_look_is_due_or_not() {
-    let stage = Stage::new();
+    let mut stage = Stage::new();
     stage.entry(1, DAY);
+    stage.settings.budget_bytes = 2 * u64::try_from(stage.world.state().cache_totals.bytes).unwrap();
     let ran = Metric::CacheHealthRan.once();
     let looked = handled(&stage, &json!({ "look": "now" }));
-    assert!(looked.contains(&Metric::CacheEntries.of(1)) && looked.contains(&ran), "{looked:?}");
+    for measured in [Metric::CacheEntries.of(1), Metric::CacheBudgetUsed.of(50), ran] {
+        assert!(looked.contains(&measured), "{measured:?}: {looked:?}");
+    }
     assert_eq!(handled(&stage, &json!({ "source": "aws.scheduler" })), [ran], "none is due a moment later");
 }

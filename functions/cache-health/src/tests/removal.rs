@@ -107,23 +107,21 @@ fn whatever_breaks_nothing_young_goes_and_the_old_go_in_the_end_and_the_counters
     };
     let clean = stage();
     clean.look();
-    for boundary in 0..clean.world.passed() {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let stage = stage();
-            stage.world.plan(Plan::at(boundary, fault));
-            drop(testkit::run(stage.runs(When::Now)));
-            let removed = stage.left().len() < 5;
-            let listed = !stage.events("cache_cleanup_planned").is_empty();
-            assert!(listed || !removed, "{fault:?} at {boundary}: removed before it was listed");
-            stage.world.plan(Plan::none());
-            stage.world.advance(2 * Duration::from_secs(3600));
-            stage.look();
-            assert_eq!(stage.left(), BTreeSet::from([session(4)]), "{fault:?} at {boundary}");
-            let state = stage.world.state();
-            let bytes: u64 = state.listed_entries().iter().map(|entry| entry.bytes).sum();
-            let totals = (state.cache_totals.entries, state.cache_totals.bytes);
-            assert_eq!(totals, (1, i64::try_from(bytes).unwrap()), "{fault:?} at {boundary}");
-        }
+    for (plan, what) in every_single_fault(clean.world.passed(), 10) {
+        let stage = stage();
+        stage.world.plan(plan);
+        drop(testkit::run(stage.runs(When::Now)));
+        let removed = stage.left().len() < 5;
+        let listed = !stage.events("cache_cleanup_planned").is_empty();
+        assert!(listed || !removed, "{what}: removed before it was listed");
+        stage.world.plan(Plan::none());
+        stage.world.advance(2 * Duration::from_secs(3600));
+        stage.look();
+        assert_eq!(stage.left(), BTreeSet::from([session(4)]), "{what}");
+        let state = stage.world.state();
+        let bytes: u64 = state.listed_entries().iter().map(|entry| entry.bytes).sum();
+        let totals = (state.cache_totals.entries, state.cache_totals.bytes);
+        assert_eq!(totals, (1, i64::try_from(bytes).unwrap()), "{what}");
     }
 }
 

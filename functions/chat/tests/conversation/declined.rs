@@ -19,7 +19,7 @@ fn what_must_not_be_answered_is_neither_asked_nor_counted() {
 
 /// How many records of declined messages were counted as not written.
 fn unrecorded(world: &testkit::World) -> usize {
-    world.state().measurements.iter().filter(|it| **it == Metric::AuditWriteFailed.once()).count()
+    world.state().measured(Metric::AuditWriteFailed)
 }
 
 /// The sources of help come although the session cannot be read, or the account can be neither read nor written. What is

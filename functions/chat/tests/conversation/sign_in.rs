@@ -83,7 +83,7 @@ fn links(world: &testkit::World, email: &str, network: &str) -> usize {
 }
 
 fn counted(world: &testkit::World, metric: Metric) -> usize {
-    world.state().measurements.iter().filter(|it| **it == metric.once()).count()
+    world.state().measured(metric)
 }
 
 fn refused_links(world: &testkit::World) -> usize {

@@ -9,7 +9,7 @@ use domain::{
     breaker::{BreakerPolicy, Reopen},
     chat::{BillingReport, PaidPlan, Subscriber, SubscriberId, SubscriberKey, billing::Bill},
     money::ObjectId,
-    ports::{ModelReply, Pause, SecretSource, StorageError},
+    ports::{ModelReply, SecretSource, StorageError},
 };
 use generation::Policy;
 use runtime::http::{Reply, Request};
@@ -92,16 +92,6 @@ pub fn ports(world: &World) -> Ports<'_> {
     }
 }
 
-/// Never ends a wait, so that a process that crashed is not taken for one that is late.
-pub struct Endless;
-
-#[async_trait::async_trait]
-impl Pause for Endless {
-    async fn pause(&self, _: Duration) {
-        std::future::pending::<()>().await;
-    }
-}
-
 /// Sends one request; `None` when the injected fault ends the process.
 pub fn send(world: &World, request: Request) -> Option<Reply> {
     run(handle(ports(world), &settings(), request))
@@ -180,12 +170,9 @@ pub fn body(reply: &Reply) -> Value {
 
 /// Status and details of the chat's audit records, in order.
 pub fn records(world: &World) -> Vec<(String, Value)> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
-        .filter(|line| line["event"] == "chat")
-        .map(|line| (line["status"].as_str().unwrap().to_owned(), line["details"].clone()))
-        .collect()
+    let lines = world.state().records();
+    let of_chat = lines.iter().filter(|line| line["event"] == "chat");
+    of_chat.map(|line| (line["status"].as_str().unwrap().to_owned(), line["details"].clone())).collect()
 }
 
 /// The content of all stores, as text.

@@ -160,8 +160,7 @@ fn guessed_codes_are_counted_and_slowed() {
     let replies: Vec<_> = (0..200).map(|number| guess(&format!("GUESS{number}"))).collect();
     assert_eq!(asked(), 3, "of one network");
     assert_eq!(replies[199], (429, "referral_code_busy".to_owned()));
-    let unknown = Metric::ReferralCodeUnknown.once();
-    assert_eq!(world.state().measurements.iter().filter(|found| **found == unknown).count(), 7);
+    assert_eq!(world.state().measured(Metric::ReferralCodeUnknown), 7);
     assert_eq!(guess(""), (200, String::new()), "who has no code can buy");
     world.advance(Duration::from_secs(60));
     assert_eq!(guess("FRIEND20"), (200, String::new()));
@@ -204,13 +203,33 @@ fn stripe_down_is_502_and_tells_that_nothing_was_charged() {
     let untroubled = world();
     post(&untroubled, body);
     let boundaries = untroubled.state().boundaries.clone();
-    let stripes = boundaries.iter().enumerate().filter(|(_, name)| name.starts_with("payments."));
+    let stripes: Vec<_> = boundaries.iter().enumerate().filter(|(_, name)| name.starts_with("payments.")).collect();
+    assert_eq!(stripes.len(), 2, "the code and the session");
     for (boundary, _) in stripes {
         let world = world();
         world.plan(Plan::at(boundary, Fault::Fail));
         let reply = post(&world, body);
         assert_eq!(reply.status(), 502);
         assert!(reply.body().contains("Nothing was charged") && !reply.body().contains("planned"));
+    }
+}
+
+/// The alarm is critical, so nothing that a customer sends may raise it.
+#[test]
+fn only_a_checkout_that_is_unavailable_is_counted_for_its_alarm() {
+    let counted = |body: &str, plan: Plan| {
+        let world = world();
+        world.plan(plan);
+        let (codes, keys) = (&codes(), &keys(&world));
+        let reply = run(handle(ports(&world, &world, codes, keys), Request::post("/api/checkout", body))).unwrap();
+        (reply.status(), world.state().measured(Metric::CheckoutUnavailable))
+    };
+    let sold = r#"{"tier":"quick","query":"x"}"#;
+    let down = Plan::none().whenever("payments.create_session", Fault::Fail);
+    assert_eq!(counted(sold, down), (502, 1));
+    let declined = r#"{"tier":"quick","query":"I want to kill myself"}"#;
+    for (body, status) in [(sold, 200), ("{}", 400), (declined, 422)] {
+        assert_eq!(counted(body, Plan::none()), (status, 0), "{body}");
     }
 }
 

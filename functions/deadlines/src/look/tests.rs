@@ -11,9 +11,8 @@ use domain::{
     sale::Fulfilment,
 };
 use std::time::Duration;
-use testkit::{Fault, Passage, Plan, World, sale::WithField, session::paid};
+use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, sale::WithField, session::paid};
 
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const HOUR: Duration = Duration::from_secs(3600);
 const NOTEBOOKS: [&str; 2] = ["checkout-1", "anvil"];

@@ -106,20 +106,16 @@ fn no_fault_posts_a_reply_twice_or_loses_it() {
     let clean = answered(MEMBER, TEXT);
     clean.plan(Plan::none());
     look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries > 10, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let world = answered(MEMBER, TEXT);
-            world.plan(Plan::at(boundary, fault));
-            drop(look(&world, "a"));
-            world.plan(Plan::none());
-            for later in ["b", "c", "d"] {
-                drop(look(&world, later));
-            }
-            assert_eq!(thread(&world), [TEXT], "{fault:?} at {boundary}");
-            assert!(!is_inquiry(&world), "{fault:?} at {boundary}");
+    for (plan, what) in every_single_fault(clean.passed(), 10) {
+        let world = answered(MEMBER, TEXT);
+        world.plan(plan);
+        drop(look(&world, "a"));
+        world.plan(Plan::none());
+        for later in ["b", "c", "d"] {
+            drop(look(&world, later));
         }
+        assert_eq!(thread(&world), [TEXT], "{what}");
+        assert!(!is_inquiry(&world), "{what}");
     }
 }
 

@@ -30,9 +30,9 @@ fn is_help(body: &str) -> bool {
 
 /// The records of disclosures.
 fn recorded(world: &World) -> Vec<Value> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == "authority_evaluated").map(|line| line["details"].clone()).collect()
+    let records = world.state().records();
+    let recorded = records.iter().filter(|record| record["event"] == "authority_evaluated");
+    recorded.map(|record| record["details"].clone()).collect()
 }
 
 fn is_inquiry(world: &World, id: &str) -> bool {

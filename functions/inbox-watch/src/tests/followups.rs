@@ -283,23 +283,18 @@ fn whatever_breaks_a_reply_orders_one_followup() {
     let clean = asked("And in Halifax?");
     clean.plan(Plan::none());
     look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries > 20, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let world = asked("And in Halifax?");
-            world.plan(Plan::at(boundary, fault));
-            drop(look(&world, "a"));
-            world.plan(Plan::none());
-            for number in 0..8 {
-                look(&world, &format!("later {number}")).expect(&what).expect(&what);
-            }
-            assert_eq!(ordered(&world).as_deref(), Some("And in Halifax?"), "{what}");
-            assert!(!world.state().queue.is_empty() || told_of(&world, "ORACLE-FOLLOWUP") > 0, "{what}");
-            assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Ordered), 0), "{what}");
-            let answers = answers(&world);
-            assert!(answers.len() <= 1 && answers.iter().all(|answer| answer == texts::FOLLOWUP_ORDERED), "{what}");
+    for (plan, what) in every_single_fault(clean.passed(), 20) {
+        let world = asked("And in Halifax?");
+        world.plan(plan);
+        drop(look(&world, "a"));
+        world.plan(Plan::none());
+        for number in 0..8 {
+            look(&world, &format!("later {number}")).expect(&what).expect(&what);
         }
+        assert_eq!(ordered(&world).as_deref(), Some("And in Halifax?"), "{what}");
+        assert!(!world.state().queue.is_empty() || told_of(&world, "ORACLE-FOLLOWUP") > 0, "{what}");
+        assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Ordered), 0), "{what}");
+        let answers = answers(&world);
+        assert!(answers.len() <= 1 && answers.iter().all(|answer| answer == texts::FOLLOWUP_ORDERED), "{what}");
     }
 }

@@ -3,11 +3,10 @@ use domain::{
     Channel,
     money::{Authorisation, DisputeStatus, Money, ObjectId, RefundStatus},
     open_work::Work,
-    ports::Clock,
     sale::{Claim, Claimant},
 };
 use std::time::Duration;
-use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
+use testkit::{Plan, World, every_single_fault, run, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -53,7 +52,7 @@ fn sale(world: &World) -> Sale {
 }
 
 fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect()
+    world.state().records()
 }
 
 #[test]
@@ -237,28 +236,22 @@ fn a_payment_that_is_not_ours_is_done_with() {
 fn whatever_breaks_it_is_applied_and_recorded_once_in_the_end() {
     let clean = world();
     report(&clean, PaymentChange::DisputeOpened).unwrap().unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries > 4, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-            let world = world();
-            world.plan(Plan::at(boundary, fault));
-            drop(report(&world, PaymentChange::DisputeOpened));
-            world.plan(Plan::none());
-            report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
-            let what = format!("{fault:?} at {boundary}");
-            assert!(matches!(sale(&world).money(), Money::Disputed { .. }), "{what}");
-            assert_eq!(lines(&world).len(), 1, "{what}");
-            // An alert that no topic accepts is in the function's log.
-            let is_alerted = {
-                let state = world.state();
-                !state.alerts.is_empty() || !state.logged_alerts.is_empty()
-            };
-            assert!(is_alerted, "{what}: nobody heard of it");
-            let left = sale(&world).open_work().map(|open| open.work);
-            assert_eq!(left, Some(Work::Dispute), "{what}: nothing else is left over");
-            assert!(world.now() >= START);
-        }
+    for (plan, what) in every_single_fault(clean.passed(), 4) {
+        let world = world();
+        world.plan(plan);
+        drop(report(&world, PaymentChange::DisputeOpened));
+        world.plan(Plan::none());
+        report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
+        assert!(matches!(sale(&world).money(), Money::Disputed { .. }), "{what}");
+        assert_eq!(lines(&world).len(), 1, "{what}");
+        // An alert that no topic accepts is in the function's log.
+        let is_alerted = {
+            let state = world.state();
+            !state.alerts.is_empty() || !state.logged_alerts.is_empty()
+        };
+        assert!(is_alerted, "{what}: nobody heard of it");
+        let left = sale(&world).open_work().map(|open| open.work);
+        assert_eq!(left, Some(Work::Dispute), "{what}: nothing else is left over");
     }
 }
 

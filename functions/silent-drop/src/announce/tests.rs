@@ -1,6 +1,6 @@
 use super::*;
 use domain::{Channel, EmailAddress, PaymentStatus, mail::Mail, money::Money, sale::Claimant};
-use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
+use testkit::{FAULTS, Fault, Plan, World, run, sale::WithField, session::paid};
 
 fn session(email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
@@ -29,7 +29,7 @@ fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
 }
 
 fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect()
+    world.state().records()
 }
 
 /// Silent Drop, verification criteria 1 and 3, invariant 7.
@@ -160,8 +160,8 @@ fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
     assert!(boundaries > 7, "{boundaries}");
     for first in 0..boundaries {
         for second in first + 1..boundaries + 6 {
-            for one in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-                for other in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
+            for one in FAULTS {
+                for other in FAULTS {
                     let what = format!("{one:?} at {first}, {other:?} at {second}");
                     let world = world(session(Some("someone@example.com")));
                     world.plan(Plan::at(first, one).and_at(second, other));

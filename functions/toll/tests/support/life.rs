@@ -8,10 +8,9 @@ use super::{
 };
 use domain::toll::{List, Paid, Stage};
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::{Fault, Plan};
+use testkit::Plan;
 
 const ACTIONS: usize = 24;
-const FAULTS: [Fault; 5] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 const QUESTIONS: [&str; 2] = [QUESTION, "Open a third shop?"];
 /// One of every state in which a question is not sold; no payment buys an answer to it.
 const DECLINED: [&str; 5] = [
@@ -110,6 +109,7 @@ impl Attempt {
 }
 
 struct Life {
+    seed: u64,
     site: Site,
     draw: Draw,
     /// What was added to the worlds later is drawn apart, so that the other draws stay the same.
@@ -137,6 +137,7 @@ impl Life {
         }
         world.plan(plan);
         Self {
+            seed,
             site: Site::new(world, defect),
             draw,
             apart: Draw(!seed),
@@ -255,7 +256,8 @@ impl Life {
         let Some(reply) = reply else { return };
         self.early += usize::from(reply.body().contains("payment_unconfirmed"));
         let Some(body) = attempt.answer(&reply) else { return };
-        assert!(!DECLINED.contains(&attempt.question), "an answer to what is not sold: {}", attempt.question);
+        let is_sold = !DECLINED.contains(&attempt.question);
+        assert!(is_sold, "seed {}: an answer to what is not sold: {}", self.seed, attempt.question);
         let proof = match &attempt.shown {
             Shown::Payment { payment, .. } => payment.to_string(),
             Shown::Transfer { transaction, .. } => transaction.clone(),
@@ -267,7 +269,9 @@ impl Life {
         }
     }
 
-    fn judge(&self, seed: u64) {
+    /// Every message begins with the seed, by which a test of the judge knows it.
+    fn judge(&self) {
+        let seed = self.seed;
         for (proof, answers) in &self.answers {
             assert_eq!(answers.len(), 1, "seed {seed}: two answers for one payment: {proof}");
         }
@@ -366,7 +370,7 @@ pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
         life.site.world.advance(Duration::from_secs(seconds));
         life.site.look().unwrap();
     }
-    life.judge(seed);
+    life.judge();
     let state = life.site.world.state();
     let reached = state.boundaries.iter().copied().collect();
     let elsewhere = state.chain.used.values().filter(|(_, is_ours)| !is_ours).count();

@@ -23,7 +23,7 @@ use retrieval::{Active, Index, Library, NOTE, Text};
 use runtime::http::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{World, run};
+use testkit::{Fault, World, run};
 use toll::{Corpus, Ports, Settings, Terms, handle};
 
 pub const NOW: i64 = 1_790_000_000;
@@ -36,6 +36,9 @@ pub const OTHER_PAYER: (Address, [u8; 32]) = (
     hex!("59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"),
 );
 pub const QUESTION: &str = "Open a second shop?";
+/// The faults of the toll: a facilitator may refuse too.
+pub const FAULTS: [Fault; 5] =
+    [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 
 pub fn settings() -> Settings {
     Settings {
@@ -224,13 +227,12 @@ pub fn code(reply: &Reply) -> String {
 
 /// The status and detail of every x402 record in the log.
 pub fn records(world: &World) -> Vec<(String, String)> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = world.state().records();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let toll = |line: Value| match (line["source"].as_str(), line["details"]["source"].as_str()) {
         (Some("oracle_toll"), _) => Some((text(&line["status"]), text(&line["error_detail"]))),
         (_, Some("oracle_toll")) => Some((text(&line["details"]["status"]), text(&line["details"]["error_detail"]))),
         _ => None,
     };
-    lines.filter_map(toll).collect()
+    lines.into_iter().filter_map(toll).collect()
 }

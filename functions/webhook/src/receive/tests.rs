@@ -109,7 +109,7 @@ fn a_fresh_signature_that_fits_no_secret_is_counted() {
         let ports = ports(&world, &CONFIGURED);
         let reply = run(receive(ports, Some(header), b"{}")).unwrap();
         assert_eq!(reply.status(), 400, "{header}");
-        world.state().measurements.iter().filter(|it| it.metric == Metric::SignatureRefused).count()
+        world.state().measured(Metric::SignatureRefused)
     };
     let other = "0".repeat(64);
     assert_eq!(counted(&format!("t=1763596800,v1={other}")), 1);
@@ -302,6 +302,18 @@ fn bad_bodies_are_refused_by_name() {
     let header = signature::sign(&Secret::new(SECRET), &invalid_utf8, Timestamp::from_seconds(1_763_596_800));
     assert_eq!(run(receive(ports(&world, &CONFIGURED), Some(&header), &invalid_utf8)).unwrap().status(), 400);
     assert_eq!(world.passed(), 0);
+    assert_eq!(world.state().measured(Metric::EventUnreadable), 9, "every body that was read");
+}
+
+#[test]
+fn a_session_completed_without_payment_is_counted_for_its_alarm() {
+    for (status, counted) in [("no_payment_required", 1), ("unpaid", 0), ("paid", 0)] {
+        let world = world();
+        let mut session = paid();
+        session["payment_status"] = json!(status);
+        assert_eq!(deliver(&world, &event("checkout.session.completed", &session)).status(), 200);
+        assert_eq!(world.state().measured(Metric::CompletedWithoutPayment), counted, "{status}");
+    }
 }
 
 #[test]

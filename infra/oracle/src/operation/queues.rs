@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use aws::{DeadMessage, Depth, QueueDesk};
+use aws::{DeadMessage, Depth, Move, QueueDesk};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
@@ -37,7 +37,10 @@ const QUEUES: [(&str, Option<&str>, &str); 7] = [
 /// The number of a message's characters in text output; --json has the whole message.
 const MOST_SHOWN: usize = 600;
 
-/// The time without progress after which a redrive is no longer followed, in checks one second apart.
+/// The time between two checks of a redrive that SQS carries out.
+const CHECKED_EVERY: Duration = Duration::from_secs(1);
+
+/// The checks without progress after which a redrive is no longer followed.
 const PATIENCE: u32 = 60;
 
 #[derive(Subcommand)]
@@ -342,7 +345,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
 async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
     if let Some(arn) = desk.start_move(dead, url).await.map_err(failed)? {
-        return followed(desk, &arn, expected).await;
+        return followed(async || desk.latest_move(&arn).await, expected, CHECKED_EVERY).await;
     }
     let mut moved = 0;
     // Messages that become dead letters again meanwhile are left for the next redrive.
@@ -357,11 +360,17 @@ async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Re
     Ok(moved)
 }
 
-async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, CommandError> {
+/// Follows a move of SQS to its end, or until it makes no progress, with a check every `interval`. Returns the number
+/// of moved messages.
+async fn followed(
+    latest_move: impl AsyncFn() -> Result<Option<Move>, StorageError>,
+    expected: u64,
+    interval: Duration,
+) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("the move goes on, and cannot be followed", error);
     let (mut last, mut still) = (0, 0);
     loop {
-        let latest = desk.latest_move(arn).await.map_err(failed)?;
+        let latest = latest_move().await.map_err(failed)?;
         let (status, moved) = latest.as_ref().map_or(("RUNNING", 0), |latest| (latest.status.as_str(), latest.moved));
         counted(moved, expected, "messages");
         match status {
@@ -375,13 +384,38 @@ async fn followed(desk: &QueueDesk, arn: &str, expected: u64) -> Result<u64, Com
         }
         still = if moved == last { still + 1 } else { 0 };
         last = moved;
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(interval).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_move_of_sqs_is_followed_to_its_end_or_until_nothing_moves() {
+        let state = |status: &str, moved: u64| Move { status: status.to_owned(), moved, failure: None };
+        let follow = |states: &[Option<Move>]| {
+            let checks = Cell::new(0_usize);
+            let latest = async || {
+                let check = checks.replace(checks.get() + 1);
+                Ok::<_, StorageError>(states[check.min(states.len() - 1)].clone())
+            };
+            let ended = wait(followed(latest, 3, Duration::ZERO));
+            (ended, checks.get())
+        };
+        let (ended, checks) = follow(&[None, Some(state("RUNNING", 1)), Some(state("COMPLETED", 3))]);
+        assert_eq!((ended.unwrap(), checks), (3, 3));
+        let (ended, checks) = follow(&[Some(state("CANCELLING", 2))]);
+        assert_eq!((ended.unwrap(), checks), (2, PATIENCE as usize + 2));
+        let denied = Move { failure: Some("AccessDenied".to_owned()), ..state("FAILED", 1) };
+        let (ended, _) = follow(&[Some(denied)]);
+        let error = telemetry::chain(&ended.unwrap_err());
+        assert!(error.contains("AccessDenied"), "{error}");
+        let (ended, _) = follow(&[Some(state("CANCELLED", 1))]);
+        assert!(telemetry::chain(&ended.unwrap_err()).contains("no reason given"));
+    }
 
     #[test]
     fn a_poisoned_message_is_told_from_one_that_can_be_read() {

@@ -10,20 +10,18 @@ use domain::{
     ports::{MailError, SaleMails},
     texts,
 };
-use serde_json::Value;
 use std::{
     pin::pin,
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use testkit::{Fault, Passage, Plan, World, run};
+use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, run};
 
 const ADDRESS: &str = "someone@example.com";
 const NAME: &str = "Sam Example";
 const TEXT: &str = "May we speak about the harbour lease?";
 const IDENTITY: &str = "arn:aws:iam::123456789012:user/ops/dana";
 const REPLY: &str = "Yes. Please send us the lease and its last amendment.";
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
 
 fn world() -> World {
     World::at(Timestamp::from_seconds(1_790_000_000))
@@ -90,12 +88,9 @@ fn granted() -> World {
 
 /// The recorded steps, in order.
 fn steps(world: &World) -> Vec<String> {
-    let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
-        .filter(|line| line["event"] == "bridge")
-        .map(|line| line["details"]["step"].as_str().unwrap().to_owned())
-        .collect()
+    let records = world.state().records();
+    let steps = records.iter().filter(|record| record["event"] == "bridge");
+    steps.map(|record| record["details"]["step"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The content of all stores except the mailbox.
@@ -133,7 +128,7 @@ fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
     assert_eq!((state.sent.len(), mail.to.as_str()), (1, ADDRESS));
     assert!(mail.body.contains(REPLY) && mail.body.contains("https://oracle.example/chat#bridge"));
     assert!(!mail.body.contains("dana"), "customers read no operator's name");
-    let records: Vec<Value> = state.log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = state.records();
     let signed = records.iter().filter(|record| record["details"]["by"] == "dana");
     assert!(signed.clone().all(|record| record["details"]["identity"] == IDENTITY), "{records:?}");
     assert_eq!(signed.count(), 2, "the grant and the reply");
@@ -151,8 +146,8 @@ fn a_disclosure_is_posted_recorded_and_alerted_once() {
     let held = run(load(ports(&world), &who())).unwrap().unwrap();
     assert_eq!(run(held.messages(&world)).unwrap().unwrap()[0].text, text);
     let state = world.state();
-    let lines = state.log.values().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let recorded: Vec<Value> = lines.filter(|line| line["event"] == "authority_evaluated").collect();
+    let mut recorded = state.records();
+    recorded.retain(|record| record["event"] == "authority_evaluated");
     assert_eq!(recorded.len(), 1);
     let details = &recorded[0]["details"];
     assert_eq!(details["bridge_message"], id().as_str());
@@ -408,11 +403,8 @@ fn live(plan: Plan, what: &str) -> usize {
 #[test]
 fn every_fault_at_every_effect() {
     let effects = live(Plan::none(), "nothing");
-    assert!(effects > 25, "{effects}");
-    for boundary in 0..effects + 4 {
-        for fault in FAULTS {
-            live(Plan::at(boundary, fault), &format!("{fault:?} at {boundary}"));
-        }
+    for (plan, what) in every_single_fault(effects + 4, 29) {
+        live(plan, &what);
     }
 }
 

@@ -160,6 +160,13 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.crisis || !is_ordered))
 }
 
+/// The refusal of a text that discloses a crisis, judged without its sale: a person in a crisis sees who helps also
+/// while the store fails.
+#[must_use]
+pub fn crisis(text: &Query, locale: Option<&str>) -> Option<Refusal> {
+    Refusal::of(&evaluate(text.as_str(), locale)).filter(|refusal| refusal.crisis)
+}
+
 /// Evaluates a follow-up before it is ordered. The cache may no longer have the first verdict; the verdict function,
 /// which also reads the archive, evaluates both together in any case.
 fn evaluated(first: &CacheEntry, text: &Query, locale: Option<&str>) -> Evaluation {

@@ -2,9 +2,7 @@ use super::*;
 use audit::Journal;
 use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money};
 use serde_json::json;
-use testkit::{Fault, Plan, World, run, sale::WithField};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{Plan, World, every_single_fault, run, sale::WithField};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(1_800_000_000 + seconds)
@@ -86,8 +84,7 @@ fn what_is_made_already_is_not_sent_again() {
 
 /// The records of the authority gate's evaluations.
 fn evaluated_in(world: &World) -> Vec<serde_json::Value> {
-    let lines: Vec<serde_json::Value> =
-        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     lines.into_iter().filter(|line| line["event"] == "authority_evaluated").collect()
 }
 
@@ -121,29 +118,6 @@ fn a_holder_of_the_link_cannot_fill_the_log_with_declined_ones() {
         assert!(matches!(go(&world, "I want to kill myself"), Some(Err(NotOrdered::Refused(_)))));
     }
     assert_eq!(evaluated_in(&world).len(), 100);
-}
-
-/// The record fails, the answer does not.
-#[test]
-fn whatever_breaks_the_customer_sees_who_helps() {
-    let clean = world_of(delivered());
-    go(&clean, "I want to kill myself").unwrap().unwrap_err();
-    for boundary in 0..clean.passed() {
-        for fault in [Fault::Fail, Fault::LoseReply] {
-            let world = world_of(delivered());
-            world.plan(Plan::at(boundary, fault));
-            let answer = go(&world, "I want to kill myself").unwrap().unwrap_err();
-            let is_answered = matches!(&answer, NotOrdered::Refused(refusal) if refusal.crisis);
-            let (read, on_record) = (!matches!(answer, NotOrdered::Storage(_)), !evaluated_in(&world).is_empty());
-            assert!(is_answered || !read, "{fault:?} at {boundary}: {answer}");
-            let in_outbox = world.state().sales[&paid()].0.outbox().len() == 1;
-            let alerted = !world.state().alerts.is_empty();
-            assert!(
-                on_record || in_outbox || alerted || !read,
-                "{fault:?} at {boundary}: neither a record nor an alert"
-            );
-        }
-    }
 }
 
 fn assert_nothing_ordered(world: &World) {
@@ -215,24 +189,22 @@ fn a_sale_that_changes_meanwhile_is_looked_at_again() {
 fn whatever_breaks_it_is_ordered_once_with_one_text() {
     let clean = world_of(delivered());
     go(&clean, "And in Halifax?").unwrap().unwrap();
-    for boundary in 0..clean.passed() {
-        for fault in FAULTS {
-            for second in ["And in Halifax?", "And in Toronto?"] {
-                let what = format!("{fault:?} at {boundary}, then {second}");
-                let world = world_of(delivered());
-                world.plan(Plan::at(boundary, fault));
-                let answer = go(&world, "And in Halifax?");
-                world.plan(Plan::none());
-                let accepted = matches!(answer, Some(Ok(_)));
-                let again = go(&world, second).expect(&what);
-                let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
-                assert!(!accepted || kept == "And in Halifax?", "{what}");
-                assert_eq!(again.is_ok(), kept == second, "{what}");
-                assert_eq!(world.state().sales.len(), 2, "{what}");
-                // Either the order was sent, or the page makes up for a queue that refused it.
-                let state = world.state();
-                assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
-            }
+    for (plan, what) in every_single_fault(clean.passed(), 3) {
+        for second in ["And in Halifax?", "And in Toronto?"] {
+            let what = format!("{what}, then {second}");
+            let world = world_of(delivered());
+            world.plan(plan.clone());
+            let answer = go(&world, "And in Halifax?");
+            world.plan(Plan::none());
+            let accepted = matches!(answer, Some(Ok(_)));
+            let again = go(&world, second).expect(&what);
+            let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
+            assert!(!accepted || kept == "And in Halifax?", "{what}");
+            assert_eq!(again.is_ok(), kept == second, "{what}");
+            assert_eq!(world.state().sales.len(), 2, "{what}");
+            // Either the order was sent, or the page makes up for a queue that refused it.
+            let state = world.state();
+            assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
         }
     }
 }

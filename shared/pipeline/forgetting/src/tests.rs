@@ -2,9 +2,7 @@ use super::*;
 use audit::Change;
 use domain::{Operator, Timestamp, audit_trail::Audited, chat::SubscriberId, due::Report};
 use std::time::Duration;
-use testkit::{Fault, Plan, World, run as live};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{Fault, Plan, World, every_single_fault, run as live};
 
 fn ports(world: &World) -> Ports<'_> {
     let journal = ChatJournal { store: world, log: world, alerts: world, clock: world };
@@ -65,27 +63,23 @@ fn the_call_that_began_it_is_left_alone() {
 fn every_fault_at_every_effect() {
     let clean = begun();
     look(&clean).unwrap();
-    let effects = clean.passed();
-    assert!(effects > 8, "{effects}");
-    for boundary in 0..effects {
-        for fault in FAULTS {
-            let world = begun();
-            world.plan(Plan::at(boundary, fault));
-            look(&world);
-            world.plan(Plan::none());
-            for _ in 0..2 {
-                world.advance(Duration::from_secs(3600));
-                look(&world).unwrap();
-            }
-            // The account's next step settles the records that a run published and could not settle.
-            live(async {
-                let journal = ports(&world).journal;
-                let account = journal.load(&somebody()).await.unwrap();
-                journal.commit(account, |_, _| Change::<()>::nothing(())).await.unwrap().settle().await
-            })
-            .unwrap();
-            assert!(is_erased(&world), "{fault:?} at {boundary}");
+    for (plan, what) in every_single_fault(clean.passed(), 8) {
+        let world = begun();
+        world.plan(plan);
+        look(&world);
+        world.plan(Plan::none());
+        for _ in 0..2 {
+            world.advance(Duration::from_secs(3600));
+            look(&world).unwrap();
         }
+        // The account's next step settles the records that a run published and could not settle.
+        live(async {
+            let journal = ports(&world).journal;
+            let account = journal.load(&somebody()).await.unwrap();
+            journal.commit(account, |_, _| Change::<()>::nothing(())).await.unwrap().settle().await
+        })
+        .unwrap();
+        assert!(is_erased(&world), "{what}");
     }
 }
 

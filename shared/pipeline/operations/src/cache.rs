@@ -73,9 +73,8 @@ mod tests {
 
     #[test]
     fn whatever_breaks_an_archived_verdict_is_out_and_somebody_said_so() {
-        let fresh = || -> &'static World { Box::leak(Box::new(cached(sale()))) };
-        let by: &'static Operator = Box::leak(Box::new(operator()));
-        let go = |world: &'static World| async move { remove(journal(world), world, by, &session()).await };
+        let go = |world: &World| run(remove(journal(world), world, &operator(), &session()));
+        let fresh = || cached(sale());
         whatever_breaks(fresh, go, |world, what| {
             assert!(world.state().cache.is_empty(), "{what}");
             assert!(!decisions(world).is_empty(), "{what}");

@@ -137,7 +137,9 @@ async fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+    use crate::testing::{
+        at, decisions, journal, operator, sale, session, stored, whatever_breaks_or_is_done, world_with,
+    };
     use domain::{Query, Tier, mail::Mail, sale::Fulfilment};
     use serde_json::json;
     use testkit::{World, run, sale::WithField};
@@ -200,12 +202,18 @@ mod tests {
 
     #[test]
     fn whatever_breaks_a_finding_is_settled_once() {
-        let fresh = || -> &'static World { Box::leak(Box::new(found())) };
-        let by: &'static Operator = Box::leak(Box::new(operator()));
-        let go = |world: &'static World| async move { dismiss(journal(world), by, &session()).await };
-        whatever_breaks(fresh, go, |world, what| {
+        let is_done = |refused: &FindingError| matches!(refused, FindingError::NoFinding);
+        let dismissed = |world: &World| run(dismiss(journal(world), &operator(), &session()));
+        whatever_breaks_or_is_done(found, dismissed, is_done, |world, what| {
             assert_eq!(stored(world).open_work(), None, "{what}");
             assert_eq!(decisions(world).len(), 1, "{what}");
+        });
+        let cleaned = verdict("Move next year.");
+        let replaced = |world: &World| run(replace(journal(world), &operator(), &session(), &cleaned));
+        whatever_breaks_or_is_done(found, replaced, is_done, |world, what| {
+            assert_eq!(stored(world).open_work(), None, "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert_eq!(world.state().cache[&session()].verdict.summary, "Move next year.", "{what}");
         });
     }
 }

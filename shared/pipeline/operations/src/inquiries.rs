@@ -97,10 +97,10 @@ mod tests {
     use super::*;
     use crate::{
         list,
-        testing::{at, operator, sale, world_with},
+        testing::{at, operator, sale, whatever_breaks_or_is_done, world_with},
     };
     use domain::sale::Fulfilment;
-    use testkit::{World, run, sale::WithField};
+    use testkit::{Plan, World, run, sale::WithField};
 
     fn journal(world: &World) -> FunctionJournal<'_> {
         FunctionJournal { function: INQUIRIES, notes: world, log: world, alerts: world, clock: world }
@@ -149,5 +149,22 @@ mod tests {
         assert!(matches!(again, Err(InquiryError::None)));
         let log: String = world.state().log.values().cloned().collect();
         assert!(log.contains("inquiry_settled") && log.contains("\"by\":\"dana\""), "{log}");
+    }
+
+    #[test]
+    fn whatever_breaks_an_inquiry_is_settled_once() {
+        let fresh = || {
+            let world = world();
+            world.plan(Plan::none());
+            world
+        };
+        let name = listed(&fresh(), 0)[0].inquiry.clone();
+        let go = |world: &World| run(settle(journal(world), &operator(), &name));
+        let is_done = |refused: &InquiryError| matches!(refused, InquiryError::None);
+        whatever_breaks_or_is_done(fresh, go, is_done, |world, what| {
+            assert_eq!(listed(world, 0).len(), 1, "{what}");
+            let state = world.state();
+            assert_eq!(state.log.values().filter(|line| line.contains("inquiry_settled")).count(), 1, "{what}");
+        });
     }
 }

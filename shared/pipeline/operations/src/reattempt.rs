@@ -226,14 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_failed_nor_unusable_is_left_alone() {
+    fn what_is_neither_failed_nor_unusable_or_was_paid_back_is_left_alone() {
         let refunded = failed().with("money", Money::Refunded { at: at(-1) });
         let held = sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) });
         let waiting = sale().with("fulfilment", Fulfilment::Ordered { at: at(-1) });
-        for left in [sale(), refunded, held, waiting] {
+        for (left, went_back) in [(sale(), false), (refunded, true), (held, false), (waiting, false)] {
             let world = world_with(left.clone());
-            let error = run(go(&world, Some(&submission()))).unwrap().unwrap_err();
-            assert!(error.is_refusal());
+            match run(go(&world, Some(&submission()))).unwrap().unwrap_err() {
+                ReattemptError::MoneyWentBack => assert!(went_back),
+                ReattemptError::NotOpen => assert!(!went_back),
+                error => panic!("{error}"),
+            }
             assert_eq!(stored(&world), left);
             assert!(world.state().queue.is_empty() && world.state().submissions.is_empty());
         }
@@ -241,18 +244,13 @@ mod tests {
 
     #[test]
     fn whatever_breaks_repeating_the_command_orders_once() {
-        let reply: &'static Submission = Box::leak(Box::new(submission()));
-        let fresh = || -> &'static World { Box::leak(Box::new(world_with(unusable()))) };
-        whatever_breaks(
-            fresh,
-            |world| go(world, Some(reply)),
-            |world, what| {
-                let sale = stored(world);
-                assert!(sale.is_resubmitted() && matches!(sale.fulfilment(), Fulfilment::Ordered { .. }), "{what}");
-                assert_eq!(world.state().submissions[&session()], submission(), "{what}");
-                assert_eq!(decisions(world).len(), 1, "{what}");
-                assert!(!world.state().queue.is_empty(), "{what}");
-            },
-        );
+        let check = |world: &World, what: &str| {
+            let sale = stored(world);
+            assert!(sale.is_resubmitted() && matches!(sale.fulfilment(), Fulfilment::Ordered { .. }), "{what}");
+            assert_eq!(world.state().submissions[&session()], submission(), "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        };
+        whatever_breaks(|| world_with(unusable()), |world| run(go(world, Some(&submission()))), check);
     }
 }

@@ -103,9 +103,8 @@ mod tests {
 
     #[test]
     fn whatever_breaks_replies_are_settled_once() {
-        let fresh = || -> &'static World { Box::leak(Box::new(world_with(replied()))) };
-        let by: &'static Operator = Box::leak(Box::new(operator()));
-        let go = |world: &'static World| async move { settle(journal(world), by, &session()).await };
+        let go = |world: &World| run(settle(journal(world), &operator(), &session()));
+        let fresh = || world_with(replied());
         whatever_breaks(fresh, go, |world, what| {
             assert_eq!(stored(world).open_work(), None, "{what}");
             assert_eq!(decisions(world).len(), 1, "{what}");

@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn a_delivered_mail_is_due_again_once_whatever_breaks() {
-        let fresh = || -> &'static World { Box::leak(Box::new(world_with(sale()))) };
-        whatever_breaks(fresh, go, |world, what| {
+        let check = |world: &World, what: &str| {
             assert_eq!(*stored(world).mail(), Mail::Retrying { due: at(0), progress: Progress::default() }, "{what}");
             let records = decisions(world);
             assert_eq!((records.len(), &records[0]["action"]), (1, &"mail sent again: verdict".into()), "{what}");
             assert!(!world.state().queue.is_empty(), "{what}");
-        });
+        };
+        whatever_breaks(|| world_with(sale()), |world| run(go(world)), check);
     }
 
     #[test]

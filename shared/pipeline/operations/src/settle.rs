@@ -2,17 +2,19 @@
 
 use crate::{
     Operator,
-    redrive::{Ports, RedriveError},
+    redrive::{Ports, RedriveError, due},
 };
 use audit::{Change, Context};
 use domain::{Sale, SessionId, mail::Letter, message::Message};
 
 pub use domain::mail::Found;
 
-/// Records the result for each such mail of a sale, and redrives those that were not sent. Returns the letters.
+/// Records the result for each such mail of a sale, and redrives those that were not sent. Returns the letters; once an
+/// earlier command has recorded that they were not sent, those that are due.
 ///
 /// # Errors
-/// [`RedriveError`]. Repeating is safe: a recorded result is not recorded again.
+/// [`RedriveError`]. Repeating is safe: a recorded result is not recorded again, and for a mail that is due only the
+/// message is sent again.
 pub async fn settle(
     ports: Ports<'_>,
     operator: &Operator,
@@ -26,8 +28,10 @@ pub async fn settle(
         let letters = sale.unknown_mails();
         match sale.settle_mails(operator, found, now) {
             Ok(event) => Change::of(&event, &Context::at(now), Some(letters)),
-            // Without such a mail, an earlier command has settled it.
-            Err(_) => Change::nothing(letters.is_empty().then_some(letters)),
+            Err(_) if !letters.is_empty() => Change::nothing(None),
+            // An earlier command has settled them, and may have failed before it sent their messages.
+            Err(_) if found == Found::NotSent => Change::nothing(Some(due(sale, now))),
+            Err(_) => Change::nothing(Some(letters)),
         }
     };
     let (_, letters) = journal.commit(sale, note).await?.settle().await;
@@ -43,7 +47,7 @@ pub async fn settle(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, decisions, journal, operator, sale, session, stored, world_with};
+    use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         mail::{Mail, Progress},
         money::Money,
@@ -72,20 +76,26 @@ mod tests {
 
     #[test]
     fn what_was_found_not_sent_is_sent_again_once_whatever_breaks() {
-        let clean = unknown();
-        run(go(&clean, Found::NotSent)).unwrap().unwrap();
-        for boundary in 0..clean.passed() {
-            for fault in [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter] {
-                let world = unknown();
-                world.plan(Plan::at(boundary, fault));
-                let _ = run(go(&world, Found::NotSent));
-                world.plan(Plan::none());
-                let _ = run(go(&world, Found::NotSent));
-                let due = Mail::Retrying { due: at(0), progress: Progress::default() };
-                assert_eq!(*stored(&world).mail(), due, "{fault:?} at {boundary}");
-                assert_eq!(decisions(&world).len(), 1, "{fault:?} at {boundary}");
-            }
-        }
+        let check = |world: &World, what: &str| {
+            let due = Mail::Retrying { due: at(0), progress: Progress::default() };
+            assert_eq!(*stored(world).mail(), due, "{what}");
+            assert_eq!(decisions(world).len(), 1, "{what}");
+            assert!(!world.state().queue.is_empty(), "{what}");
+        };
+        whatever_breaks(unknown, |world| run(go(world, Found::NotSent)), check);
+    }
+
+    /// The command's error says that repeating it is safe, so the repetition must say what it sends.
+    #[test]
+    fn a_repeated_command_sends_the_message_that_the_first_one_lost() {
+        let world = unknown();
+        world.plan(Plan::none().whenever("queue.send", Fault::Fail));
+        assert!(matches!(run(go(&world, Found::NotSent)), Some(Err(RedriveError::Queue(_)))));
+        world.plan(Plan::none());
+        assert_eq!(run(go(&world, Found::NotSent)).unwrap().unwrap(), [Letter::Verdict]);
+        assert_eq!((decisions(&world).len(), world.state().queue.len()), (1, 1));
+        assert_eq!(run(go(&world, Found::Sent)).unwrap().unwrap(), [], "it is not found sent any more");
+        assert_eq!(world.state().queue.len(), 1);
     }
 
     #[test]

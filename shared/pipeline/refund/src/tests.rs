@@ -6,9 +6,7 @@ use domain::{
     open_work::Work,
     ports::{Clock, MadeRefund},
 };
-use testkit::{Fault, Plan, World, run, sale::WithField, session::paid};
-
-const FAULTS: [Fault; 4] = [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter];
+use testkit::{FAULTS, Plan, World, run, sale::WithField, session::paid};
 
 fn session() -> CheckoutSession {
     CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
@@ -38,8 +36,7 @@ fn refund(world: &World) -> Option<Result<Outcome, domain::StepError>> {
 }
 
 fn steps(world: &World) -> Vec<String> {
-    let lines: Vec<serde_json::Value> =
-        world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = world.state().records();
     lines.iter().map(|line| line["step"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -66,8 +63,7 @@ fn a_refund_is_on_record_with_who_decided_it_and_how_much_it_was() {
     assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
     assert_eq!(steps(&world), ["authorised", "confirmed"]);
     let state = world.state();
-    for line in state.log.values() {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    for line in state.records() {
         assert_eq!(
             (&line["event"], &line["by"], &line["reason"]),
             (&"refund".into(), &"alex".into(), &"asked for it".into())

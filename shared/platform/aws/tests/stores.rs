@@ -10,14 +10,15 @@ mod support;
 use aws::{QueueDesk, S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, SqsQueue, StoredSaleData};
 use domain::{
     CachedVerdict, Metric, Timestamp,
+    breaker::Breaker,
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
     guesses::{Guess, Limits},
     message::Message,
     ports::{
-        AuditLog, AuditObjects, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published, Quarantine, Queue,
-        RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
+        AuditLog, AuditObjects, Breakers, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published,
+        Quarantine, Queue, RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
@@ -563,4 +564,38 @@ async fn an_erasure_of_the_table_removes_the_drafts_of_mails() {
     assert_eq!(data.remove(Store::Table, &session()).await.unwrap(), 1);
     let removal: Value = serde_json::from_str(&server.seen()[2]).unwrap();
     assert_eq!(removal["Key"], json!({ "pk": { "S": "MAIL#cs_live_abcdefghijkl" }, "sk": { "S": "DRAFT#t" } }));
+}
+
+/// Everything goes, also what only a second page lists.
+#[tokio::test]
+async fn an_erasure_of_the_table_removes_the_items_of_every_page() {
+    let item = |pk: &str, sk: &str| json!({ "pk": { "S": pk }, "sk": { "S": sk } });
+    let listed = [
+        item("SESSION#cs_live_abcdefghijkl", "QUESTION"),
+        item("SESSION#cs_live_abcdefghijkl", "SUBMISSION"),
+        item("MAIL#cs_live_abcdefghijkl", "DRAFT#t"),
+        item("MAIL#cs_live_abcdefghijkl", "DRAFT#u"),
+    ];
+    let more = |item: &Value| -> Reply { (200, json!({ "Items": [item], "LastEvaluatedKey": item }).to_string()) };
+    let end = |item: &Value| -> Reply { (200, json!({ "Items": [item] }).to_string()) };
+    let pages = [more(&listed[0]), end(&listed[1]), more(&listed[2]), end(&listed[3])];
+    let server = Server::start(pages.into_iter().chain((0..4).map(|_| nothing()))).await;
+    let (sales, _alerts) = table(&server.url);
+    let data = StoredSaleData::new(sales, "archive".to_owned(), "quarantine".to_owned());
+    assert_eq!(data.remove(Store::Table, &session()).await.unwrap(), 4);
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!((&seen[1]["ExclusiveStartKey"], &seen[3]["ExclusiveStartKey"]), (&listed[0], &listed[2]));
+    let removed: Vec<&Value> = seen[4..].iter().map(|request| &request["Key"]).collect();
+    assert_eq!(removed, listed.iter().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_corrupt_breaker_counts_as_closed_and_is_an_error() {
+    let corrupt = json!({ "Item": { "document": { "S": "{" }, "version": { "N": "3" } } });
+    let server = Server::start([(200, corrupt.to_string()), published()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let loaded = Breakers::load(&sales, "model-a").await.unwrap();
+    assert_eq!((loaded.value, loaded.version), (Breaker::default(), 3));
+    let alert = ["[ORACLE-CACHE-ALERT] ERROR | ", " | BREAKER_READ | - | corrupt breaker: it counts as closed"];
+    assert_alert(&server.seen()[1], OPS, &alert);
 }

@@ -4,7 +4,7 @@
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use domain::{
     Metric, Timestamp,
-    backoff::redelivery_wait,
+    backoff::{KEEPS_FAILING, redelivery_wait},
     message::Message,
     ports::{Clock, Meter, Randomness, UnreadableMessages, Visibility},
 };
@@ -35,10 +35,6 @@ pub struct Redelivery<'a> {
     /// The meter for the alarm on messages that keep failing.
     pub meter: &'a dyn Meter,
 }
-
-/// After this many deliveries with failures, which take about ten minutes, an operator should look at the message. SQS
-/// itself no longer reports the age of a message that was received three times.
-const KEEPS_FAILING: u32 = 20;
 
 impl Redelivery<'_> {
     /// How long a message stays hidden; `None` when its work is done.

@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// Silent Drop, verification criterion 5: a reply becomes a verdict of the standard pipeline.
 pub(super) fn unusable_resubmitted() -> Transcript {
     let mut sale = unusable();
     sale.webhook().webhook().drain().page();

@@ -2,20 +2,9 @@
 
 use super::Deployment;
 use crate::settings::{SETTINGS, SITE};
-use async_trait::async_trait;
 use audit::{ChatJournal, FunctionJournal};
-use domain::{StepError, inbox::INQUIRIES, ports::Pause};
-use std::time::Duration;
-
-/// No time is ever up: a process that died is not polled again.
-struct NoLimit;
-
-#[async_trait]
-impl Pause for NoLimit {
-    async fn pause(&self, _duration: Duration) {
-        std::future::pending().await
-    }
-}
+use domain::{StepError, inbox::INQUIRIES};
+use testkit::NoLimit;
 
 impl Deployment<'_> {
     /// One run of inbox-watch, as the schedule starts it.

@@ -75,10 +75,13 @@ pub(crate) enum Mishap {
     CacheContaminated,
     CacheAndArchiveLost,
     DraftRemoved,
+    /// The block list no longer has the term of the held texts.
+    ListChanged,
 }
 
 impl Mishap {
-    pub(super) const ALL: [Self; 5] =
+    /// The mishaps of drawn worlds.
+    pub(super) const DRAWN: [Self; 5] =
         [Self::CacheLost, Self::CacheCorrupt, Self::CacheContaminated, Self::CacheAndArchiveLost, Self::DraftRemoved];
 }
 

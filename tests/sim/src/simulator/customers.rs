@@ -64,7 +64,7 @@ impl Simulator<'_> {
 
     /// Schedules a mishap for one of the customers, if this world has one.
     fn arrange_mishap(&mut self) {
-        let kind = self.random.pick(&Mishap::ALL).unwrap_or(Mishap::CacheLost);
+        let kind = self.random.pick(&Mishap::DRAWN).unwrap_or(Mishap::CacheLost);
         let customer = usize::try_from(self.random.below(self.customers.len() as u64)).unwrap_or(0);
         for _ in 0..12 {
             let when = self.random.between(MINUTE, 40 * MINUTE);
@@ -242,6 +242,12 @@ impl Simulator<'_> {
                     _ => None,
                 });
                 recorded.and_then(|draft| state.drafts.remove(&draft.id)).map(|_| "draft removed by hand")
+            }
+            // Nothing is lost, so no rule becomes lenient.
+            Mishap::ListChanged => {
+                let held = state.quarantine.iter_mut().filter(|(session, _)| *session == id);
+                held.for_each(|(_, payload)| *payload = payload.replace(HELD_TERM, "model"));
+                None
             }
         };
         drop(state);

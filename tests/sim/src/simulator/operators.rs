@@ -71,6 +71,9 @@ impl Simulator<'_> {
 
     /// An operator whose command did not say that it was done repeats it.
     pub(super) fn decided(&mut self, customer: Option<usize>, decision: Decision, attempt: u32, answer: Answered) {
+        if answer == Answered::Done {
+            *self.tally.decisions.entry(decision.name()).or_default() += 1;
+        }
         if let (Some(customer), Answered::Broken, 1..=4) = (customer, answer, attempt) {
             self.in_a_while(MINUTE, What::Decide { customer, decision, attempt: attempt + 1 });
         }

@@ -3,14 +3,14 @@
 use super::{Simulator, What};
 use crate::{
     cast::Customer,
-    checker::{Checked, Checker},
+    checker::{Checked, Checker, Invocation},
     ends::{self, End, Whereabouts},
     faults::HOUR,
     queues::Queue,
     rules::{Rule, Violation},
 };
 use domain::{Timestamp, money::Money};
-use testkit::world::State;
+use testkit::{Passage, world::State};
 
 /// Every paid sale ends within this time, or is before a human (the owner's promise).
 pub(super) const PROMISE: i64 = 3 * HOUR;
@@ -100,6 +100,26 @@ impl Simulator<'_> {
             let is_put_back = redriven && customer.paid_at.is_some();
             let settled = !is_put_back || !is_given_up || customer.mishap.is_some();
             Rule::NotGivenUp.require(settled, || "in a dead-letter queue again after the cause was gone".to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Checks that every customer with a delivered verdict finds it on the page. From here on effects take no time and
+    /// have no faults, so one poll completes a request.
+    pub(super) fn pages_at_rest(&self) -> Checked {
+        self.world.surround(Box::new(|_, _| Passage::default()));
+        for customer in self.customers.iter().filter(|it| it.follow_up.is_none() && it.mishap.is_none()) {
+            let end = self.end(&self.world.state(), customer)?;
+            let Some(session) = customer.session.as_ref() else { continue };
+            if !matches!(end, End::Delivered | End::PageOnly) {
+                continue;
+            }
+            let reply = testkit::run(self.deployment.page(session.as_str()));
+            let reply = reply.ok_or_else(|| Rule::Page.broken("a page dies although nothing fails"))?;
+            let invocation = Invocation { began: self.now(), ..Invocation::default() };
+            self.checker.page(&self.world.state(), customer, &invocation, &reply)?;
+            let status = reply.status();
+            Rule::Page.require(status == 200, || format!("the page of a delivered sale answers {status}"))?;
         }
         Ok(())
     }

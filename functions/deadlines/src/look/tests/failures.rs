@@ -64,24 +64,21 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
     let clean = world([sale(1)]);
     clean.advance(HOUR);
     looked(&clean, true).unwrap();
-    for boundary in 0..clean.passed() {
-        for fault in FAULTS {
-            let world = world([sale(1)]);
-            world.advance(HOUR);
-            world.plan(Plan::at(boundary, fault));
-            let _ = looked(&world, true);
-            world.plan(Plan::none());
-            looked(&world, true).unwrap();
-            let what = format!("{fault:?} at {boundary}");
-            assert!((1..=2).contains(&world.state().queue.len()), "{what}");
-            // A message that the queue refused is counted too, once.
-            assert!((1..=2).contains(&stored(&world).chased()), "{what}");
-            // An alert that was saved and not sent is sent by the next run.
-            world.advance(HOUR);
-            looked(&world, true).unwrap();
-            let alerted = !world.state().alerts.is_empty();
-            assert!(alerted, "{what}: nobody heard of it");
-        }
+    for (plan, what) in every_single_fault(clean.passed(), 5) {
+        let world = world([sale(1)]);
+        world.advance(HOUR);
+        world.plan(plan);
+        let _ = looked(&world, true);
+        world.plan(Plan::none());
+        looked(&world, true).unwrap();
+        assert!((1..=2).contains(&world.state().queue.len()), "{what}");
+        // A message that the queue refused is counted too, once.
+        assert!((1..=2).contains(&stored(&world).chased()), "{what}");
+        // An alert that was saved and not sent is sent by the next run.
+        world.advance(HOUR);
+        looked(&world, true).unwrap();
+        let alerted = !world.state().alerts.is_empty();
+        assert!(alerted, "{what}: nobody heard of it");
     }
 }
 

@@ -133,6 +133,21 @@ fn a_policy_refunds_only_its_own_kind_of_work_and_no_customer_with_a_verdict() {
     }
 }
 
+/// An operator gave the verdict away, and the filter holds it: there is no money that the policy could give back.
+#[test]
+fn a_held_verdict_that_nobody_paid_for_is_a_humans_after_a_day() {
+    let world = world([held().with("given", true)]);
+    world.state().sessions.values_mut().for_each(|it| it.payment_status = PaymentStatus::NoPaymentRequired);
+    world.advance(25 * HOUR);
+    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(*stored(&world).money(), Money::Kept);
+    let state = world.state();
+    assert!(state.refunds.is_empty());
+    let told = state.alerts.iter().filter(|alert| alert.channel == Channel::Critical);
+    let lines: Vec<&str> = told.map(|alert| alert.line.as_str()).collect();
+    assert!(matches!(lines[..], [line] if line.contains("held by the content filter: approve")), "{lines:?}");
+}
+
 /// A letter that is being delivered is not ordered again, so that the customer gets one letter.
 #[test]
 fn a_refund_letter_that_is_being_retried_is_not_ordered_again() {

@@ -87,11 +87,6 @@ fn a_purchase_is_named_by_a_digest() {
     assert!(!id.looks_issued(), "it opens no page");
 }
 
-#[test]
-fn a_signature_is_not_shown() {
-    assert!(!format!("{:?}", purchase()).contains("payload"));
-}
-
 /// Otherwise the payer would be asked for a second payment while the first may be made.
 #[test]
 fn a_refusal_after_an_unknown_outcome_is_no_refusal() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{FAULTS, at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
 use crate::{quarantine, reattempt, redrive, settle};
 use domain::{
     CachedVerdict, Query, Submission, Tier, Verdict,
@@ -12,7 +12,7 @@ use domain::{
 };
 use serde_json::json;
 use std::collections::BTreeSet;
-use testkit::{Plan, World, inbox::Unread, run, sale::WithField, world::Delivered};
+use testkit::{Plan, World, every_single_fault, inbox::Unread, run, sale::WithField, world::Delivered};
 
 /// A word of the customer's text. No store may contain it afterwards.
 const NEEDLE: &str = "Zanzibar";
@@ -153,27 +153,25 @@ fn at_every_point_of_its_life_a_sale_is_forgotten_whole_and_no_other_sale_is_tou
 #[test]
 fn whatever_breaks_repeating_the_command_or_waiting_forgets_all_of_it() {
     for life in lives() {
-        let fresh = || -> &'static World { Box::leak(Box::new(full(&life))) };
-        whatever_breaks(fresh, go, |world, what| {
+        let check = |world: &World, what: &str| {
             assert!(matches!(settled(world), Outcome::Finished(_)), "{what}");
             assert_eq!((traces(world), decisions(world).len()), (Vec::new(), 1), "{what}");
-        });
+        };
+        whatever_breaks(|| full(&life), |world| run(go(world)), check);
         // Without a repeated command, the deadlines function either finds a sale that is to be erased, or an undecided
         // one.
         let clean = full(&life);
         run(go(&clean)).unwrap().unwrap();
-        for boundary in 0..clean.passed() {
-            for fault in FAULTS {
-                let world = full(&life);
-                world.plan(Plan::at(boundary, fault));
-                drop(run(go(&world)));
-                world.plan(Plan::none());
-                let decided = stored(&world).is_erased();
-                let outcome = settled(&world);
-                let what = format!("{fault:?} at {boundary}: {outcome:?}");
-                assert_eq!(matches!(outcome, Outcome::Finished(_)), decided, "{what}");
-                assert_eq!(traces(&world).is_empty(), decided, "{what}");
-            }
+        for (plan, what) in every_single_fault(clean.passed(), 5) {
+            let world = full(&life);
+            world.plan(plan);
+            drop(run(go(&world)));
+            world.plan(Plan::none());
+            let decided = stored(&world).is_erased();
+            let outcome = settled(&world);
+            let what = format!("{what}: {outcome:?}");
+            assert_eq!(matches!(outcome, Outcome::Finished(_)), decided, "{what}");
+            assert_eq!(traces(&world).is_empty(), decided, "{what}");
         }
     }
 }
@@ -190,18 +188,15 @@ fn a_crash_at_every_effect_of_the_last_look_is_followed_by_another_look() {
     };
     let clean = decided();
     last(&clean).unwrap().unwrap();
-    for boundary in 0..clean.passed() {
-        for fault in FAULTS {
-            let world = decided();
-            world.plan(Plan::at(boundary, fault));
-            drop(last(&world));
-            world.plan(Plan::none());
-            last(&world).unwrap().unwrap();
-            let what = format!("{fault:?} at {boundary}");
-            assert_eq!((traces(&world), stored(&world).open_work()), (Vec::new(), None), "{what}");
-            let ends = world.state().log.values().filter(|line| line.contains("\"event\":\"erasure\"")).count();
-            assert_eq!(ends, 1, "{what}");
-        }
+    for (plan, what) in every_single_fault(clean.passed(), 5) {
+        let world = decided();
+        world.plan(plan);
+        drop(last(&world));
+        world.plan(Plan::none());
+        last(&world).unwrap().unwrap();
+        assert_eq!((traces(&world), stored(&world).open_work()), (Vec::new(), None), "{what}");
+        let ends = world.state().log.values().filter(|line| line.contains("\"event\":\"erasure\"")).count();
+        assert_eq!(ends, 1, "{what}");
     }
 }
 
@@ -349,24 +344,21 @@ fn whatever_breaks_a_sale_that_is_forgotten_is_forgotten_with_its_followup() {
     let clean = followed();
     run(go(&clean)).unwrap().unwrap();
     let mut outcomes = BTreeSet::new();
-    for boundary in 0..clean.passed() {
-        for fault in FAULTS {
-            let world = followed();
-            world.plan(Plan::at(boundary, fault));
-            drop(run(go(&world)));
-            world.plan(Plan::none());
-            let decided = stored(&world).is_erased();
-            settled(&world);
-            world.advance(ERASURE_SETTLES_AFTER);
-            run(erasure::carry_out(ports(&world), &session().followup())).unwrap().unwrap();
-            let what = format!("{fault:?} at {boundary}");
-            for of in [session(), session().followup()] {
-                assert_eq!(world.state().sales[&of].0.is_erased(), decided, "{what}: {}", of.as_str());
-                assert_eq!(world.state().traces(&of, NEEDLE).is_empty(), decided, "{what}: {}", of.as_str());
-            }
-            assert_eq!(decisions(&world).len(), if decided { 2 } else { 0 }, "{what}");
-            outcomes.insert(decided);
+    for (plan, what) in every_single_fault(clean.passed(), 5) {
+        let world = followed();
+        world.plan(plan);
+        drop(run(go(&world)));
+        world.plan(Plan::none());
+        let decided = stored(&world).is_erased();
+        settled(&world);
+        world.advance(ERASURE_SETTLES_AFTER);
+        run(erasure::carry_out(ports(&world), &session().followup())).unwrap().unwrap();
+        for of in [session(), session().followup()] {
+            assert_eq!(world.state().sales[&of].0.is_erased(), decided, "{what}: {}", of.as_str());
+            assert_eq!(world.state().traces(&of, NEEDLE).is_empty(), decided, "{what}: {}", of.as_str());
         }
+        assert_eq!(decisions(&world).len(), if decided { 2 } else { 0 }, "{what}");
+        outcomes.insert(decided);
     }
     assert_eq!(outcomes, BTreeSet::from([false, true]), "some faults come before the decision, others after it");
 }

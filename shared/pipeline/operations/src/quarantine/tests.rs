@@ -88,11 +88,7 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
     assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), (CLEAN, "Open a shop?"));
     assert_eq!(sale.verdict_hash(), Some(digest::verdict_hash(&cached.verdict).as_str()));
     assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
-    let events: Vec<String> = state
-        .log
-        .values()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
-        .collect();
+    let events: Vec<Value> = state.records().iter().map(|record| record["event"].clone()).collect();
     assert_eq!(events, ["tmm_crosscheck", "content_filter", "operator", "pipeline"]);
     assert!(!state.log.values().any(|line| line.contains(CLEAN)), "no text in the log");
 }
@@ -293,10 +289,15 @@ fn a_held_request_for_the_submission_is_asked_for_again() {
 #[test]
 fn what_is_not_held_or_was_paid_back_is_left_alone() {
     let refunded = held_at_gate_1().with("money", Money::Refunded { at: at(-1) });
-    for left in [sale(), refunded] {
+    for (left, went_back) in [(sale(), false), (refunded, true)] {
         let world = world_holding(left.clone(), &[payload(1, -100, &quick(CLEAN))]);
-        assert!(run(approve_it(&world)).unwrap().unwrap_err().is_refusal());
-        assert!(run(replace_it(&world, &quick(CLEAN))).unwrap().unwrap_err().is_refusal());
+        for decided in [run(approve_it(&world)), run(replace_it(&world, &quick(CLEAN)))] {
+            match decided.unwrap().unwrap_err() {
+                DecideError::MoneyWentBack => assert!(went_back),
+                DecideError::NotHeld => assert!(!went_back),
+                error => panic!("{error}"),
+            }
+        }
         untouched(&world, &left);
     }
 }
@@ -304,14 +305,37 @@ fn what_is_not_held_or_was_paid_back_is_left_alone() {
 #[test]
 fn whatever_breaks_repeating_the_command_frees_the_sale_once() {
     let payloads = [payload(1, -100, &quick(CLEAN))];
-    let fresh = || -> &'static World { Box::leak(Box::new(world_holding(held_at_gate_1(), &payloads))) };
+    let fresh = || world_holding(held_at_gate_1(), &payloads);
     let check = |world: &World, what: &str| {
         assert!(matches!(stored(world).fulfilment(), Fulfilment::Ready { .. }), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");
         assert_eq!(world.state().cache[&session()].verdict.summary, CLEAN, "{what}");
         assert!(!world.state().queue.is_empty(), "{what}");
     };
-    whatever_breaks(fresh, approve_it, check);
-    let cleaned: &'static Value = Box::leak(Box::new(quick(CLEAN)));
-    whatever_breaks(fresh, |world| replace_it(world, cleaned), check);
+    whatever_breaks(fresh, |world| run(approve_it(world)), check);
+    let cleaned = quick(CLEAN);
+    whatever_breaks(fresh, |world| run(replace_it(world, &cleaned)), check);
+}
+
+#[test]
+fn whatever_breaks_repeating_the_command_orders_a_held_mail_once() {
+    let mail = json!({ "subject": "Your verdict", "body": CLEAN });
+    let fresh = || {
+        let world = world_holding(held_at_gate_2(), &[payload(2, -100, &mail)]);
+        cache(&world, CLEAN);
+        world
+    };
+    let check = |world: &World, what: &str| {
+        let sale = stored(world);
+        assert_eq!((sale.mail(), decisions(world).len()), (&Mail::NotOrdered, 1), "{what}");
+        assert!(matches!(sale.fulfilment(), Fulfilment::Ready { .. }), "{what}");
+        assert!(!world.state().queue.is_empty(), "{what}");
+    };
+    whatever_breaks(fresh, |world| run(approve_it(world)), check);
+    let cleaned = quick("Sign it.");
+    let replaced = |world: &World, what: &str| {
+        check(world, what);
+        assert_eq!(world.state().cache[&session()].verdict.summary, "Sign it.", "{what}");
+    };
+    whatever_breaks(fresh, |world| run(replace_it(world, &cleaned)), replaced);
 }

@@ -53,7 +53,7 @@ fn a_verdict_is_about_one_build_and_not_about_every_build_of_its_release() {
     let world = World::at(NOW);
     judged_of(&world, &build("d-1", 7), &sound());
     judged_of(&world, &build("d-2", 8), &sound());
-    let records = world.state().log.values().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+    let records = world.state().records();
     let [one, other] = [0, 1].map(|index| records[index]["details"].clone());
     assert_eq!([&one["release"], &other["release"]], ["v7", "v7"]);
     assert_eq!([&one["deployment"], &other["deployment"]], ["d-1", "d-2"]);
