@@ -178,19 +178,29 @@ impl Decoder<'_> {
         (value, length)
     }
 
+    /// The code of the numeric reference that begins at `at`, and the index after its digits.
+    fn number(&self, at: usize) -> Option<(u32, usize)> {
+        if self.at(at) != b'&' || self.at(at + 1) != b'#' {
+            return None;
+        }
+        let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
+        let (code, digits) = self.digits(at + skip, radix, 12);
+        (digits > 0).then_some((code, at + skip + digits))
+    }
+
     fn entity(&self, at: usize) -> Option<(char, usize)> {
-        if self.at(at + 1) == b'#' {
-            let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
-            let (code, digits) = self.digits(at + skip, radix, 12);
-            if digits == 0 {
+        if let Some((code, end)) = self.number(at) {
+            // In "&#x2&#53;CC;" a digit is itself an entity, which the next round decodes. In "&#49&#48" both are
+            // characters. One reference is looked at and no more, so that a run of them costs what its length does.
+            let is_digit = |code: u32| matches!(code, 0x30..=0x39);
+            let is_shown = code >= 0x20;
+            if let Some((next, after)) = self.number(end)
+                && is_digit(next)
+                && (self.at(after) == b';' || !is_shown)
+            {
                 return None;
             }
-            let end = at + skip + digits;
-            // In "&#x2&#53;CC;" a digit is itself an entity, which the next round decodes.
-            if self.at(end) == b'&' && self.entity(end).is_some_and(|(digit, _)| digit.is_ascii_digit()) {
-                return None;
-            }
-            let length = skip + digits + usize::from(self.at(end) == b';');
+            let length = end - at + usize::from(self.at(end) == b';');
             return Some((char::from_u32(code).unwrap_or('\u{fffd}'), length));
         }
         let mut name = String::new();
