@@ -85,12 +85,13 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
             field += 1;
         }
         let text = fields[field];
-        let term = tables.term_of(&tables.lists.patterns[one.pattern as usize]);
+        let pattern = &tables.lists.patterns[one.pattern as usize];
+        let term = tables.term_of(pattern);
         let (start, end) = (one.start - offset, one.end - offset);
         let joined = end > text.len();
         let is_replaced = !joined
             && one.writing < Writing::Leet
-            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start));
+            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start, end, pattern.plural));
         hits[field].push(Hit {
             id: term.id.clone(),
             term: term.text.clone(),
