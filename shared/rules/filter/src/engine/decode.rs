@@ -3,12 +3,15 @@
 //! The file has more than 300 lines because each kind of escape has a short decoder, and all decoders read the same
 //! units.
 
+use std::ops::Range;
+
+use crate::engine::bidi;
 use crate::engine::character_tables::CharacterTables;
 use crate::engine::lists::{Class, ascii_symbol};
 use crate::engine::view::{COMMAND, CONTINUES, DECODED, Unit, View};
 
 /// Rounds of decoding.
-pub(crate) const ROUNDS: usize = 3;
+const ROUNDS: usize = 3;
 
 /// The most units of an entity or of a number in an escape.
 const LONGEST_ENTITY: usize = 36;
@@ -107,8 +110,24 @@ pub(crate) fn decode(tables: &CharacterTables, view: &View) -> Option<View> {
     changed.then_some(out)
 }
 
+/// The text as its control characters show it after all rounds of decoding ("&#8238;&#83;…"), and the byte ranges of the
+/// shown text that are reversed; `None` when decoding reverses nothing.
+pub(crate) fn shown_after_decoding(tables: &CharacterTables, text: &str) -> Option<(String, Vec<Range<usize>>)> {
+    if !bidi::may_turn_after_decoding(text) {
+        return None;
+    }
+    let mut decoded = decode_text(tables, text)?;
+    for _ in 1..ROUNDS {
+        let Some(further) = decode_text(tables, &decoded) else {
+            break;
+        };
+        decoded = further;
+    }
+    bidi::as_shown(&decoded)
+}
+
 /// Decodes one round from text to text and keeps characters that are not shown. `None` when nothing changed.
-pub(crate) fn decode_text(tables: &CharacterTables, text: &str) -> Option<String> {
+fn decode_text(tables: &CharacterTables, text: &str) -> Option<String> {
     let unit = |ch: char| {
         let class = u8::try_from(tables.fold(ch)).unwrap_or_default();
         Unit { start: 0, end: 0, ch, class, flags: 0 }
