@@ -424,6 +424,24 @@ fn a_term_split_over_two_fields_is_caught() {
     assert_eq!(Filter::embedded().check_payload(["We log.", "Os and apps."]).outcome, Outcome::Pass);
 }
 
+/// Content filter, audit: a record's offsets name bytes of one field, also where a mark in another field reverses them.
+#[test]
+fn a_hit_is_in_the_field_that_has_its_letters() {
+    for (fields, field, start, end) in [
+        (&["abc\u{202e}", "SUON x"][..], 1, 0, 6),
+        (&["abc", "Ask \u{202e}", "SUON\u{202c} x"][..], 2, 0, 4),
+        (&["", "&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;"][..], 1, 0, 39),
+        (&["", "", "&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;"][..], 2, 0, 39),
+        (&["", "Says CSDM.", ""][..], 1, 5, 9),
+        (&["a", "CSDM", "b"][..], 1, 0, 4),
+    ] {
+        let payload = Filter::embedded().check_payload(fields.iter().copied());
+        assert_eq!(payload.outcome, Outcome::Quarantine, "{fields:?}");
+        let hits: Vec<_> = payload.hits().map(|(field, hit)| (field, hit.start, hit.end)).collect();
+        assert_eq!(hits, [(field, start, end)], "{fields:?}");
+    }
+}
+
 #[test]
 fn digits_for_letters_may_quarantine_and_never_replace() {
     for text in ["T0day TM&#77; and N0US.", "M4NTIS verified it.", "AAIIOONN says yes."] {
