@@ -78,6 +78,15 @@ fn references_without_semicolons_are_decoded() {
     }
 }
 
+/// An outcome does not depend on whether other escapes make the whole text be examined.
+#[test]
+fn a_control_character_in_an_escape_hides_nothing() {
+    for text in ["N&\u{1}#79;US", "N%\u{1}4FUS", "N%4\u{7f}FUS", "N=\u{2}4FUS", "N<\u{1}b></b>OUS", "NO]\u{1}(x)US"] {
+        assert!(!passes(text), "{text:?}");
+        assert!(!passes(&format!("{text} &amp;")), "{text:?}");
+    }
+}
+
 /// Escapes and a reversing mark, one inside the other.
 #[test]
 fn what_is_turned_around_after_decoding_is_caught() {

@@ -22,8 +22,9 @@ const LONGEST_COMMAND: usize = 16;
 /// Whether an escape may begin at `at`, which is one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
 /// full-width form. May return true without cause, but never false wrongly.
 pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
-    // Invisible characters may separate the signs, or a full-width form may replace one.
-    let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128);
+    // Invisible characters, control characters among them, may separate the signs, or a full-width form may replace one.
+    let is_ignored = |byte: u8| byte.is_ascii_control() && !char::from(byte).is_whitespace();
+    let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128 || is_ignored(*b));
     let next = bytes.get(at + 1);
     let hexadecimal = || {
         let is = |byte: Option<&u8>| hides(byte) || byte.is_some_and(u8::is_ascii_hexdigit);
