@@ -157,11 +157,12 @@ pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
 }
 
 /// The language of a verdict that is neither English, which the prompt asks for, nor the language of the customer's
-/// question. `None` also when the texts are too short.
+/// question. `None` also when the language of either is unclear.
 fn foreign_language(verdict: &Verdict, tier: Tier, question: &str) -> Option<Language> {
     let sold = verdict.clone().for_tier(tier);
-    let written = language::of(&sold.texts().join("\n"))?;
-    (written != Language::English && language::of(question) != Some(written)).then_some(written)
+    let written = language::of(&sold.texts().join("\n")).filter(|written| *written != Language::English)?;
+    let asked = language::of_question(question)?;
+    (asked != written).then_some(written)
 }
 
 /// The words of a text in lower case, without punctuation.
@@ -326,14 +327,55 @@ mod tests {
         assert_eq!(found(reply, Tier::Quick), Vec::<String>::new());
     }
 
+    const FRENCH: &str = "Vous n'avez pas encore de clients, et le bail vous engage pour cinq ans avec une pénalité.";
+    const GERMAN: &str =
+        "Sie haben keine Kunden, und das Geld reicht nicht für die ersten zwölf Monate der neuen Firma.";
+    const SPANISH: &str =
+        "Usted no tiene clientes y el contrato lo ata por cinco años, pero el riesgo es más alto para los socios.";
+    const DUTCH: &str =
+        "Je hebt nog geen klanten en het contract bindt je voor vijf jaar, maar de markt is niet van jou.";
+
+    fn language_found(question: &str, summary: &str) -> Vec<String> {
+        let verdict = serde_json::from_value(json!({"verdict": "RED", "summary": summary})).unwrap();
+        hollow(&verdict, Tier::Quick, question)
+    }
+
     #[test]
     fn a_verdict_is_in_english_or_in_the_language_of_the_question() {
-        let mut reply = strategy();
-        reply["summary"] =
-            json!("Sie haben keine Kunden, und das Geld reicht nicht für die ersten zwölf Monate der neuen Firma.");
-        assert_eq!(found(reply.clone(), Tier::Quick), ["language:de"]);
-        let verdict: Verdict = serde_json::from_value(reply).unwrap();
-        let question = "Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?";
-        assert_eq!(hollow(&verdict, Tier::Quick, question), Vec::<String>::new());
+        for (question, summary, found) in [
+            ("Should I take the loan?", GERMAN, "language:de"),
+            ("Is it worth it?", GERMAN, "language:de"),
+            ("Is this the right time to sell?", FRENCH, "language:fr"),
+            ("Should we renew the lease on the shop?", SPANISH, "language:es"),
+            (
+                "Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?",
+                FRENCH,
+                "language:fr",
+            ),
+            ("我应该在这个城市开第二家面包店吗？还是再等一年？", FRENCH, "language:fr"),
+        ] {
+            assert_eq!(language_found(question, summary), [found], "{question}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_passes_where_the_language_of_the_question_is_unclear_or_its_own() {
+        for (question, summary) in [
+            ("Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?", GERMAN),
+            ("Ich will das Café kaufen.", GERMAN),
+            ("Devrais-je vendre mon commerce ?", FRENCH),
+            ("Devrais-je fermer ma boulangerie de Gatineau cet hiver ?", FRENCH),
+            ("Peut-on ouvrir un autre magasin bientôt ?", FRENCH),
+            ("Racheter The Body Shop ?", FRENCH),
+            ("¿Abro una segunda tienda?", SPANISH),
+            ("¿Has visto el local?", SPANISH),
+            ("Koop of huur?", DUTCH),
+            ("Open a second shop?", GERMAN),
+            ("", FRENCH),
+            ("Devrais-je vendre mon commerce ?", "You have no buyers yet, and the lease binds you for five years."),
+            ("我应该在这个城市开第二家面包店吗？还是再等一年？", "你还没有客户，而租约会约束你五年的时间。"),
+        ] {
+            assert_eq!(language_found(question, summary), Vec::<String>::new(), "{question}");
+        }
     }
 }
