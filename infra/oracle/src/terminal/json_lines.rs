@@ -4,6 +4,10 @@ use std::io::{self, BufRead, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The caller's id of a line. The answer repeats its bytes, so that a number of any size and form stays the caller's.
+pub(crate) type Id = Box<RawValue>;
 
 /// The reason why a command over lines stopped. The lines before the faulty one are already answered.
 #[derive(Debug, thiserror::Error)]
