@@ -129,6 +129,17 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_before_the_first_line_is_skipped() {
+        for input in ["\u{feff}{\"id\":1,\"text\":\"x\"}\r\n", "\u{feff}\r\n{\"id\":1,\"text\":\"x\"}"] {
+            let (lines, result) = answers(input.as_bytes());
+            result.unwrap();
+            assert_eq!(lines[0]["id"], 1, "{input:?}");
+        }
+        let (_, result) = answers("{\"id\":1,\"text\":\"x\"}\n\u{feff}{\"id\":2,\"text\":\"x\"}\n".as_bytes());
+        assert!(result.unwrap_err().to_string().contains("line 2"));
+    }
+
+    #[test]
     fn an_id_comes_back_byte_for_byte() {
         let ids = ["123456789012345678901234", "-0", "1e2", "1.50", "null", r#""\u00e9""#, r#"{"page": 1}"#, "[ ]"];
         let input: String = ids.iter().map(|id| format!("{{\"id\": {id} ,\"text\":\"All good.\"}}\n")).collect();
