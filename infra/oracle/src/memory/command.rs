@@ -297,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn a_history_without_events_needs_a_campaign() {
+        let cause = |error: CommandError| std::error::Error::source(&error).unwrap().to_string();
+        let expected = "there are no events; choose a campaign to get its empty history";
+        assert_eq!(cause(answer("export", "\n").unwrap_err()), expected);
+        assert_eq!(cause(run(&arguments(4000), &b""[..], Vec::new()).unwrap_err()), expected);
+    }
+
+    #[test]
     fn an_export_comes_back_as_the_same_history_and_a_changed_one_does_not() {
         let exported = answer("export", FACT).unwrap();
         let events = answer("import", &exported).unwrap();
