@@ -30,6 +30,9 @@ pub enum LineError {
 /// The reason why a replay has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
+    /// There are no events, and the caller chose no campaign.
+    #[error("there are no events; choose a campaign to get its empty history")]
+    NoEvents,
     /// The events belong to more than one campaign, and the caller chose none.
     #[error("the events are of {0} campaigns; choose one")]
     Campaigns(usize),
@@ -104,11 +107,11 @@ impl Replay {
     /// The log of the chosen campaign, or of the only one. A campaign without events has an empty log.
     ///
     /// # Errors
-    /// [`ReplayError::Campaigns`]
+    /// [`ReplayError::NoEvents`], [`ReplayError::Campaigns`]
     pub fn into_log(mut self, campaign: Option<&Handle>) -> Result<EventLog, ReplayError> {
         match (campaign, self.logs.len()) {
             (Some(campaign), _) => Ok(self.logs.remove(campaign).unwrap_or_else(|| EventLog::new(campaign.clone()))),
-            (None, 1) => self.logs.into_values().next().ok_or(ReplayError::Campaigns(0)),
+            (None, 0 | 1) => self.logs.into_values().next().ok_or(ReplayError::NoEvents),
             (None, count) => Err(ReplayError::Campaigns(count)),
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{corpus, endpoint, evidence, override_command, report};
 use crate::{
     command::Ended,
-    terminal::json_lines::{LinesError, answer_lines},
+    terminal::json_lines::{Id, LinesError, answer_lines},
 };
 
 #[derive(Subcommand)]
@@ -55,7 +55,7 @@ pub(crate) struct AssessArguments {
 
 #[derive(Deserialize)]
 struct Request {
-    id: serde_json::Value,
+    id: Id,
     text: String,
     #[serde(default)]
     facts: Option<Facts>,
@@ -63,7 +63,7 @@ struct Request {
 
 #[derive(Serialize)]
 struct Reply {
-    id: serde_json::Value,
+    id: Id,
     mode: Mode,
     verdict: Verdict,
     text: String,

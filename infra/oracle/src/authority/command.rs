@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     command::{Ended, Target},
-    terminal::json_lines::{LinesError, answer_lines},
+    terminal::json_lines::{Id, LinesError, answer_lines},
 };
 
 /// The named vectors of the specification's appendices: id, state, reason code, text.
@@ -97,7 +97,7 @@ pub(crate) struct EvaluateArguments {
 
 #[derive(Deserialize)]
 struct Request {
-    id: serde_json::Value,
+    id: Id,
     text: String,
     #[serde(default)]
     locale: Option<String>,
@@ -105,7 +105,7 @@ struct Request {
 
 #[derive(Serialize)]
 struct Reply {
-    id: serde_json::Value,
+    id: Id,
     status: authority::State,
     domain: &'static str,
     missing_axes: Vec<&'static str>,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     command::{CommandError, Ended},
-    terminal::json_lines::LinesError,
+    terminal::json_lines::{LinesError, numbered_lines, without_byte_order_mark},
 };
 use clap::{Args, Subcommand};
 use memory::{
@@ -205,12 +205,8 @@ fn replay(arguments: &ReplayArguments, input: impl BufRead, output: &mut impl Wr
 
 fn read_events(input: impl BufRead) -> Result<Replay, CommandError> {
     let mut replay = Replay::default();
-    for (index, bytes) in input.split(b'\n').enumerate() {
-        let line = index + 1;
-        let bytes = bytes.map_err(|source| LinesError::Read { line, source }).map_err(unreadable)?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+    for numbered in numbered_lines(input) {
+        let (line, bytes) = numbered.map_err(unreadable)?;
         replay.line(&bytes).map_err(|error| {
             let expected = "an event that may follow: oracle memory schema";
             unreadable(LinesError::Line { line, expected, problem: error.to_string() })
@@ -223,7 +219,8 @@ fn read_events(input: impl BufRead) -> Result<Replay, CommandError> {
 fn read_export(mut input: impl BufRead) -> Result<(EventLog, Digest), CommandError> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let bytes = without_byte_order_mark(&bytes);
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let log = export::import(bytes).map_err(|error| CommandError::Refused(error.to_string()))?;
     Ok((log, export::hash(bytes)))
 }
@@ -289,6 +286,22 @@ mod tests {
             assert!(reply[key].as_str().unwrap().starts_with("sha256:"), "{key}");
         }
         assert!(!String::from_utf8(first).unwrap().contains("4471"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_first_line_is_skipped() {
+        let exported = answer("export", &format!("\u{feff}{FACT}\n")).unwrap();
+        assert_eq!(exported, answer("export", FACT).unwrap());
+        assert_eq!(answer("verify", &format!("\u{feff}{exported}")).unwrap(), answer("verify", &exported).unwrap());
+        assert!(answer("export", &format!("{FACT}\n\u{feff}{FACT}")).is_err(), "only before the first line");
+    }
+
+    #[test]
+    fn a_history_without_events_needs_a_campaign() {
+        let cause = |error: CommandError| std::error::Error::source(&error).unwrap().to_string();
+        let expected = "there are no events; choose a campaign to get its empty history";
+        assert_eq!(cause(answer("export", "\n").unwrap_err()), expected);
+        assert_eq!(cause(run(&arguments(4000), &b""[..], Vec::new()).unwrap_err()), expected);
     }
 
     #[test]

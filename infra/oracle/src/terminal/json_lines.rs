@@ -4,6 +4,10 @@ use std::io::{self, BufRead, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The caller's id of a line. The answer repeats its bytes, so that a number of any size and form stays the caller's.
+pub(crate) type Id = Box<RawValue>;
 
 /// The reason why a command over lines stopped. The lines before the faulty one are already answered.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +20,22 @@ pub(crate) enum LinesError {
     Write(#[from] io::Error),
 }
 
+/// The bytes without UTF-8's byte order mark, which some programs write at the beginning of a file.
+pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
+/// The lines of `input` that are not blank, with their numbers from 1, without a byte order mark before the first.
+pub(crate) fn numbered_lines(input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), LinesError>> {
+    (1..).zip(input.split(b'\n')).filter_map(|(line, bytes)| match bytes {
+        Ok(bytes) => {
+            let bytes = if line == 1 { without_byte_order_mark(&bytes).to_vec() } else { bytes };
+            (!bytes.iter().all(u8::is_ascii_whitespace)).then_some(Ok((line, bytes)))
+        }
+        Err(source) => Some(Err(LinesError::Read { line, source })),
+    })
+}
+
 /// Answers every line of `input` with one line on `output`, as soon as it is read, and skips blank lines. An error
 /// names the `expected` form of a line; `answer` may refuse a line with a reason.
 pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
@@ -24,12 +44,8 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
     expected: &'static str,
     mut answer: impl FnMut(Request) -> Result<Reply, String>,
 ) -> Result<(), LinesError> {
-    for (index, bytes) in input.split(b'\n').enumerate() {
-        let line = index + 1;
-        let bytes = bytes.map_err(|source| LinesError::Read { line, source })?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+    for numbered in numbered_lines(input) {
+        let (line, bytes) = numbered?;
         let reply = serde_json::from_slice(&bytes)
             // serde_json counts lines too, and each of our lines is line 1 for it.
             .map_err(|error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column "))

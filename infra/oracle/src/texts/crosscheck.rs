@@ -7,18 +7,18 @@ use domain::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::terminal::json_lines::{LinesError, answer_lines};
+use crate::terminal::json_lines::{Id, LinesError, answer_lines};
 
 #[derive(Deserialize)]
 struct Request {
-    id: Value,
+    id: Id,
     tier: String,
     verdict: Value,
 }
 
 #[derive(Serialize)]
 struct Reply {
-    id: Value,
+    id: Id,
     #[serde(flatten)]
     crosscheck: Crosscheck,
 }
@@ -67,6 +67,15 @@ mod tests {
         for field in ["threshold", "flags", "crosscheck_reason"] {
             assert!(!lines[2][field].is_null(), "{field}");
         }
+    }
+
+    #[test]
+    fn an_id_comes_back_byte_for_byte_beside_the_result() {
+        let mut output = Vec::new();
+        let line = r#"{"id":123456789012345678901234,"tier":"quick","verdict":"I would say yes."}"#;
+        run(line.as_bytes(), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert!(output.starts_with(r#"{"id":123456789012345678901234,"approved":false,"#), "{output}");
     }
 
     #[test]

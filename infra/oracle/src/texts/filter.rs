@@ -5,11 +5,11 @@ use std::io::{BufRead, Write};
 use filter::{Action, Explanation, Filter, Outcome, View};
 use serde::{Deserialize, Serialize};
 
-use crate::terminal::json_lines::{LinesError, answer_lines};
+use crate::terminal::json_lines::{Id, LinesError, answer_lines};
 
 #[derive(Deserialize)]
 struct Request {
-    id: serde_json::Value,
+    id: Id,
     text: String,
 }
 
@@ -26,7 +26,7 @@ struct HitLine {
 
 #[derive(Serialize)]
 struct Reply {
-    id: serde_json::Value,
+    id: Id,
     outcome: Outcome,
     text: String,
     hits: Vec<HitLine>,
@@ -126,6 +126,30 @@ mod tests {
         assert_eq!((&lines[1]["hits"][0]["start"], &lines[1]["hits"][0]["end"]), (&5.into(), &9.into()));
         assert_eq!(lines[1]["hits"][0]["rule"], "category-3");
         assert!(lines[1]["list_version"].is_string());
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_first_line_is_skipped() {
+        for input in ["\u{feff}{\"id\":1,\"text\":\"x\"}\r\n", "\u{feff}\r\n{\"id\":1,\"text\":\"x\"}"] {
+            let (lines, result) = answers(input.as_bytes());
+            result.unwrap();
+            assert_eq!(lines[0]["id"], 1, "{input:?}");
+        }
+        let (_, result) = answers("{\"id\":1,\"text\":\"x\"}\n\u{feff}{\"id\":2,\"text\":\"x\"}\n".as_bytes());
+        assert!(result.unwrap_err().to_string().contains("line 2"));
+    }
+
+    #[test]
+    fn an_id_comes_back_byte_for_byte() {
+        let ids = ["123456789012345678901234", "-0", "1e2", "1.50", "null", r#""\u00e9""#, r#"{"page": 1}"#, "[ ]"];
+        let input: String = ids.iter().map(|id| format!("{{\"id\": {id} ,\"text\":\"All good.\"}}\n")).collect();
+        let mut output = Vec::new();
+        run(input.as_bytes(), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!(output.lines().count(), ids.len());
+        for (line, id) in output.lines().zip(ids) {
+            assert!(line.starts_with(&format!("{{\"id\":{id},\"outcome\":")), "{line}");
+        }
     }
 
     #[test]

@@ -90,8 +90,22 @@ const MIN_WORDS: usize = 6;
 /// A language with fewer of its small words in the text is not detected.
 const MIN_HITS: usize = 4;
 
+/// A question with fewer English words is not taken for English: one may be a word of another language ("on", "has") or
+/// of a name.
+const MIN_ENGLISH_HITS_OF_QUESTION: usize = 2;
+
 /// The language of a text; `None` when it is too short or mixed.
 pub(crate) fn of(text: &str) -> Option<Language> {
+    detect(text, MIN_WORDS, 1)
+}
+
+/// The same for a question, which may be short, and of which English must be as certain as any other language.
+pub(crate) fn of_question(text: &str) -> Option<Language> {
+    detect(text, 0, MIN_ENGLISH_HITS_OF_QUESTION)
+}
+
+/// The language of a text of at least `min_words` words. English needs at least `min_english` of its small words.
+fn detect(text: &str, min_words: usize, min_english: usize) -> Option<Language> {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let foreign = text.chars().filter(|c| is_of_other_script(*c)).count();
     if letters >= 12 && foreign * 2 > letters {
@@ -99,7 +113,7 @@ pub(crate) fn of(text: &str) -> Option<Language> {
     }
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
-    if words.len() < MIN_WORDS {
+    if words.len() < min_words {
         return None;
     }
     let hits = |list: &[&str]| words.iter().filter(|word| list.contains(word)).count();
@@ -109,7 +123,7 @@ pub(crate) fn of(text: &str) -> Option<Language> {
     let english = counted.iter().find(|(_, language)| *language == Language::English).map_or(0, |(hits, _)| *hits);
     // English needs no clear lead over the others: an unclear text counts as unknown, not as another language.
     let is_clear = match language {
-        Language::English => most > next,
+        Language::English => most >= min_english && most > next,
         _ => most >= MIN_HITS && most > next && most > english * 2 && most * 6 >= words.len(),
     };
     is_clear.then_some(language)

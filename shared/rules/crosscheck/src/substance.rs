@@ -9,7 +9,7 @@ use domain::{Colour, Tier, Verdict};
 const MIN_CHARACTERS: usize = 2;
 
 /// Placeholders of which some word also has a meaning, in lower case without punctuation.
-const PLACEHOLDERS: [&str; 17] = [
+const PLACEHOLDERS: [&str; 23] = [
     "change rate",
     "coming soon",
     "completion",
@@ -21,16 +21,25 @@ const PLACEHOLDERS: [&str; 17] = [
     "i do not know",
     "i dont know",
     "idem",
-    "insert text here",
-    "lorem ipsum",
+    "insert text",
     "nothing",
     "nothing to add",
+    "placeholder text",
     "stability",
+    "text goes here",
     "turbulence",
+    "your analysis here",
+    "your answer here",
+    "your text",
+    "your text goes here",
+    "your text here",
 ];
 
+/// Answers of nothing but [`EMPTY_WORDS`].
+const ANSWERS: [&str; 5] = ["no", "no not at this time", "no not this time", "not at this time", "not this time"];
+
 /// Words that say nothing about a question: a text of nothing but these is a placeholder ("Not applicable.", "None at
-/// this time", "See summary above", "No alternative provided"). "No" alone is an answer.
+/// this time", "See summary above", "No alternative provided"), unless it is one of [`ANSWERS`].
 const EMPTY_WORDS: [&str; 63] = [
     "a",
     "above",
@@ -97,8 +106,12 @@ const EMPTY_WORDS: [&str; 63] = [
     "unknown",
 ];
 
-/// The beginnings of placeholder texts.
-const PLACEHOLDER_STARTS: [&str; 5] = ["lorem ipsum", "insert ", "your text ", "placeholder ", "todo "];
+/// The beginnings of placeholder texts. No sentence of a verdict begins like this, unlike "Insert a clause" or, in
+/// Spanish, "Todo depende".
+const PLACEHOLDER_STARTS: [&str; 2] = ["lorem ipsum", "placeholder for "];
+
+/// The most words of a placeholder such as "insert your recommended next step here".
+const MAX_INSERT_WORDS: usize = 6;
 
 /// The defects of a verdict, one code per finding; empty when the verdict can be sold. `question` is the customer's
 /// question.
@@ -144,11 +157,12 @@ pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
 }
 
 /// The language of a verdict that is neither English, which the prompt asks for, nor the language of the customer's
-/// question. `None` also when the texts are too short.
+/// question. `None` also when the language of either is unclear.
 fn foreign_language(verdict: &Verdict, tier: Tier, question: &str) -> Option<Language> {
     let sold = verdict.clone().for_tier(tier);
-    let written = language::of(&sold.texts().join("\n"))?;
-    (written != Language::English && language::of(question) != Some(written)).then_some(written)
+    let written = language::of(&sold.texts().join("\n")).filter(|written| *written != Language::English)?;
+    let asked = language::of_question(question)?;
+    (asked != written).then_some(written)
 }
 
 /// The words of a text in lower case, without punctuation.
@@ -163,14 +177,17 @@ fn has_substance(text: &str, plain: &str) -> bool {
     let is_template = [('<', '>'), ('[', ']'), ('{', '}')]
         .iter()
         .any(|(open, close)| trimmed.starts_with(*open) && trimmed.ends_with(*close));
+    let is_todo = trimmed.strip_prefix("TODO").is_some_and(|rest| rest.starts_with([':', ' ']));
+    let is_insert =
+        plain.starts_with("insert ") && plain.ends_with(" here") && plain.split(' ').count() <= MAX_INSERT_WORDS;
     let characters = plain.chars().filter(|c| !c.is_whitespace());
     let mut different: Vec<char> = characters.clone().collect();
     different.sort_unstable();
     different.dedup();
     characters.count() >= MIN_CHARACTERS
         && different.len() > 1
-        && !is_template
-        && (plain == "no" || !plain.split(' ').all(|word| EMPTY_WORDS.contains(&word)))
+        && !(is_template || is_todo || is_insert)
+        && (ANSWERS.contains(&plain) || !plain.split(' ').all(|word| EMPTY_WORDS.contains(&word)))
         && !PLACEHOLDERS.contains(&plain)
         && !PLACEHOLDER_STARTS.iter().any(|start| plain.starts_with(start))
 }
@@ -223,7 +240,9 @@ mod tests {
             "xxxx",
             "string",
             "See above.",
+            "TODO",
             "TODO: write this",
+            "TODO write the analysis",
             "undefined",
             "Not applicable to this section.",
             "None at this time.",
@@ -231,6 +250,39 @@ mod tests {
             "See summary above",
             "Stability",
             "Nothing to add.",
+            "Not applicable.",
+            "Not available at this time.",
+            "Lorem ipsum",
+            "Insert text here.",
+            "Insert the analysis here",
+            "Insert your recommended next step here.",
+            "Your text here",
+            "Your text goes here.",
+            "Placeholder text",
+            "Placeholder.",
+            "Placeholder for the analysis",
+        ];
+        let texts = [
+            "No.",
+            "Go now",
+            "Ask 10",
+            "None of the three buyers would sign.",
+            "Test it.",
+            "No change.",
+            "Not at this time.",
+            "Not this time.",
+            "No, not at this time.",
+            "Insert a break clause after month 12 before you sign the lease.",
+            "Insert a pre-order button; 20 clicks in a week count.",
+            "Insert the price you quote here into ten offers, and count the replies.",
+            "Your text messages cost more than the customers they bring.",
+            "Your text here sells; your price does not.",
+            "Placeholder pages cost you buyers.",
+            "Todo depende de que firmes dos clientes antes de abril.",
+            "Todo: el local, el equipo y la marca.",
+            "TODOS pagan antes de abril.",
+            "To do this, sign one buyer first.",
+            "Text ten customers.",
         ];
         for (path, code) in fields {
             for text in hollow_texts {
@@ -238,9 +290,7 @@ mod tests {
                 *reply.pointer_mut(path).unwrap() = json!(text);
                 assert_eq!(found(reply, Tier::Strategy), [code], "{path} {text:?}");
             }
-            for text in
-                ["No.", "Go now", "Ask 10", "None of the three buyers would sign.", "Test it.", "No change.", "No."]
-            {
+            for text in texts {
                 let mut reply = strategy();
                 *reply.pointer_mut(path).unwrap() = json!(text);
                 assert_eq!(found(reply, Tier::Strategy), Vec::<String>::new(), "{path} {text:?}");
@@ -277,14 +327,55 @@ mod tests {
         assert_eq!(found(reply, Tier::Quick), Vec::<String>::new());
     }
 
+    const FRENCH: &str = "Vous n'avez pas encore de clients, et le bail vous engage pour cinq ans avec une pénalité.";
+    const GERMAN: &str =
+        "Sie haben keine Kunden, und das Geld reicht nicht für die ersten zwölf Monate der neuen Firma.";
+    const SPANISH: &str =
+        "Usted no tiene clientes y el contrato lo ata por cinco años, pero el riesgo es más alto para los socios.";
+    const DUTCH: &str =
+        "Je hebt nog geen klanten en het contract bindt je voor vijf jaar, maar de markt is niet van jou.";
+
+    fn language_found(question: &str, summary: &str) -> Vec<String> {
+        let verdict = serde_json::from_value(json!({"verdict": "RED", "summary": summary})).unwrap();
+        hollow(&verdict, Tier::Quick, question)
+    }
+
     #[test]
     fn a_verdict_is_in_english_or_in_the_language_of_the_question() {
-        let mut reply = strategy();
-        reply["summary"] =
-            json!("Sie haben keine Kunden, und das Geld reicht nicht für die ersten zwölf Monate der neuen Firma.");
-        assert_eq!(found(reply.clone(), Tier::Quick), ["language:de"]);
-        let verdict: Verdict = serde_json::from_value(reply).unwrap();
-        let question = "Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?";
-        assert_eq!(hollow(&verdict, Tier::Quick, question), Vec::<String>::new());
+        for (question, summary, found) in [
+            ("Should I take the loan?", GERMAN, "language:de"),
+            ("Is it worth it?", GERMAN, "language:de"),
+            ("Is this the right time to sell?", FRENCH, "language:fr"),
+            ("Should we renew the lease on the shop?", SPANISH, "language:es"),
+            (
+                "Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?",
+                FRENCH,
+                "language:fr",
+            ),
+            ("我应该在这个城市开第二家面包店吗？还是再等一年？", FRENCH, "language:fr"),
+        ] {
+            assert_eq!(language_found(question, summary), [found], "{question}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_passes_where_the_language_of_the_question_is_unclear_or_its_own() {
+        for (question, summary) in [
+            ("Soll ich meine Stelle kündigen und mit dem Geld, das ich habe, eine Firma gründen?", GERMAN),
+            ("Ich will das Café kaufen.", GERMAN),
+            ("Devrais-je vendre mon commerce ?", FRENCH),
+            ("Devrais-je fermer ma boulangerie de Gatineau cet hiver ?", FRENCH),
+            ("Peut-on ouvrir un autre magasin bientôt ?", FRENCH),
+            ("Racheter The Body Shop ?", FRENCH),
+            ("¿Abro una segunda tienda?", SPANISH),
+            ("¿Has visto el local?", SPANISH),
+            ("Koop of huur?", DUTCH),
+            ("Open a second shop?", GERMAN),
+            ("", FRENCH),
+            ("Devrais-je vendre mon commerce ?", "You have no buyers yet, and the lease binds you for five years."),
+            ("我应该在这个城市开第二家面包店吗？还是再等一年？", "你还没有客户，而租约会约束你五年的时间。"),
+        ] {
+            assert_eq!(language_found(question, summary), Vec::<String>::new(), "{question}");
+        }
     }
 }

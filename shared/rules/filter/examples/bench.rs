@@ -79,6 +79,7 @@ fn adversarial() -> Vec<(&'static str, String)> {
         ("blocked terms", fill("nous x ")),
         ("signs", fill("$!@+|")),
         ("entities", fill("&#78;&amp;")),
+        ("references without semicolons", fill("&#1")),
         ("percent escapes", fill("%25%34")),
         ("open tags", fill("<a <!-- ")),
         ("open links", fill("](x")),

@@ -7,7 +7,7 @@
 use crate::embedded_characters;
 use crate::engine::bidi;
 use crate::engine::character_tables::CharacterTables;
-use crate::engine::decode::each_view;
+use crate::engine::decode::{each_view, shown_after_decoding};
 use crate::engine::lists::{Class, Symbols, kind};
 use crate::engine::view::{Unit, View};
 
@@ -113,6 +113,9 @@ impl Watchlist {
         if let Some((shown, _)) = bidi::as_shown(text) {
             look(&shown);
         }
+        if let Some((shown, _)) = shown_after_decoding(tables, text) {
+            look(&shown);
+        }
         found
     }
 }
@@ -216,6 +219,9 @@ mod tests {
         ] {
             assert!(finds("4471-ZX", text), "{text:?}");
         }
+        for text in ["\u{202e}1744", "The code is &#8238;1744&#8236;.", "\\u202e1744", "%E2%80%AE1744%E2%80%AC"] {
+            assert!(finds("4471", text), "{text:?}");
+        }
         assert!(finds("swordfish", "s.w.o.r.d.f.1.s.h") && finds("swordfish", "ѕwоrdfіsh"));
         assert!(finds("swordfish", "SWORRDFISH") && finds("swordfish", "svvordfish") && finds("comet", "cornet"));
         assert!(finds("鍵は月", "それは鍵は月だ"));
@@ -229,6 +235,7 @@ mod tests {
             ("7", "at 17 o'clock"),
             ("7", "t"),
             ("1000", "100 and 10"),
+            ("4471", "1744 &#8238;"),
             ("鍵は月", "月は鍵"),
             ("", "anything"),
             ("x", ""),

@@ -133,6 +133,15 @@ fn twenty_thousand_inputs_are_filtered_exactly() {
     run(20_000);
 }
 
+/// A reference without a semicolon is decoded by looking at the one after it, not at the whole run.
+#[test]
+fn a_long_run_of_references_without_semicolons_ends() {
+    let run = "&#1".repeat(200_000);
+    assert_eq!(assert_exact(&run), Outcome::Pass);
+    assert_eq!(filter::readings(&run).len(), 2);
+    assert_ne!(assert_exact(&format!("{run}&#78&#79&#85&#83 agrees.")), Outcome::Pass);
+}
+
 #[test]
 #[ignore = "a million inputs; minutes in a debug build"]
 fn a_million_inputs_are_filtered_exactly() {

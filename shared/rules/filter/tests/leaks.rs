@@ -57,6 +57,36 @@ fn ordinary_sentences_and_names_pass() {
     assert!(held.len() <= MOST_FALSE_HITS, "{} of {} are held:\n{held:#?}", held.len(), texts.len());
 }
 
+/// The semicolon of a reference is optional, also where the next reference is a digit; a digit of a reference may itself
+/// be a reference.
+#[test]
+fn references_without_semicolons_are_decoded() {
+    for text in [
+        "Ask &#78&#79&#85&#83 now.",
+        "The value is &#48&#46&#48&#52&#50 here.",
+        "We say &#49&#48&#45&#52 to that.",
+        "We say &#x31&#x30&#x2d&#x34 to that.",
+        "Ask &#7&#56;&#79;&#85;&#83; now.",
+        "Ask &#7&#56&#79;&#85;&#83; now.",
+        "The sign &#x2&#53;CC; is a gap.",
+        "The sign &#x3A&#54; is a constant.",
+    ] {
+        assert!(!passes(text), "{text}");
+    }
+    for text in ["Dial &#49&#48&#48 first.", "AT&#38T is a client.", "&#", "&#&#&#", "&#x", "Q&#65", "&#1&#50&#51;"] {
+        assert!(passes(text), "{text}");
+    }
+}
+
+/// An outcome does not depend on whether other escapes make the whole text be examined.
+#[test]
+fn a_control_character_in_an_escape_hides_nothing() {
+    for text in ["N&\u{1}#79;US", "N%\u{1}4FUS", "N%4\u{7f}FUS", "N=\u{2}4FUS", "N<\u{1}b></b>OUS", "NO]\u{1}(x)US"] {
+        assert!(!passes(text), "{text:?}");
+        assert!(!passes(&format!("{text} &amp;")), "{text:?}");
+    }
+}
+
 /// Escapes and a reversing mark, one inside the other.
 #[test]
 fn what_is_turned_around_after_decoding_is_caught() {

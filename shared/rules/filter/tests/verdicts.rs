@@ -72,6 +72,9 @@ fn the_named_ordinary_senses_pass() {
         "Smokey bacon crisps sell well.",
         "The synchronous course is better.",
         "It was 10.4 degrees.",
+        "Anna's mantis needs water.",
+        "Anna’s mantis needs water.",
+        "The smith’s old anvil is for sale.",
     ] {
         assert_eq!(check(sentence).hits, vec![], "{sentence}");
     }
@@ -256,7 +259,7 @@ fn numbers_and_names_end_where_words_end() {
 /// Content filter, verification criterion 3: the sentence around a substitute stays grammatical.
 #[test]
 fn substitutes_fit_the_sentence() {
-    for (sentence, becomes) in [
+    replaced(&[
         ("The manifold shows risk.", "The system shows risk."),
         ("A manifold like this bends.", "A system like this bends."),
         ("We mapped manifold stress.", "We mapped the system stress."),
@@ -277,9 +280,93 @@ fn substitutes_fit_the_sentence() {
         ("Built on CGNT-1.", "Built on our platform."),
         ("The value is 0.042 here.", "The value is our stability constant here."),
         ("The 0.042 constant is fixed.", "The stability constant is fixed."),
-    ] {
+    ]);
+}
+
+/// The noun of a substitute is not said twice, also in the plural.
+#[test]
+fn a_substitute_does_not_repeat_the_noun_after_it() {
+    replaced(&[
+        ("The TMM analysis shows risk.", "The structured analysis shows risk."),
+        ("Our TMM analysis shows risk.", "Our structured analysis shows risk."),
+        ("This TMM analysis shows risk.", "This structured analysis shows risk."),
+        ("A TMM analysis shows risk.", "A structured analysis shows risk."),
+        ("The TMM analyses show risk.", "The structured analyses show risk."),
+        ("TMM analysis suggests waiting.", "Our analysis suggests waiting."),
+        ("The coherence score assessment is done.", "The structured assessment is done."),
+        ("The AION team agrees.", "The analysis team agrees."),
+        ("The AION teams agree.", "The analysis teams agree."),
+        ("An AION team agrees.", "An analysis team agrees."),
+        ("The 0.042 constants are fixed.", "The stability constants are fixed."),
+        ("Our CGNT-1 stack is live.", "Our platform stack is live."),
+    ]);
+    held(&[
+        "The CGNT-1 platform is live.",
+        "Our CGNT-1 platforms are live.",
+        "A CGNT-1 platform is live.",
+        "The CLOD system built it.",
+        "The manifold system bends.",
+        "An TMM analysis is due.",
+        "The coherence scores assessment is late.",
+    ]);
+}
+
+/// A possessive has either apostrophe, and a contraction is none.
+#[test]
+fn a_substitute_follows_a_possessive() {
+    replaced(&[
+        ("Shopify's TMM score is low.", "Shopify's analysis score is low."),
+        ("Shopify’s TMM score is low.", "Shopify’s analysis score is low."),
+        ("The company’s CGNT-1 stack is old.", "The company’s platform stack is old."),
+        ("Your firm’s MANTIS check failed.", "Your firm’s verification layer check failed."),
+        ("Zoë’s TMM score is low.", "Zoë’s analysis score is low."),
+        ("It’s MANTIS that verified it.", "It’s our verification layer that verified it."),
+        ("It's MANTIS that verified it.", "It's our verification layer that verified it."),
+        ("It's TMM that says no.", "It's our analysis that says no."),
+    ]);
+}
+
+/// A name's substitute has no determiner inside a phrase that has one, and none fits where the phrase is unclear.
+#[test]
+fn a_name_s_substitute_follows_an_adjective() {
+    replaced(&[
+        ("The new CGNT-1 release is late.", "The new platform release is late."),
+        ("A recent MANTIS check failed.", "A recent verification layer check failed."),
+        ("Recent MANTIS checks failed.", "Recent verification layer checks failed."),
+        ("The latest internal AION review is done.", "The latest internal analysis team review is done."),
+        ("The report AION wrote is long.", "The report our analysis team wrote is long."),
+        ("This time MANTIS verified it.", "This time our verification layer verified it."),
+        ("In 2026 CGNT-1 launched.", "In 2026 our platform launched."),
+        ("Your partner asked AION for help.", "Your partner asked our analysis team for help."),
+        ("That helped AION decide.", "That helped our analysis team decide."),
+        ("Your founder built CGNT-1.", "Your founder built our platform."),
+        ("Ask AION.", "Ask our analysis team."),
+        ("Various manifold tests failed.", "Various system tests failed."),
+    ]);
+    held(&[
+        "The staging CGNT-1 cluster is down.",
+        "The updated CGNT-1 release is late.",
+        "Your in-house MANTIS check failed.",
+        "Two CLOD builds failed.",
+        "12 CLOD builds failed.",
+        "Several MANTIS checks failed.",
+        "Our lead AION is away.",
+        "Captain AION agrees.",
+    ]);
+}
+
+fn replaced(cases: &[(&str, &str)]) {
+    for (sentence, becomes) in cases {
         let checked = check(sentence);
-        assert_eq!((checked.outcome, checked.text.as_str()), (Outcome::Replace, becomes), "{sentence}");
+        assert_eq!((checked.outcome, checked.text.as_str()), (Outcome::Replace, *becomes), "{sentence}");
+    }
+}
+
+/// No wording fits, so the hit is not replaced.
+fn held(sentences: &[&str]) {
+    for sentence in sentences {
+        let checked = check(sentence);
+        assert_eq!((checked.outcome, checked.hits[0].action), (Outcome::Quarantine, Action::Quarantine), "{sentence}");
     }
 }
 
@@ -340,6 +427,24 @@ fn a_term_split_over_two_fields_is_caught() {
         assert_eq!((field, hit.view, hit.end), (1, View::Joined, first.len()));
     }
     assert_eq!(Filter::embedded().check_payload(["We log.", "Os and apps."]).outcome, Outcome::Pass);
+}
+
+/// Content filter, audit: a record's offsets name bytes of one field, also where a mark in another field reverses them.
+#[test]
+fn a_hit_is_in_the_field_that_has_its_letters() {
+    for (fields, field, start, end) in [
+        (&["abc\u{202e}", "SUON x"][..], 1, 0, 6),
+        (&["abc", "Ask \u{202e}", "SUON\u{202c} x"][..], 2, 0, 4),
+        (&["", "&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;"][..], 1, 0, 39),
+        (&["", "", "&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;"][..], 2, 0, 39),
+        (&["", "Says CSDM.", ""][..], 1, 5, 9),
+        (&["a", "CSDM", "b"][..], 1, 0, 4),
+    ] {
+        let payload = Filter::embedded().check_payload(fields.iter().copied());
+        assert_eq!(payload.outcome, Outcome::Quarantine, "{fields:?}");
+        let hits: Vec<_> = payload.hits().map(|(field, hit)| (field, hit.start, hit.end)).collect();
+        assert_eq!(hits, [(field, start, end)], "{fields:?}");
+    }
 }
 
 #[test]

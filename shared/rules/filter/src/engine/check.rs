@@ -80,17 +80,19 @@ fn hits(tables: &Tables, fields: &[&str], found: &[Found]) -> (Vec<Vec<Hit>>, Ve
     }
     let (mut field, mut offset) = (0, 0);
     for one in found {
-        while field + 1 < fields.len() && one.start > offset + fields[field].len() {
+        // A reversed place may begin with the break between two fields; it then belongs to the next field with text.
+        while field + 1 < fields.len() && one.start.max(offset) >= offset + fields[field].len() {
             offset += fields[field].len() + 1;
             field += 1;
         }
         let text = fields[field];
-        let term = tables.term_of(&tables.lists.patterns[one.pattern as usize]);
-        let (start, end) = (one.start - offset, one.end - offset);
+        let pattern = &tables.lists.patterns[one.pattern as usize];
+        let term = tables.term_of(pattern);
+        let (start, end) = (one.start.saturating_sub(offset), one.end - offset);
         let joined = end > text.len();
         let is_replaced = !joined
             && one.writing < Writing::Leet
-            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start));
+            && term.substitute.as_ref().is_some_and(|substitute| fits(substitute, text, start, end, pattern.plural));
         hits[field].push(Hit {
             id: term.id.clone(),
             term: term.text.clone(),

@@ -37,11 +37,6 @@ pub(crate) fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The word or sign right before `start`.
-pub(crate) fn word_before(text: &str, start: usize) -> Option<Token<'_>> {
-    Words::before(text, floor(text, start.saturating_sub(REACH))..start, None).get(0)
-}
-
 impl<'t> Context<'t> {
     /// The words around the bytes from `start` to `end`. `known` caches words of the same text from other contexts.
     #[inline]

@@ -3,12 +3,15 @@
 //! The file has more than 300 lines because each kind of escape has a short decoder, and all decoders read the same
 //! units.
 
+use std::ops::Range;
+
+use crate::engine::bidi;
 use crate::engine::character_tables::CharacterTables;
 use crate::engine::lists::{Class, ascii_symbol};
 use crate::engine::view::{COMMAND, CONTINUES, DECODED, Unit, View};
 
 /// Rounds of decoding.
-pub(crate) const ROUNDS: usize = 3;
+const ROUNDS: usize = 3;
 
 /// The most units of an entity or of a number in an escape.
 const LONGEST_ENTITY: usize = 36;
@@ -19,8 +22,9 @@ const LONGEST_COMMAND: usize = 16;
 /// Whether an escape may begin at `at`, which is one of [`ESCAPES`](super::lists::ESCAPES) or the first byte of a
 /// full-width form. May return true without cause, but never false wrongly.
 pub(crate) fn may_be_escape(bytes: &[u8], at: usize) -> bool {
-    // Invisible characters may separate the signs, or a full-width form may replace one.
-    let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128);
+    // Invisible characters, control characters among them, may separate the signs, or a full-width form may replace one.
+    let is_ignored = |byte: u8| byte.is_ascii_control() && !char::from(byte).is_whitespace();
+    let hides = |byte: Option<&u8>| byte.is_some_and(|b| *b >= 128 || is_ignored(*b));
     let next = bytes.get(at + 1);
     let hexadecimal = || {
         let is = |byte: Option<&u8>| hides(byte) || byte.is_some_and(u8::is_ascii_hexdigit);
@@ -107,8 +111,24 @@ pub(crate) fn decode(tables: &CharacterTables, view: &View) -> Option<View> {
     changed.then_some(out)
 }
 
+/// The text as its control characters show it after all rounds of decoding ("&#8238;&#83;…"), and the byte ranges of the
+/// shown text that are reversed; `None` when decoding reverses nothing.
+pub(crate) fn shown_after_decoding(tables: &CharacterTables, text: &str) -> Option<(String, Vec<Range<usize>>)> {
+    if !bidi::may_turn_after_decoding(text) {
+        return None;
+    }
+    let mut decoded = decode_text(tables, text)?;
+    for _ in 1..ROUNDS {
+        let Some(further) = decode_text(tables, &decoded) else {
+            break;
+        };
+        decoded = further;
+    }
+    bidi::as_shown(&decoded)
+}
+
 /// Decodes one round from text to text and keeps characters that are not shown. `None` when nothing changed.
-pub(crate) fn decode_text(tables: &CharacterTables, text: &str) -> Option<String> {
+fn decode_text(tables: &CharacterTables, text: &str) -> Option<String> {
     let unit = |ch: char| {
         let class = u8::try_from(tables.fold(ch)).unwrap_or_default();
         Unit { start: 0, end: 0, ch, class, flags: 0 }
@@ -178,19 +198,29 @@ impl Decoder<'_> {
         (value, length)
     }
 
+    /// The code of the numeric reference that begins at `at`, and the index after its digits.
+    fn number(&self, at: usize) -> Option<(u32, usize)> {
+        if self.at(at) != b'&' || self.at(at + 1) != b'#' {
+            return None;
+        }
+        let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
+        let (code, digits) = self.digits(at + skip, radix, 12);
+        (digits > 0).then_some((code, at + skip + digits))
+    }
+
     fn entity(&self, at: usize) -> Option<(char, usize)> {
-        if self.at(at + 1) == b'#' {
-            let (radix, skip) = if self.at(at + 2).eq_ignore_ascii_case(&b'x') { (16, 3) } else { (10, 2) };
-            let (code, digits) = self.digits(at + skip, radix, 12);
-            if digits == 0 {
+        if let Some((code, end)) = self.number(at) {
+            // In "&#x2&#53;CC;" a digit is itself an entity, which the next round decodes. In "&#49&#48" both are
+            // characters. One reference is looked at and no more, so that a run of them costs what its length does.
+            let is_digit = |code: u32| matches!(code, 0x30..=0x39);
+            let is_shown = code >= 0x20;
+            if let Some((next, after)) = self.number(end)
+                && is_digit(next)
+                && (self.at(after) == b';' || !is_shown)
+            {
                 return None;
             }
-            let end = at + skip + digits;
-            // In "&#x2&#53;CC;" a digit is itself an entity, which the next round decodes.
-            if self.at(end) == b'&' && self.entity(end).is_some_and(|(digit, _)| digit.is_ascii_digit()) {
-                return None;
-            }
-            let length = skip + digits + usize::from(self.at(end) == b';');
+            let length = end - at + usize::from(self.at(end) == b';');
             return Some((char::from_u32(code).unwrap_or('\u{fffd}'), length));
         }
         let mut name = String::new();

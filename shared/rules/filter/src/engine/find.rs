@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use crate::engine::align::{Aligner, Alignment, LONGEST};
 use crate::engine::bidi;
 use crate::engine::context::floor;
-use crate::engine::decode::{ROUNDS, decode_text, each_view};
+use crate::engine::decode::{each_view, shown_after_decoding};
 use crate::engine::features::Features;
 use crate::engine::judge::{Judgement, is_plainly_ordinary, judge, span};
 use crate::engine::known::Known;
@@ -220,17 +220,7 @@ pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
 /// Finds a term that appears only when escapes are decoded and the result is reversed ("&#8238;&#83;…"). Reports it as
 /// one hit over the whole text, because the escapes hide the places of its letters.
 fn found_turned_after_decoding(tables: &Tables, text: &str) -> Option<Found> {
-    if !bidi::may_turn_after_decoding(text) {
-        return None;
-    }
-    let mut decoded = decode_text(&tables.characters, text)?;
-    for _ in 1..ROUNDS {
-        let Some(further) = decode_text(&tables.characters, &decoded) else {
-            break;
-        };
-        decoded = further;
-    }
-    let (shown, turned) = bidi::as_shown(&decoded)?;
+    let (shown, turned) = shown_after_decoding(&tables.characters, text)?;
     let found = Search::new(tables, &shown).everywhere();
     let one = found.into_iter().find(|one| bidi::in_source(one.start..one.end, &turned).is_some())?;
     Some(Found { start: 0, end: text.len(), writing: Writing::Turned, decoded: true, ..one })

@@ -23,7 +23,7 @@ fn is_punctuation(text: &str) -> bool {
 }
 
 /// In lower case, with a straight apostrophe.
-fn fold(chars: std::str::Chars<'_>) -> impl Iterator<Item = char> {
+fn fold(chars: std::str::Chars<'_>) -> impl DoubleEndedIterator<Item = char> {
     chars.flat_map(char::to_lowercase).map(|c| if c == '’' { '\'' } else { c })
 }
 
@@ -63,9 +63,14 @@ impl Token<'_> {
         words.iter().any(|word| self.is(word))
     }
 
+    /// Whether it ends with these letters, which must be in lower case.
     pub(crate) fn ends_with(&self, ending: &str) -> bool {
-        let at = self.text.len().checked_sub(ending.len());
-        at.and_then(|at| self.text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+        if self.is_ascii {
+            let at = self.text.len().checked_sub(ending.len());
+            return at.and_then(|at| self.text.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending));
+        }
+        let mut folded = self.folded().rev();
+        ending.chars().rev().all(|c| folded.next() == Some(c))
     }
 
     /// Whether it begins with these letters, which must be in lower case.
@@ -81,7 +86,7 @@ impl Token<'_> {
         stem.chars().all(|c| folded.next() == Some(c))
     }
 
-    fn folded(&self) -> impl Iterator<Item = char> {
+    fn folded(&self) -> impl DoubleEndedIterator<Item = char> {
         fold(self.text.chars())
     }
 

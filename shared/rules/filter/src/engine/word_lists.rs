@@ -371,6 +371,38 @@ pub(crate) const DETERMINERS: &[&str] = &[
     "every", "no", "one", "another", "which", "what", "whose", "either", "neither", "both", "such",
 ];
 
+/// The determiners that are no pronouns.
+pub(crate) const NO_PRONOUNS: &[&str] = &["a", "an", "the", "my", "our", "your", "its", "their", "every"];
+
+/// Words that end like a possessive and are none: "it is", "let us".
+pub(crate) const CONTRACTIONS: &[&str] =
+    &["it's", "that's", "what's", "who's", "here's", "there's", "where's", "how's", "he's", "she's", "let's"];
+
+/// Adjectives that are never the whole of a noun phrase, and no adverbs.
+pub(crate) const ADJECTIVES: &[&str] = &[
+    "current",
+    "entire",
+    "existing",
+    "internal",
+    "latest",
+    "main",
+    "new",
+    "newest",
+    "old",
+    "older",
+    "previous",
+    "proprietary",
+    "recent",
+    "upcoming",
+    "various",
+];
+
+/// Quantities that are no determiners.
+pub(crate) const QUANTITIES: &[&str] = &[
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "few", "many", "most",
+    "several",
+];
+
 pub(crate) const TITLES: &[&str] =
     &["captain", "sister", "warden", "engineer", "quartermaster", "librarian", "agent", "dr", "commander", "officer"];
 
