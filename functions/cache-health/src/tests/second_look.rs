@@ -9,7 +9,7 @@ use domain::{
     sale::Fulfilment,
 };
 use std::time::Duration;
-use testkit::{FAULTS, Plan, sale::WithField};
+use testkit::{FAULTS, Fault, Plan, sale::WithField};
 
 /// A delivered sale whose archived verdict has this summary.
 fn delivered(stage: &Stage, number: usize, summary: &str) {

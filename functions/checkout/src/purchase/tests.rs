@@ -220,7 +220,7 @@ fn only_a_checkout_that_is_unavailable_is_counted_for_its_alarm() {
     let counted = |body: &str, plan: Plan| {
         let world = world();
         world.plan(plan);
-        let (codes, keys) = (&codes(), &keys(&world));
+        let (codes, keys) = (&unguessed(), &keys(&world));
         let reply = run(handle(ports(&world, &world, codes, keys), Request::post("/api/checkout", body))).unwrap();
         (reply.status(), world.state().measured(Metric::CheckoutUnavailable))
     };

@@ -8,7 +8,6 @@ use crate::{
     attempts::{Failure, Step},
     audited::{Kept, Part},
     items::{Item, document_item, item, numeral, string, text},
-    storage,
 };
 use async_trait::async_trait;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;

@@ -17,7 +17,7 @@ use domain::{
     ports::{CacheEntry, StorageError, Versioned},
     smoke,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use std::time::Duration;
 
 /// The partition key of the index of open sales, which is also the index's name.

@@ -385,18 +385,6 @@ async fn a_page_has_more_time_than_one_session() {
     }
 }
 
-/// Each attempt at a page has 30 seconds, and all of them together 90.
-#[tokio::test]
-async fn the_budget_of_a_page_ends_its_attempts() {
-    let server = Server::start([Reply::Hang, Reply::Hang, Reply::Hang, Reply::Hang]).await;
-    let config = config(&server.url);
-    let backoff = Backoff { attempts: 1_000, ..config.backoff };
-    let client = client_with(Config { backoff, ..config }, &Arc::default()).unwrap();
-    let before = tokio::time::Instant::now();
-    assert!(client.completed_since(Timestamp::from_seconds(0), None).await.is_err());
-    assert!((90..100).contains(&before.elapsed().as_secs()));
-}
-
 #[tokio::test]
 async fn the_budget_ends_everything() {
     let start = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_owned();

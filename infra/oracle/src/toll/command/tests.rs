@@ -95,7 +95,7 @@ fn a_purchase_says_what_is_known_of_its_money() {
 #[test]
 fn the_list_has_what_is_paid_without_an_answer_and_what_the_chain_does_not_have_or_show() {
     let world = World::at(NOW);
-    let mut untraced = transferred("d");
+    let mut untraced = transferred("e");
     untraced.lapse(NOW, true).unwrap();
     for purchase in [owed(), doubtful(), transferred("c"), untraced] {
         world.state().purchases.insert(purchase.id().clone(), (purchase, 1));
