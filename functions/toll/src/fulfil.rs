@@ -83,6 +83,7 @@ impl Sale<'_> {
             Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => self.required(&problem.why),
             Stage::Settling { .. } => reply::settlement_pending(),
             Stage::Unanswered | Stage::Working { .. } => reply::in_progress(),
+            Stage::Lapsed { untraced: true, resolved: false, .. } => reply::untraced(),
             Stage::Lapsed { untraced, .. } => self.required(lapsed(*untraced)),
             Stage::Owed { .. } => reply::owed(),
         }

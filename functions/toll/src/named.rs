@@ -60,8 +60,9 @@ pub(crate) async fn look(
     };
     let ends = earlier.value.signed().map(|signed| signed.valid_before);
     Ok(match earlier.value.stage() {
-        // The earlier purchase can no longer lead to an answer or a settlement.
-        Stage::Lapsed { .. } => Called::Own(Some(Name { key, version })),
+        // The earlier purchase can no longer lead to an answer or a settlement. An untraced payment may have reached
+        // us, until a human has dealt with it.
+        Stage::Lapsed { untraced, resolved, .. } if !untraced || *resolved => Called::Own(Some(Name { key, version })),
         Stage::Unanswered | Stage::Working { .. }
             if now >= earlier.value.lapses_at() && !earlier.value.is_held(now) =>
         {
@@ -72,6 +73,7 @@ pub(crate) async fn look(
         | Stage::Working { .. }
         | Stage::Settling { .. }
         | Stage::Settled { .. }
+        | Stage::Lapsed { .. }
         | Stage::Owed { .. } => Called::Earlier(Box::new(earlier)),
     })
 }

@@ -205,6 +205,13 @@ pub(crate) fn owed() -> Reply {
     Reply::error(409, "owed", sentence)
 }
 
+/// It is not known whether the payment has arrived, and a human looks for it. A 402 would ask for a second one.
+pub(crate) fn untraced() -> Reply {
+    let sentence =
+        "It is not known yet whether this payment has arrived. Please do not pay again; write to oracle@42sisters.ai.";
+    Reply::error(409, "untraced", sentence)
+}
+
 /// The payment was used for another request.
 pub(crate) fn other_payload() -> Reply {
     Reply::error(409, "payment_used", "This payment was used for another request. Please sign a new one.")

@@ -112,6 +112,11 @@ impl Sale<'_> {
             }
             Stage::Settling { .. } => self.settle_again(found).await,
             Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
+            Stage::Lapsed { untraced: true, resolved: false, .. } => {
+                self.note_beside(found, TollStatus::RpcUnreachable, lapsed(true)).await;
+                Ok(reply::untraced())
+            }
+            // Also an untraced payment that a human has dealt with.
             Stage::Lapsed { untraced, .. } => {
                 let why = lapsed(*untraced);
                 self.refused(found, why).await

@@ -123,6 +123,20 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
     assert_eq!((lapsed, stages.len(), world.state().chain.settled), (1, 2, 1));
 }
 
+/// The first payment may have reached us: the second one is not taken beside it.
+#[test]
+fn a_name_is_not_free_while_a_human_looks_for_its_payment() {
+    let world = world();
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 503);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    world.advance(Duration::from_secs(86_400));
+    look(&world).unwrap();
+    let again = send(&world, paid("/query", QUESTION, &payment(&world, 2))).unwrap();
+    assert_eq!((again.status(), code(&again).as_str()), (409, "untraced"));
+    assert_eq!(settled_and_kept(&world), (1, 1));
+}
+
 /// An agent that signs a new payment for each request, while the schedule runs.
 fn life(plan: Plan) -> (World, BTreeSet<String>, usize) {
     let (world, mut answers) = (world(), BTreeSet::new());

@@ -453,7 +453,7 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        expect_untraced(&world);
+        expect_untraced(&world, paid("/query", QUESTION, &payment));
         let state = world.state();
         let why = "does not show where";
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
@@ -461,8 +461,10 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
     }
 }
 
-/// The money may be here, so the purchase waits for a human.
-fn expect_untraced(world: &World) {
+/// The money may be here, so the purchase waits for a human, and its payer is not asked for another payment.
+fn expect_untraced(world: &World, again: runtime::http::Request) {
+    let reply = send(world, again).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (409, "untraced"));
     let found = purchase(world).unwrap();
     assert!(matches!(found.stage(), Stage::Lapsed { untraced: true, .. }), "{found:?}");
     assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
@@ -485,13 +487,17 @@ fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
     for days in 0..2 {
         world.advance(Duration::from_secs(if days == 0 { 3_600 } else { 86_400 }));
         assert_eq!(look(&world).unwrap().failed, 0);
-        expect_untraced(&world);
+        expect_untraced(&world, paid("/query", QUESTION, &payment));
         let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
         let says = ["does not say where the payment went", "look for the money"];
         assert_eq!(alerts.len(), days + 1, "{alerts:?}");
         assert!(alerts[days].contains(says[days]), "{alerts:?}");
     }
     assert!(world.state().log.values().any(|line| line.contains("does not say where")));
+    assert!(records(&world).iter().all(|(status, _)| status == "RPC_UNREACHABLE"), "nobody has refused the payment");
+    // A human has looked for the money.
+    world.state().purchases.values_mut().for_each(|(found, _)| found.resolve().unwrap());
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
 }
 
 /// The payer has the answer: a node that fails for days puts nothing before a human.
@@ -541,7 +547,7 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
         }
         world.advance(Duration::from_secs(3_600));
         look(&world).unwrap();
-        expect_untraced(&world);
+        expect_untraced(&world, showing("/query", &transaction));
         let (state, why) = (world.state(), "not on the chain any more");
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
@@ -564,7 +570,11 @@ fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
 
 /// Shows a transfer that was made at that time, and returns the reply.
 fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::Reply {
-    send(world, unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)).unwrap()
+    send(world, showing(path, transaction)).unwrap()
+}
+
+fn showing(path: &'static str, transaction: &str) -> runtime::http::Request {
+    unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)
 }
 
 #[test]
