@@ -71,8 +71,8 @@ pub enum Whereabouts {
     },
     /// A transaction has used it, but too few blocks have followed.
     Unconfirmed,
-    /// It is used, and the node finds no transaction that used it within two days. Either it was used before, or the
-    /// node's answers contradict each other.
+    /// It is used, and the node finds no transaction that used it within the hour before it expired or within the last
+    /// two days. Either it was used at another time, or the node's answers contradict each other.
     Untraced,
 }
 

@@ -36,12 +36,16 @@ const FIRST_BLOCKS: u64 = LONGEST.as_secs() / BLOCK_SECONDS;
 /// The blocks of each further search, if the node allows as many.
 const MOST_BLOCKS: u64 = 9_000;
 
-/// How many blocks back from the head a payment is searched: two days and two hours.
+/// How many blocks back from the head a payment is searched, besides those of the first search: two days and two hours.
 const LOOKS_BACK: u64 = 90_000;
 
 /// The most searches for one payment. They cover [`LOOKS_BACK`] on a node that allows 1,800 blocks at once. On one that
 /// allows five, they cover the five minutes before the expiry: our price asks payments to be valid for that long.
 const MOST_SEARCHES: u32 = 64;
+
+/// The time after which no further search for a payment begins. The functions that wait for it have time-outs of 28 and
+/// 270 seconds.
+const SEARCH: Duration = Duration::from_secs(10);
 
 /// The operation in the errors of a node.
 const OPERATION: &str = "node call";
@@ -137,7 +141,7 @@ impl NodeClient {
     /// expires, and then from the head to that time, because another payment with the same nonce may be valid for
     /// longer. How many blocks a node searches at once differs by provider, from five to any number.
     ///
-    /// An error also if the node allows so few blocks that the search ends early: nothing is known then.
+    /// An error also if the node allows so few blocks or is so slow that the search ends early: nothing is known then.
     async fn used_in(
         &self,
         payer: Address,
@@ -146,15 +150,20 @@ impl NodeClient {
         head: &Block,
     ) -> Result<Option<B256>, StorageError> {
         let newest = u64::try_from(head.number).unwrap_or(0);
-        let oldest = newest.saturating_sub(LOOKS_BACK - 1);
+        let recent = newest.saturating_sub(LOOKS_BACK - 1);
         let since = time(head).since(expires).as_secs() / BLOCK_SECONDS;
-        let expired = newest.saturating_sub(since).max(oldest);
+        let expired = newest.saturating_sub(since);
+        let first = recent.min(expired.saturating_sub(FIRST_BLOCKS - 1));
+        let until = self.clock.now().plus(SEARCH);
         let (mut width, mut widest, mut searches) = (FIRST_BLOCKS, MOST_BLOCKS, 0);
-        for (oldest, mut to) in [(oldest, expired), (expired.saturating_add(1), newest)] {
+        for (oldest, mut to) in [(first, expired), (recent.max(expired.saturating_add(1)), newest)] {
             while oldest <= to {
                 searches += 1;
                 if searches > MOST_SEARCHES {
                     return Err(failed(format!("eth_getLogs: {width} blocks at once are too few")));
+                }
+                if self.clock.now() >= until {
+                    return Err(failed("eth_getLogs: the searches take too long"));
                 }
                 let from = to.saturating_sub(width - 1).max(oldest);
                 match self.used_within(payer, nonce, from, to).await {
@@ -270,12 +279,15 @@ impl Node for NodeClient {
 mod tests {
     use super::*;
     use crate::test_server::with_server;
-    use std::cell::Cell;
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicI64, Ordering},
+    };
 
     const HEAD: u64 = 30_000_000;
     /// The time of [`HEAD`] in Unix seconds.
     const NOW: u64 = 1_790_000_000;
-    /// The payment expired in this block.
+    /// The payment expires in this block, if a test names no other.
     const EXPIRED: u64 = HEAD - 300;
     const TRANSACTION: B256 = B256::repeat_byte(7);
     const REFUSAL: (u16, &str) = (413, r#"{"error":{"code":-32614}}"#);
@@ -288,8 +300,19 @@ mod tests {
         }
     }
 
+    /// Goes on by a second whenever it is read.
+    struct Ticking(AtomicI64);
+
+    impl Clock for Ticking {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_seconds(self.0.fetch_add(1, Ordering::Relaxed))
+        }
+    }
+
     /// A node on whose chain the nonce was used.
     struct Chain {
+        /// The block in which the payment expired.
+        expired: u64,
         /// The block in which it was used.
         used: u64,
         /// The most blocks of a search.
@@ -301,7 +324,7 @@ mod tests {
 
     impl Chain {
         fn new(used: u64, most: u64) -> Self {
-            Self { used, most, refusal: REFUSAL, searches: Cell::new(0) }
+            Self { expired: EXPIRED, used, most, refusal: REFUSAL, searches: Cell::new(0) }
         }
 
         fn answer(&self, request: &str) -> (u16, String, String) {
@@ -336,6 +359,10 @@ mod tests {
         }
 
         async fn whereabouts(&self) -> Result<Whereabouts, StorageError> {
+            self.whereabouts_by(Arc::new(Still)).await
+        }
+
+        async fn whereabouts_by(&self, clock: Arc<dyn Clock>) -> Result<Whereabouts, StorageError> {
             let payment = SignedPayment {
                 version: 2,
                 payload: Value::Null,
@@ -344,10 +371,14 @@ mod tests {
                 amount: 50_000,
                 payer: format!("{:#x}", Address::ZERO),
                 nonce: format!("{:#x}", B256::ZERO),
-                valid_before: Timestamp::from_seconds(i64::try_from(NOW - 2 * (HEAD - EXPIRED)).unwrap()),
+                valid_before: Timestamp::from_seconds(i64::try_from(NOW - 2 * (HEAD - self.expired)).unwrap()),
             };
-            with_server(|request| self.answer(request), async |url: String| client(&url).whereabouts(&payment).await)
-                .await
+            let ask = async |url: String| {
+                let clock = Arc::clone(&clock);
+                let client = NodeClient::new(&url, Network::BaseSepolia, Address::ZERO, clock).unwrap();
+                client.whereabouts(&payment).await
+            };
+            with_server(|request| self.answer(request), ask).await
         }
     }
 
@@ -381,6 +412,26 @@ mod tests {
         let error = narrow.whereabouts().await.unwrap_err().source.to_string();
         assert_eq!(error, "eth_getLogs: 7 blocks at once are too few", "it is not called untraced");
         assert_eq!(narrow.searches.get(), MOST_SEARCHES);
+    }
+
+    /// A sale waits for its node for days.
+    #[tokio::test]
+    async fn a_payment_that_expired_long_ago_is_found_where_it_expired() {
+        let expired = HEAD - 200_000;
+        let chain = Chain { expired, ..Chain::new(expired - 100, 10_000) };
+        assert_eq!(chain.whereabouts().await.unwrap(), found());
+        assert_eq!(chain.searches.get(), 1);
+        let recently = Chain { expired, ..Chain::new(HEAD - 89_999, 10_000) };
+        assert_eq!(recently.whereabouts().await.unwrap(), found(), "another payment with its nonce");
+    }
+
+    /// What waits for the search has a time-out of its own.
+    #[tokio::test]
+    async fn a_search_of_a_slow_node_ends_after_ten_seconds() {
+        let chain = Chain::new(HEAD - 50_000, 10);
+        let error = chain.whereabouts_by(Arc::new(Ticking(AtomicI64::new(0)))).await.unwrap_err().source.to_string();
+        assert_eq!(error, "eth_getLogs: the searches take too long", "it is not called untraced");
+        assert_eq!(chain.searches.get(), 9);
     }
 
     #[tokio::test]
