@@ -191,6 +191,29 @@ fn a_mail_whose_last_attempt_has_an_unknown_outcome_is_for_a_human() {
     }
 }
 
+/// The reply to sending is lost, and then the sent items or the drafts cannot be read.
+#[test]
+fn a_mail_that_may_have_gone_and_cannot_be_looked_for_is_for_a_human() {
+    for unread in ["mailbox.was_sent", "mailbox.draft_exists"] {
+        let mut sim = sim();
+        sim.world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply).whenever(unread, Fault::Fail));
+        sim.drain();
+        assert!(matches!(mail(&sim), Mail::Unknown { .. }), "{unread}: {:?}", mail(&sim));
+        let state = sim.world.state();
+        assert_eq!((state.sent.len(), state.dead_letters.len()), (1, 0), "{unread}");
+    }
+}
+
+/// A draft that is still there and is refused has not gone.
+#[test]
+fn a_mail_that_is_refused_after_a_lost_reply_is_a_dead_letter() {
+    let mut sim = sim();
+    let lost = MailError::OutcomeUnknown("reset".into());
+    mailbox_says(&sim, [None, Some(lost)].into_iter().chain((0..50).map(|_| unavailable())));
+    sim.drain();
+    assert!(matches!(mail(&sim), Mail::Dead { .. }), "{:?}", mail(&sim));
+}
+
 /// The next delivery of the order need not wait for the end of the lease.
 #[test]
 fn a_mail_that_cannot_go_on_releases_its_claim() {

@@ -59,7 +59,9 @@ impl Watch<'_> {
             // The sent-items folder lags behind: the next run checks again, and finally an alert reports the outcome as
             // unknown.
             Sending::Gone => Err(MailError::NoSuchDraft.into()),
-            Sending::Refused(error @ MailError::Throttled { .. }) | Sending::Unknown(error) => Err(error.into()),
+            Sending::Refused(error @ MailError::Throttled { .. })
+            | Sending::Unknown(error)
+            | Sending::Unchecked(error) => Err(error.into()),
             Sending::Refused(error) => self.dropped(id, draft, &error).await,
         }
     }

@@ -61,6 +61,10 @@ pub struct Progress {
     /// The time of the next scheduled attempt, once an early one has been made before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<Timestamp>,
+    /// Whether the mail may have gone in the last attempt, or in an earlier one after which its draft could not be
+    /// looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_gone: bool,
 }
 
 impl Progress {

@@ -19,8 +19,11 @@ pub enum Sending {
     Refused(MailError),
     /// It may have been sent. With [`MailError::OutcomeUnknown`] the reply to sending it was lost a moment ago, and the
     /// mailbox may still be sending it: it must not be sent again at once ([`MOVED_WITHIN`]). With another error the
-    /// mailbox could not be checked.
+    /// drafts could not be checked.
     Unknown(MailError),
+    /// It is no longer a draft, or the mailbox refuses to send it, and the sent-items folder could not be checked: it has
+    /// probably been sent.
+    Unchecked(MailError),
 }
 
 /// The longest time for which the mailbox is assumed to show a draft that it has accepted. It accepts first, then hands
@@ -38,8 +41,8 @@ pub async fn send(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
 }
 
 /// Finds out whether a recorded draft was sent, and sends it otherwise (pitfall: retrying a mail after a time-out
-/// without checking whether the first one was sent). A caller whose send lost its reply waits before it settles
-/// ([`MOVED_WITHIN`]).
+/// without checking whether the first one was sent). A caller whose send lost its reply waits before it settles: for
+/// [`MOVED_WITHIN`], or until its next run (infra/decisions/mail-drafts.md).
 pub async fn settle(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     match mailbox.draft_exists(draft).await {
         // It still is a draft, so it was not sent.
@@ -82,7 +85,7 @@ async fn settle_gone(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
     match mailbox.was_sent(draft).await {
         Ok(true) => Sending::Sent,
         Ok(false) => Sending::Gone,
-        Err(error) => Sending::Unknown(error),
+        Err(error) => Sending::Unchecked(error),
     }
 }
 
@@ -158,7 +161,8 @@ mod tests {
             ("ly", "Unknown(OutcomeUnknown"),
             ("lny", "Sent"),
             ("lnn", "Gone"),
-            ("lnu", "Unknown(Unavailable"),
+            ("lnu", "Unchecked(Unavailable"),
+            ("lnr", "Unchecked(Rejected"),
             // The draft is missing.
             ("gyy", "Sent"),
             ("gny", "Sent"),
@@ -174,7 +178,7 @@ mod tests {
             ("u", "Unknown(Unavailable"),
             ("ny", "Sent"),
             ("nn", "Gone"),
-            ("nu", "Unknown(Unavailable"),
+            ("nu", "Unchecked(Unavailable"),
             ("yy", "Sent"),
             ("yu", "Refused(Unavailable"),
             ("ygy", "Sent"),
@@ -187,7 +191,7 @@ mod tests {
             // A refusal is final only if the mail was not sent before.
             ("yrn", "Refused(Rejected"),
             ("yry", "Sent"),
-            ("yru", "Unknown(Unavailable"),
+            ("yru", "Unchecked(Unavailable"),
         ] {
             assert!(outcome(true, answers).starts_with(expected), "{answers}: {}", outcome(true, answers));
         }

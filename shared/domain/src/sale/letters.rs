@@ -205,6 +205,7 @@ impl Sale {
         let progress = self.require_delivery(letter, by, "retrying")?;
         let resumes = now.plus(failure.asked.unwrap_or_default());
         progress.failed_at = Some(resumes);
+        progress.may_have_gone = failure.may_have_gone;
         let early = progress.early.filter(|_| failure.retriable);
         if early.is_none() {
             progress.failures.push(failure.code.clone());

@@ -146,8 +146,8 @@ async fn send(
     };
     match sending {
         Sending::Sent => Ok(true),
-        // The folder of sent mails lags behind: the next run checks again.
-        Sending::Gone => Err(NotHandled::Mailbox(MailError::NoSuchDraft)),
+        // The folder of sent mails lags behind or could not be checked: the next run checks again.
+        Sending::Gone | Sending::Unchecked(_) => Err(NotHandled::Mailbox(MailError::NoSuchDraft)),
         Sending::Refused(error) | Sending::Unknown(error) => Err(NotHandled::Mailbox(error)),
     }
 }

@@ -32,7 +32,7 @@ pub enum ReplyError {
     /// The mailbox lists the draft neither among the drafts nor yet among the sent items.
     #[error("the mail's draft is gone and not among the sent items yet: repeat the command in some minutes")]
     OutcomeUnknown,
-    /// The reply to sending was lost, and the mailbox still has the draft or could not be checked.
+    /// The mail may have been sent, and the mailbox still has its draft or could not be checked.
     #[error("the mail may be on its way: repeat the command in five minutes")]
     Unsettled(#[source] MailError),
     /// The Bridge could not be used.
@@ -150,7 +150,7 @@ async fn send(
     match sending {
         Sending::Sent => {}
         Sending::Gone => return Err(ReplyError::OutcomeUnknown),
-        Sending::Unknown(error) => return Err(ReplyError::Unsettled(error)),
+        Sending::Unknown(error) | Sending::Unchecked(error) => return Err(ReplyError::Unsettled(error)),
         Sending::Refused(error) => return Err(ReplyError::NotMailed(error)),
     }
     let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(BridgeError::from)?;

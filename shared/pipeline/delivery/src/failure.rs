@@ -22,13 +22,20 @@ pub(crate) fn lost_track() -> Failure {
 }
 
 /// The mailbox did not confirm that it sends a draft. After a lost reply the mail may have gone: it is neither retried at
-/// once nor early, and does not become a dead letter (infra/decisions/mail-drafts.md).
-pub(crate) fn not_confirmed(error: &MailError) -> Failure {
-    let failure = Failure::from(error);
+/// once nor early, and does not become a dead letter (infra/decisions/mail-drafts.md). Where the draft could not be looked
+/// at, `may_have_gone` tells whether the mail may have gone before.
+pub(crate) fn not_confirmed(error: &MailError, may_have_gone: bool) -> Failure {
     match error {
-        MailError::OutcomeUnknown(_) => Failure { asked: Some(MOVED_WITHIN), may_have_gone: true, ..failure },
-        _ => failure,
+        MailError::OutcomeUnknown(_) => Failure { asked: Some(MOVED_WITHIN), ..unchecked(error) },
+        error if may_have_gone => unchecked(error),
+        error => Failure::from(error),
     }
+}
+
+/// The mail may have gone, and the mailbox did not say whether it has. An error that is otherwise final is retried on the
+/// schedule: it is not about this mail.
+pub(crate) fn unchecked(error: &MailError) -> Failure {
+    Failure { retriable: true, may_have_gone: true, ..Failure::from(error) }
 }
 
 /// The mail no longer renders to the bytes of its first attempt, which it must (Email Retry, VER-07).
@@ -127,12 +134,22 @@ mod tests {
     /// The mailbox may show a draft for minutes after it has accepted it.
     #[test]
     fn a_mail_whose_sending_lost_its_reply_is_not_tried_again_at_once() {
-        let lost = not_confirmed(&MailError::OutcomeUnknown("reset".into()));
+        let lost = not_confirmed(&MailError::OutcomeUnknown("reset".into()), false);
         let at = |seconds| Next::At(Timestamp::from_seconds(seconds));
         let next = |failures| MailSchedule::standard().next(&lost, failures, Timestamp::from_seconds(0));
         assert_eq!([1, 2, 3, 4, 5].map(next), [at(300), at(300), at(1800), at(7200), Next::Unknown]);
-        let refused = MailError::Unavailable(503);
-        assert_eq!(not_confirmed(&refused), Failure::from(&refused));
+    }
+
+    /// Without a look at the draft, what is known of it stays.
+    #[test]
+    fn a_mail_that_may_have_gone_is_tried_to_the_end_of_its_schedule_and_is_no_dead_letter() {
+        for error in [MailError::Unavailable(503), MailError::Forbidden(403)] {
+            assert_eq!(not_confirmed(&error, false), Failure::from(&error));
+            for failure in [not_confirmed(&error, true), unchecked(&error)] {
+                let next = |failures| MailSchedule::standard().next(&failure, failures, Timestamp::from_seconds(0));
+                assert_eq!([2, 5].map(next), [Next::At(Timestamp::from_seconds(300)), Next::Unknown], "{failure:?}");
+            }
+        }
     }
 
     #[test]

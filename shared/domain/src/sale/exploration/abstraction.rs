@@ -97,7 +97,7 @@ pub(super) fn normal(mut sale: Sale, walk: Walk) -> Sale {
 /// The progress of a mail without what no transition reads.
 fn waiting(progress: &Progress) -> Progress {
     let early = progress.early.map(|due| if due > NOW { SOON } else { NOW });
-    Progress { body_hash: None, failed_at: None, early, ..progress.clone() }
+    Progress { body_hash: None, failed_at: None, may_have_gone: false, early, ..progress.clone() }
 }
 
 /// At most one record and one alert that wait.

@@ -71,6 +71,8 @@ impl Delivery<'_> {
 
     async fn settled(&self, sale: Versioned<Sale>, sending: Sending) -> Result<Outcome, StepError> {
         let is_early = self.is_early(&sale.value);
+        let progress = sale.value.delivering(self.order.letter, &self.order.message_id);
+        let may_have_gone = progress.is_some_and(|progress| progress.may_have_gone);
         // Whether the mail has gone nevertheless says nothing about the mailbox.
         let (of_mailbox, of_mail) = match sending {
             Sending::Sent => {
@@ -78,9 +80,9 @@ impl Delivery<'_> {
                 return self.sent(sale).await;
             }
             Sending::Gone => (failure::lost_track(), failure::lost_track()),
-            Sending::Refused(error) | Sending::Unknown(error) => {
-                (Failure::from(&error), failure::not_confirmed(&error))
-            }
+            Sending::Refused(error) => (Failure::from(&error), Failure::from(&error)),
+            Sending::Unknown(error) => (Failure::from(&error), failure::not_confirmed(&error, may_have_gone)),
+            Sending::Unchecked(error) => (Failure::from(&error), failure::unchecked(&error)),
         };
         self.ports.circuit.record(is_early, Some(&of_mailbox)).await;
         Ok(Outcome::Failed(Box::new(sale), of_mail, None))
