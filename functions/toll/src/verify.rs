@@ -47,31 +47,39 @@ impl Sale<'_> {
 
     /// Whether the payment can be used. The error is the reply if it cannot.
     async fn verify(&self, signed: &SignedPayment, now: Timestamp) -> Result<(), Unusable> {
-        let (problem, is_undecided) = match self.means.check_time(now) {
+        // What it means if the chain shows no use of the payment; `None` if the payment is refused then.
+        let (problem, unused) = match self.means.check_time(now) {
             Ok(()) => match self.ports.facilitator.verify(signed).await {
                 Ok(()) => return Ok(()),
-                Err(error @ FacilitatorError::Refused(_)) => (error.to_string(), error.says_used()),
+                Err(error @ FacilitatorError::Refused(_)) => {
+                    (error.to_string(), error.says_used().then_some("the chain does not show it yet"))
+                }
                 // The facilitator's own failure says nothing about the payment; the chain may.
-                Err(error @ FacilitatorError::Unclear(_)) => (error.to_string(), true),
+                Err(error @ FacilitatorError::Unclear(_)) => {
+                    tracing::error!(error = telemetry::chain(&error), "the facilitator could not check a payment");
+                    (error.to_string(), Some("the chain does not show that it is used"))
+                }
                 Err(error @ (FacilitatorError::Pending | FacilitatorError::Unavailable(_))) => {
                     tracing::error!(error = telemetry::chain(&error), "the facilitator cannot be asked");
                     return Err(Unusable::Unknown(error.to_string()));
                 }
             },
-            Err(error @ PaymentError::Expired) => (error.to_string(), false),
+            Err(error @ PaymentError::Expired) => (error.to_string(), None),
             Err(error) => return Err(Unusable::Refused(error.to_string())),
         };
         // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
         // the payer has paid us.
-        match self.ports.node.whereabouts(signed).await {
-            Ok(Whereabouts::Used { is_ours: true, .. }) => Ok(()),
-            Ok(Whereabouts::Untraced) => Err(Unusable::Unknown(format!("{problem}; the chain does not show where"))),
-            // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed) if is_undecided => {
-                Err(Unusable::Unknown(format!("{problem}; the chain does not show it yet")))
+        match (self.ports.node.whereabouts(signed).await, unused) {
+            (Ok(Whereabouts::Used { is_ours: true, .. }), _) => Ok(()),
+            (Ok(Whereabouts::Untraced), _) => {
+                Err(Unusable::Unknown(format!("{problem}; the chain does not show where")))
             }
-            Ok(_) => Err(Unusable::Refused(problem)),
-            Err(error) => {
+            // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
+            (Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed), Some(unused)) => {
+                Err(Unusable::Unknown(format!("{problem}; {unused}")))
+            }
+            (Ok(_), _) => Err(Unusable::Refused(problem)),
+            (Err(error), _) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");
                 Err(Unusable::Unknown(format!("{problem}; the node cannot be asked")))
             }

@@ -345,6 +345,10 @@ fn a_check_that_failed_refuses_no_payment() {
             assert_eq!(reply.status(), status, "{}", reply.body());
         }
         assert_eq!(world.state().chain.settled, u32::from(!is_submitted), "nobody pays twice");
+        let why = "the facilitator could not decide about the payment: \
+                   invalid_exact_evm_transaction_simulation_failed; the chain does not show that it is used";
+        let recorded = records(&world).iter().any(|(status, detail)| status == "RPC_UNREACHABLE" && detail == why);
+        assert_eq!(recorded, !is_submitted, "{:?}", records(&world));
     }
 }
 

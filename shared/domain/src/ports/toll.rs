@@ -26,7 +26,7 @@ pub enum FacilitatorError {
     Refused(String),
     /// It reports a failure that does not exclude that it has submitted the payment, or a check that failed and says
     /// nothing about the payment; the reason is the facilitator's own.
-    #[error("the facilitator could not settle the payment: {0}")]
+    #[error("the facilitator could not decide about the payment: {0}")]
     Unclear(String),
     /// It has submitted the payment, and the chain has not accepted it yet: this is not final.
     #[error("the settlement is pending")]
