@@ -20,9 +20,12 @@ use serde_json::json;
 /// Archived verdicts per look, one read each. At one look a minute that is 200,000 a week.
 const MOST: usize = 20;
 
-/// The looks that may fail at one verdict. The next one passes over it, so that a sale that stays unreadable does not keep the
-/// newest list from all later ones.
+/// The looks that may fail at one verdict. The next one passes over it, if another can be read, so that a sale that stays
+/// unreadable does not keep the newest list from all later ones.
 const MOST_FAILURES: u64 = 10;
+
+/// How many verdicts of the archive are tried to learn whether others can be read.
+const OTHERS: usize = 4;
 
 type Current = Versioned<Notebook<Memory>>;
 
@@ -34,7 +37,8 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     if next.finished {
         return Ok(current);
     }
-    match go_on(ports, &mut next).await {
+    let mut unread = None;
+    match go_on(ports, &mut next, &mut unread).await {
         Ok(()) => {}
         // The store has alerted; the next look continues from the same position.
         Err(CommitError::Storage(error)) => {
@@ -47,7 +51,10 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
             return Noted::nothing(());
         }
         memory.second_look = next.clone();
-        let noted = Noted::save(());
+        let mut noted = Noted::save(());
+        if let Some(session) = &unread {
+            noted = noted.recording("archive_unread", json!({ "session_id": session, "list_version": list }));
+        }
         if !next.finished {
             return noted;
         }
@@ -61,8 +68,8 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     Ok(ports.journal.commit(current, save).await?.settle().await.0)
 }
 
-/// Checks the next verdicts of the archive.
-async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitError> {
+/// Checks the next verdicts of the archive. `unread` gets the one that is passed over, at most one a look.
+async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<SessionId>) -> Result<(), CommitError> {
     let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
     next.finished = sessions.is_empty();
     for session in sessions {
@@ -72,16 +79,17 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitErr
                 next.found += u64::from(found == Found::Hit);
                 next.replaced += u64::from(found == Found::Replaced);
             }
-            Err(CommitError::Storage(error)) if next.failures < MOST_FAILURES => {
-                next.failures += 1;
-                return Err(error.into());
-            }
-            Err(CommitError::Storage(_)) => {
+            Err(CommitError::Storage(error)) => {
+                if next.failures < MOST_FAILURES || !can_read_another(ports, &session).await {
+                    next.failures += 1;
+                    return Err(error.into());
+                }
                 let detail = "cannot be read, and the newest list has not checked it: oracle show";
                 let now = ports.journal.clock.now();
                 let alert = Alert::event("ORACLE-FILTER", Severity::Error, now, "SECOND_LOOK", &session, detail);
                 ports.sales.alerts.raise(alert).await;
                 next.unread += 1;
+                *unread = Some(session.clone());
             }
             Err(error) => return Err(error),
         }
@@ -93,6 +101,20 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook) -> Result<(), CommitErr
         next.after = None;
     }
     Ok(())
+}
+
+/// Whether another verdict can be read now, or there is no other: then one that cannot be read has a fault of its own. While
+/// none can be read, the archive or the table fails.
+async fn can_read_another(ports: &Ports<'_>, unread: &SessionId) -> bool {
+    let Ok(mut others) = ports.archive.listed(None, OTHERS).await else { return false };
+    others.retain(|session| session != unread);
+    for session in &others {
+        let sale = ports.sales.store.load_with_verdict(session).await;
+        if sale.is_ok() && ports.archive.find(session).await.is_ok() {
+            return true;
+        }
+    }
+    others.is_empty()
 }
 
 /// The result of checking a delivered verdict with the newest list.

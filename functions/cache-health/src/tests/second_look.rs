@@ -1,15 +1,18 @@
 //! Verdicts that were delivered under an earlier block list.
 
 use super::{NOW, Stage, session, verdict};
-use crate::When;
+use crate::{Ports, When};
+use async_trait::async_trait;
 use domain::{
-    Sale,
+    CachedVerdict, Sale, SessionId,
     mail::{Mail, Progress},
     open_work::Work,
+    ports::{StorageError, VerdictArchive},
     sale::Fulfilment,
 };
+use serde_json::json;
 use std::time::Duration;
-use testkit::{FAULTS, Fault, Plan, sale::WithField};
+use testkit::{FAULTS, Fault, Plan, World, sale::WithField};
 
 /// A delivered sale whose archived verdict has this summary.
 fn delivered(stage: &Stage, number: usize, summary: &str) {
@@ -55,9 +58,53 @@ fn a_verdict_whose_mail_failed_is_looked_at_too() {
     assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
 }
 
-/// A corrupt sale stays as it is, so every look fails at it.
+/// An archive in which this verdict cannot be read.
+struct Torn<'a>(&'a World, SessionId);
+
+#[async_trait]
+impl VerdictArchive for Torn<'_> {
+    async fn keep(&self, session: &SessionId, verdict: &CachedVerdict) -> Result<(), StorageError> {
+        VerdictArchive::keep(self.0, session, verdict).await
+    }
+
+    async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
+        if *session == self.1 {
+            return Err(StorageError { operation: "archive read", source: "corrupt".into() });
+        }
+        VerdictArchive::find(self.0, session).await
+    }
+
+    async fn listed(&self, after: Option<&SessionId>, most: usize) -> Result<Vec<SessionId>, StorageError> {
+        VerdictArchive::listed(self.0, after, most).await
+    }
+}
+
+/// A corrupt verdict stays as it is, so every look fails at it.
 #[test]
-fn a_sale_that_stays_unreadable_does_not_stop_the_second_look() {
+fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
+    let stage = Stage::new();
+    delivered(&stage, 1, "The CSDM leaves no doubt.");
+    delivered(&stage, 2, "The CSDM leaves no doubt.");
+    // Only the archive has the first one.
+    stage.world.state().cache.remove(&session(1));
+    let archive = Torn(&stage.world, session(1));
+    let ports = Ports { archive: &archive, ..stage.ports() };
+    for _ in 0..12 {
+        stage.world.advance(Duration::from_secs(60));
+        drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
+    }
+    assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (None, Some(Work::Finding)));
+    let [facts] = stage.events("archive_second_look").try_into().unwrap();
+    assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&1.into(), &1.into(), &1.into()));
+    let [unread] = stage.events("archive_unread").try_into().unwrap();
+    assert_eq!(unread["session_id"], json!(session(1)));
+    let raised = stage.alerts().into_iter().filter(|line| line.contains("newest list has not checked it")).count();
+    assert_eq!(raised, 1, "operators learn which sale it is");
+}
+
+/// Nothing is wrong with the verdict at which the looks fail.
+#[test]
+fn no_verdict_is_passed_over_while_none_can_be_read() {
     let stage = Stage::new();
     delivered(&stage, 1, "The CSDM leaves no doubt.");
     delivered(&stage, 2, "The CSDM leaves no doubt.");
@@ -67,14 +114,11 @@ fn a_sale_that_stays_unreadable_does_not_stop_the_second_look() {
         }
     };
     stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
-    looks(11);
+    looks(30);
     stage.world.plan(Plan::none());
     looks(2);
-    assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (None, Some(Work::Finding)));
-    let [facts] = stage.events("archive_second_look").try_into().unwrap();
-    assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&1.into(), &1.into(), &1.into()));
-    let raised = stage.alerts().into_iter().filter(|line| line.contains("newest list has not checked it")).count();
-    assert_eq!(raised, 1, "operators learn which sale it is");
+    assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (Some(Work::Finding), Some(Work::Finding)));
+    assert!(stage.events("archive_unread").is_empty());
 }
 
 /// A verdict that was delivered under an earlier list is checked once with the newest one, with a fault at any step.
