@@ -279,3 +279,20 @@ async fn one_plan_is_asked_for_at_a_time() {
     assert_eq!(browser.run("return byId('subscribe-chat').getAttribute('aria-disabled')").await, "false");
     browser.close().await;
 }
+
+/// The customer was deleted at Stripe, and every subscription with it.
+#[tokio::test]
+async fn a_subscription_that_is_gone_is_not_offered_to_be_managed() {
+    let browser = open(
+        "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }]; \
+         window.replies['POST /api/chat/portal'] = [404, { code: 'not_subscribed' }];",
+    )
+    .await;
+    browser.see("#portal").await;
+    browser.click("#portal").await;
+    let gone = "There is no subscription any more, and nothing will be charged.";
+    assert_eq!(browser.text("#portal-problem").await, gone);
+    assert!(!browser.sees("#portal").await);
+    assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
+    browser.close().await;
+}

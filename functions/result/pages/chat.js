@@ -216,6 +216,7 @@
     hasLapsed = lapsed === true;
     tellPlan(plan, count);
     byId("manage").hidden = paidUntil === undefined && !hasLapsed;
+    problem("portal-problem", "");
   };
 
   // The payment page of the plan "chat", if the last offer named one.
@@ -237,7 +238,11 @@
     for (const button of stripeButtons) busy(button, false);
     if (endIfSignedOut(status)) return;
     if (status === 200 && typeof answer.url === "string") location.assign(answer.url);
-    else problem(problemId, status === 429 ? "That is a lot at once. Please try again later." : failure);
+    else if (answer.code === "not_subscribed") {
+      byId("manage").hidden = true;
+      problem(problemId, "There is no subscription any more, and nothing will be charged.");
+      byId("talk-title").focus();
+    } else problem(problemId, status === 429 ? "That is a lot at once. Please try again later." : failure);
   };
   for (const plan of ["chat", "pro"]) {
     byId(`subscribe-${plan}`).addEventListener("click", async () => {
