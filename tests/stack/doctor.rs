@@ -102,4 +102,8 @@ async fn a_link_as_the_guide_says_is_right_and_silence_is_not_health() {
     let (code, found) = examined(&world);
     assert_eq!((code, found.len()), (Some(1), 3), "{found:?}");
     assert!(found.iter().all(|it| it["unknown"] == true), "{found:?}");
+    let busy = json!({ "status": 503 });
+    world.stack.faults("facilitator", json!([busy, busy])).await;
+    let (_, found) = examined(&world);
+    assert!(matches!(&found[..], [one] if one["unknown"] == true), "{found:?}");
 }

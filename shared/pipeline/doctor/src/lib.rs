@@ -20,7 +20,7 @@ pub struct Finding {
     pub problem: String,
     /// The action that solves it.
     pub remedy: String,
-    /// Whether it could not be checked now. Probes of the vendor itself report that it is down.
+    /// Whether it could not be checked now. Probes of the vendor itself, or the toll's alarm, report that it is down.
     pub is_unknown: bool,
 }
 

@@ -9,7 +9,8 @@ const FACILITATOR: &str = "x402 facilitator";
 const NODE: &str = "node of the chain";
 
 /// Checks the facilitator and the node, which need no key of ours. Changes nothing and costs nothing. A call that fails
-/// is made once more; if it fails again, that is a finding, because no other check reports it.
+/// is made once more; if it fails again, that is a finding. During an outage it is unknown whether they are set up
+/// correctly: an alarm reports agents that are turned away meanwhile.
 pub async fn toll(facilitator: &FacilitatorClient, node: &NodeClient, network: Network) -> Vec<Finding> {
     let mut unsupported = facilitator.unsupported_versions(network).await;
     if unsupported.is_err() {
@@ -36,14 +37,22 @@ fn of_facilitator(unsupported: Result<Vec<u8>, FacilitatorError>, network: Netwo
             };
             versions.into_iter().map(refused).collect()
         }
-        Err(error) => vec![found(with_cause(&error))],
+        Err(error) => vec![Finding { is_unknown: is_outage(&error), ..found(with_cause(&error)) }],
     }
 }
 
 fn of_node(checked: Result<(), StorageError>) -> Vec<Finding> {
     let remedy = "deploy with a TollRpcUrl of TollNetwork that needs no key and answers eth_getLogs for 1,800 blocks at \
                   once; otherwise a payment whose settlement got no reply may not be found";
-    checked.err().map(|error| Finding::new(NODE, with_cause(&error), remedy)).into_iter().collect()
+    let found = |error: StorageError| Finding {
+        is_unknown: is_outage(&error),
+        ..Finding::new(NODE, with_cause(&error), remedy)
+    };
+    checked.err().map(found).into_iter().collect()
+}
+
+fn is_outage(error: &dyn Error) -> bool {
+    error.source().is_some_and(chain::is_outage)
 }
 
 /// The error and its cause, such as the address that a redirect leads to.

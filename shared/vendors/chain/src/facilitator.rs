@@ -117,8 +117,13 @@ fn unavailable(error: CallError) -> FacilitatorError {
     FacilitatorError::Unavailable(Box::new(error))
 }
 
+/// A reply without what was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the facilitator answered {0}")]
+pub(crate) struct Answered(pub(crate) u16);
+
 fn failed(status: u16) -> FacilitatorError {
-    FacilitatorError::Unavailable(format!("the facilitator answered {status}").into())
+    FacilitatorError::Unavailable(Box::new(Answered(status)))
 }
 
 /// A transaction's hash, in lower case.

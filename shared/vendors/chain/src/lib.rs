@@ -10,6 +10,7 @@ mod facilitator;
 mod http;
 mod network;
 mod node;
+mod outage;
 pub mod payment;
 #[cfg(test)]
 mod test_server;
@@ -21,3 +22,4 @@ pub use authorization::Authorization;
 pub use facilitator::FacilitatorClient;
 pub use network::Network;
 pub use node::NodeClient;
+pub use outage::is_outage;

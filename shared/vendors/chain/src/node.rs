@@ -91,7 +91,9 @@ impl NodeClient {
             Err(CallError::Redirected { status, host, .. }) => {
                 return Err(failed(format!("status {status}, a redirect to {host}")));
             }
-            Err(error) => return Err(failed(error.to_string())),
+            Err(error) => {
+                return Err(StorageError { operation: OPERATION, source: Box::new(NoReply { method, error }) });
+            }
         };
         if status != 200 || reply.get("result").is_none() {
             let code = reply["error"]["code"].clone();
@@ -199,10 +201,18 @@ impl NodeClient {
 /// The node replied without a result. The provider's text is left out: it may quote the address, and with it a key.
 #[derive(Debug, thiserror::Error)]
 #[error("{method}: status {status}, error {code}")]
-struct Refused {
+pub(crate) struct Refused {
     method: &'static str,
-    status: u16,
+    pub(crate) status: u16,
     code: Value,
+}
+
+/// No reply of the node arrived that could be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{method}: {error}")]
+pub(crate) struct NoReply {
+    method: &'static str,
+    pub(crate) error: CallError,
 }
 
 /// Whether fewer blocks may succeed. Providers refuse a range with different codes, and use the same codes for other
