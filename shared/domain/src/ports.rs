@@ -29,7 +29,7 @@ pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,
 };
-pub use mail::{Inbox, MailError, Mailbox, OutgoingMail, Relay, RelayDrafts};
+pub use mail::{Inbox, MailError, Mailbox, OutgoingMail, Relay, RelayDrafts, UnclearStatus};
 pub use memory::{MemoryAppend, MemoryLogs, MemoryRecord, Seal, SubjectKey, SubjectKeys};
 pub use messages::{
     AlertSummaries, Alerts, Broadcast, MAX_QUEUE_DELAY, Meter, Queue, QueueError, UnreadableMessages, Visibility,

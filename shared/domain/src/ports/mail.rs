@@ -55,6 +55,11 @@ pub enum MailError {
     NoSuchDraft,
 }
 
+/// The status of a reply that does not say what was done, as the source of [`MailError::OutcomeUnknown`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the mailbox answered {0}")]
+pub struct UnclearStatus(pub u16);
+
 impl From<&MailError> for Failure {
     fn from(error: &MailError) -> Self {
         Self {
@@ -88,7 +93,11 @@ impl MailError {
             Self::Rejected => "400".to_owned(),
             Self::ConsentRefused => "401".to_owned(),
             Self::NoSuchDraft => "404".to_owned(),
-            Self::Unavailable(0) | Self::OutcomeUnknown(_) => "-1".to_owned(),
+            Self::Unavailable(0) => "-1".to_owned(),
+            Self::OutcomeUnknown(source) => match source.downcast_ref::<UnclearStatus>() {
+                Some(UnclearStatus(status)) => status.to_string(),
+                None => "-1".to_owned(),
+            },
             Self::Forbidden(status) | Self::Unavailable(status) | Self::Throttled { status, .. } => status.to_string(),
         }
     }
@@ -169,6 +178,7 @@ mod tests {
             (MailError::Unavailable(503), "503", true),
             (MailError::Unavailable(0), "-1", true),
             (MailError::OutcomeUnknown("reset".into()), "-1", true),
+            (MailError::OutcomeUnknown(Box::new(UnclearStatus(504))), "504", true),
         ] {
             let failure = Failure::from(&error);
             assert_eq!((failure.code.as_str(), failure.retriable), (code, is_retriable), "{error}");

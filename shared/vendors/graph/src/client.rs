@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails, UnclearStatus},
     sale::Draft,
 };
 use reqwest::{
@@ -421,7 +421,7 @@ async fn refused(call: &Call<'_>, response: reqwest::Response) -> MailError {
     match reply::refusal(status, wait, &code) {
         // 503 says that the service has not taken the mail (infra/decisions/mail-drafts.md).
         MailError::Unavailable(500 | 502 | 504) if call.sends => {
-            MailError::OutcomeUnknown(Box::new(Lost::Answered(status)))
+            MailError::OutcomeUnknown(Box::new(UnclearStatus(status)))
         }
         error => error,
     }

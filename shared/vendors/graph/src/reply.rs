@@ -17,7 +17,7 @@ const MAX_REPLY_BYTES: usize = 1024 * 1024;
 /// or its licence changes (`ErrorNonExistentMailbox`, `MailboxNotEnabledForRESTAPI`, `ResourceNotFound`).
 const NO_SUCH_ITEM: &str = "ErrorItemNotFound";
 
-/// The connection failed before or after the request was sent, or the reply does not say what was done; for operators.
+/// The connection failed before or after the request was sent, or the reply does not name what was made; for operators.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
     #[error("the connection failed")]
@@ -26,8 +26,6 @@ pub(crate) enum Lost {
     OutOfTime,
     #[error("the reply does not name the draft")]
     NoDraft,
-    #[error("the mailbox answered {0}")]
-    Answered(u16),
 }
 
 impl Lost {

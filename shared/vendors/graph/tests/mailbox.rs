@@ -120,6 +120,8 @@ async fn refusals_are_mapped_for_every_operation() {
         if [500, 502, 504].contains(&status) {
             // The service may send the mail after such an answer.
             expected[1] = "unknown".to_owned();
+            let [_, sent, ..] = outcomes(plain(status)).await;
+            assert_eq!(sent.unwrap_err().code(), status.to_string());
         }
         assert_eq!(words(plain(status)).await, expected);
     }
