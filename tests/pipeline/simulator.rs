@@ -14,7 +14,8 @@ use testkit::{Plan, World};
 /// Longer than every lease and every visibility timeout.
 const REDELIVERY: Duration = Duration::from_secs(1081);
 
-/// A message becomes a dead letter after this many receives.
+/// A message becomes a dead letter after this many receives: as few as any queue of the template allows an order, a mail,
+/// a notice or a payment.
 const MAX_RECEIVES: u32 = 200;
 
 pub(crate) struct Simulator {

@@ -10,8 +10,8 @@ use domain::{
 };
 use std::time::Duration;
 
-/// It opens when a mail's first attempt and its immediate retry fail, so that one mail alone can open it. The mailbox
-/// has no limit of slowness.
+/// It opens when a mail's first attempt and its immediate retry fail, so that one mail alone can open it. A lost reply to
+/// sending has no immediate retry: the mail's next attempt opens it, or another mail. The mailbox has no limit of slowness.
 const POLICY: BreakerPolicy = BreakerPolicy {
     failures: 2,
     slow_successes: u32::MAX,
