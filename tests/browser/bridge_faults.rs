@@ -16,22 +16,29 @@ async fn bridge_shows(browser: &Browser, texts: &[&str]) {
     becomes(browser, script, &json!(texts)).await;
 }
 
-/// A release replaces the agreement while a customer has ticked that they have read it.
+/// A release replaces the agreement while a customer reads it, or after they have ticked that they have read it.
 #[tokio::test]
 async fn the_tick_under_an_agreement_does_not_hold_for_the_next_one() {
     let browser = open("").await;
-    browser.click("#bridge-read").await;
-    browser.click("#agreement-yes").await;
-    browser.run("window.node = document.getElementById('agreement-text').firstChild; window.look(); return null").await;
-    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
-    assert_eq!(browser.run("return window.node.isConnected").await, true, "the same text is left alone");
-    let changed = "const current = { version: 3, sha256: 'bb', text: 'The third text.' }; \
-                   window.replies['GET /api/chat/bridge'] = [200, { state: 'offered', agreement: current }]; \
-                   window.look(); return null";
-    browser.run(changed).await;
-    assert_eq!(browser.text("#agreement-error").await, "The agreement has changed. Please read it again.");
-    assert_eq!(browser.text("#agreement-text").await, "The third text.");
-    assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
+    for is_ticked in [true, false] {
+        browser.visit("/chat").await;
+        browser.click("#bridge-read").await;
+        if is_ticked {
+            browser.click("#agreement-yes").await;
+        }
+        let look = "window.node = document.getElementById('agreement-text').firstChild; window.look(); return null";
+        browser.run(look).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+        assert_eq!(browser.run("return window.node.isConnected").await, true, "the same text is left alone");
+        assert!(!browser.sees("#agreement-error").await);
+        let changed = "const current = { version: 3, sha256: 'bb', text: 'The third text.' }; \
+                       window.replies['GET /api/chat/bridge'] = [200, { state: 'offered', agreement: current }]; \
+                       window.look(); return null";
+        browser.run(changed).await;
+        assert_eq!(browser.text("#agreement-error").await, "The agreement has changed. Please read it again.");
+        assert_eq!(browser.text("#agreement-text").await, "The third text.");
+        assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
+    }
     browser.close().await;
 }
 

@@ -451,10 +451,10 @@
     byId("bridge-thread").append(article);
   };
   const tellBridge = ({ state, agreement: current, expires }) => {
-    // A tick is for the text that was read.
-    const isReplaced = agreement !== null && agreement.sha256 !== current.sha256;
+    // A tick is for the text that was read, and whoever has read it reads the next one before they tick.
+    const shownHash = byId("agreement-hash").textContent;
     agreement = current;
-    if (isReplaced && byId("agreement-yes").checked) {
+    if (shownHash !== "" && shownHash !== current.sha256) {
       byId("agreement-yes").checked = false;
       agreementProblem(null, CHANGED);
     }
