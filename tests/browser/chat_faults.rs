@@ -240,6 +240,19 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     browser.close().await;
 }
 
+/// A limit refuses the first try. The next page does not send a message that its customer may have given up.
+#[tokio::test]
+async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
+    let browser = open("window.replies['POST /api/chat/exchanges'] = [429, {}];").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
+    assert_eq!(value_of(&browser, "message").await, "Should we?");
+    assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null);
+    browser.close().await;
+}
+
 /// A subscriber whose card failed is not told that free exchanges are used, and can still reach the portal.
 #[tokio::test]
 async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {

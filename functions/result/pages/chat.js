@@ -305,20 +305,23 @@
     byId(careFor).focus();
   });
 
-  // Sends one message until there is an answer; the id makes it one exchange, however often it is sent.
-  const exchange = async (id, text) => {
+  // Sends one message until there is an answer; the id makes it one exchange, however often it is sent. `isUncertain` says
+  // whether a try without an answer may have arrived.
+  const exchange = async (id, text, wasSent) => {
+    let isUncertain = wasSent;
     for (let tries = 0; tries < TRIES; tries += 1) {
       const got = await call("POST", "/api/chat/exchanges", { id, text, locale: navigator.language });
       if (got.status === 202 || got.status === 0 || got.status >= 500) {
+        isUncertain = true;
         byId("waiting-text").textContent = got.status === 0
           ? "The connection was lost. This page tries again by itself."
           : "AETHER is writing.";
         await sleep(AGAIN);
         continue;
       }
-      return got;
+      return { ...got, isUncertain };
     }
-    return { status: 503, answer: {} };
+    return { status: 503, answer: {}, isUncertain };
   };
   // Reads the sentences of the replies that are being made, until `isOver`. Failures only make it slower.
   const follow = async (id, replies, isOver) => {
@@ -333,6 +336,7 @@
     }
   };
   const converse = async (id, text) => {
+    const wasSent = pending()?.id === id;
     pending({ id, text });
     busy(byId("send"), true);
     const question = asked(text);
@@ -342,11 +346,11 @@
     byId("waiting").hidden = false;
     byId("thread").setAttribute("aria-busy", "true");
     follow(id, replies, () => isOver);
-    const { status, answer } = await exchange(id, text);
+    const { status, answer, isUncertain } = await exchange(id, text, wasSent);
     isOver = true;
     byId("waiting").hidden = true;
-    // After these an earlier try may have arrived: the same words keep their id.
-    if (status !== 503 && status !== 429) pending(null);
+    // A message that may have arrived keeps its id until there is an answer.
+    if (!isUncertain || (status !== 503 && status !== 429)) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
