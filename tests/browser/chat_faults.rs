@@ -4,9 +4,9 @@ use crate::browser::{Browser, VERDICT};
 use crate::stack::poll;
 use serde_json::{Value, json};
 
-/// Answers what a test puts into `replies`, by method and path, as status and body. An entry may be a function of the
-/// request. Without an entry the connection is lost. `asked` has all requests; `read` those whose reply the page has read
-/// and acted on.
+/// Answers what a test puts into `replies`, by method and path, as status and body; without a body, it is lost on the way.
+/// An entry may be a function of the request. Without an entry the connection is lost. `asked` has all requests; `read`
+/// those whose reply the page has read and acted on.
 const SERVER: &str = r#"
   window.agreement = { version: 2, sha256: "aa", text: "The second text." };
   window.replies = {
@@ -23,7 +23,8 @@ const SERVER: &str = r#"
     const found = window.replies[name];
     const reply = await (typeof found === "function" ? found(request) : found);
     if (reply === undefined) throw new TypeError("lost");
-    const response = Response.json(reply[1], { status: reply[0] });
+    const [status, body] = reply;
+    const response = body === undefined ? new Response(null, { status }) : Response.json(body, { status });
     const parse = response.json.bind(response);
     response.json = async () => {
       const parsed = await parse();
@@ -237,6 +238,23 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     browser.click("#send").await;
     becomes(&browser, "byId('thread').textContent.includes('Count first.')", &json!(true)).await;
     assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+    browser.close().await;
+}
+
+/// The sources of help are lost on the way: the page asks again until it has them.
+#[tokio::test]
+async fn a_declined_message_whose_reply_is_lost_is_sent_again() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let lost = "const care = { error: 'Please talk to somebody.', crisis: true }; \
+                const replies = [[422], [422, care]]; \
+                window.replies['POST /api/chat/exchanges'] = () => replies.shift(); return null";
+    browser.run(lost).await;
+    browser.type_into("#message", "I cannot go on.").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#care-text").await, "Please talk to somebody.");
+    let left = "return [byId('message').value, byId('send').getAttribute('aria-disabled')]";
+    assert_eq!(browser.run(left).await, json!(["", "false"]));
     browser.close().await;
 }
 

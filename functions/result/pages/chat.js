@@ -37,7 +37,7 @@
   const busy = (button, is) => button.setAttribute("aria-disabled", String(is));
   const isBusy = (button) => button.getAttribute("aria-disabled") === "true";
 
-  // A reply without a body, or none at all, is status 0.
+  // A reply whose body is lost, or none at all, is status 0.
   const call = async (method, path, body) => {
     try {
       const request = { method, credentials: "same-origin", cache: "no-store", signal: timeLimit() };
@@ -50,8 +50,8 @@
       try {
         answer = await reply.json();
       } catch {
-        // Of a failure the status says enough; every success has a body.
-        if (reply.ok) return { status: 0, answer };
+        // Of a failure the status says enough. Every success has a body, and that of a declined text says who helps.
+        if (reply.ok || reply.status === 422) return { status: 0, answer };
       }
       return { status: reply.status, answer };
     } catch {
