@@ -108,6 +108,35 @@ async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
     browser.close().await;
 }
 
+/// A message is on its way when its customer signs out. It is not sent again, and its text does not come back. Only who helps
+/// is still shown.
+#[tokio::test]
+async fn a_sign_out_drops_the_message_on_its_way() {
+    let browser = open("window.replies['DELETE /api/chat/session'] = [200, {}];").await;
+    let held = "window.replies['POST /api/chat/exchanges'] = () => \
+                new Promise((answer) => { window.answer = answer; }); return null";
+    for (reply, is_crisis) in [("[429, {}]", false), ("", false), ("[422, { error: 'Help.', crisis: true }]", true)] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.run(held).await;
+        browser.type_into("#message", "Not yours.").await;
+        browser.click("#send").await;
+        becomes(&browser, "typeof window.answer", &json!("function")).await;
+        browser.click("#sign-out").await;
+        browser.see("#sign-in-form").await;
+        assert!(!browser.sees("#waiting").await);
+        // Longer than the pause between two tries.
+        let later = format!("window.answer({reply}); return new Promise((done) => setTimeout(done, 3000, null))");
+        browser.run(&later).await;
+        assert_eq!(browser.sees("#care").await, is_crisis, "{reply}");
+        let left = "return [byId('message').value, byId('message-error').hidden, byId('sign-in-problem').hidden, \
+                    window.asked.filter((name) => name === 'POST /api/chat/exchanges').length]";
+        assert_eq!(browser.run(left).await, json!(["", true, true, 1]), "{reply}");
+        assert_eq!(browser.run("return byId('send').getAttribute('aria-disabled')").await, "false", "{reply}");
+    }
+    browser.close().await;
+}
+
 /// The mailed link opens in another tab. The tab in which it was asked for goes on when its customer comes back.
 #[tokio::test]
 async fn a_tab_goes_on_after_a_sign_in_in_another_one() {

@@ -125,6 +125,16 @@
     return true;
   };
 
+  // Counts sign-outs. What was sent before one is neither sent again nor shown after it.
+  let signOuts = 0;
+  // Returns whether the person who sent a text has signed out since. Who helps is shown to them nevertheless, until somebody
+  // signs in.
+  const endIfLeft = (own, answer, field) => {
+    if (own === signOuts) return false;
+    if (answer.crisis && byId("talk").hidden) showCare(answer, field);
+    return true;
+  };
+
   // ---- the conversation ----
 
   const entry = (who, text) => {
@@ -259,11 +269,12 @@
   };
   // Asks for the plan until the payment gives access. Until then nothing is offered to a customer who has just paid.
   const confirm = async () => {
+    const own = signOuts;
     confirming("Your payment is being confirmed.");
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
-      if (endIfSignedOut(status)) return;
+      if (own !== signOuts || endIfSignedOut(status)) return;
       if (status === 200 && answer.plan !== "free") {
         confirmed();
         tellCustomer(answer);
@@ -308,8 +319,9 @@
   // Sends one message until there is an answer; the id makes it one exchange, however often it is sent. `isUncertain` says
   // whether a try without an answer may have arrived.
   const exchange = async (id, text, wasSent) => {
+    const own = signOuts;
     let isUncertain = wasSent;
-    for (let tries = 0; tries < TRIES; tries += 1) {
+    for (let tries = 0; tries < TRIES && own === signOuts; tries += 1) {
       const got = await call("POST", "/api/chat/exchanges", { id, text, locale: navigator.language });
       if (got.status === 202 || got.status === 0 || got.status >= 500) {
         isUncertain = true;
@@ -336,6 +348,7 @@
     }
   };
   const converse = async (id, text) => {
+    const own = signOuts;
     const wasSent = pending()?.id === id;
     pending({ id, text });
     busy(byId("send"), true);
@@ -345,8 +358,9 @@
     byId("waiting-text").textContent = "AETHER is writing.";
     byId("waiting").hidden = false;
     byId("thread").setAttribute("aria-busy", "true");
-    follow(id, replies, () => isOver);
+    follow(id, replies, () => isOver || own !== signOuts);
     const { status, answer, isUncertain } = await exchange(id, text, wasSent);
+    if (endIfLeft(own, answer, "message")) return;
     isOver = true;
     byId("waiting").hidden = true;
     // A message that may have arrived keeps its id until there is an answer.
@@ -562,13 +576,14 @@
     if (text === "") return bridgeProblem("Please write your message first.");
     if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
     bridgeProblem("");
+    const own = signOuts;
     const known = unconfirmed();
     const id = known?.text === text ? known.id : newId();
     unconfirmed({ id, text });
     busy(byId("bridge-send"), true);
     const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text, locale: navigator.language });
     busy(byId("bridge-send"), false);
-    if (endIfSignedOut(status)) return;
+    if (endIfLeft(own, answer, "bridge-message") || endIfSignedOut(status)) return;
     if (status === 200) {
       looks += 1;
       unconfirmed(null);
@@ -702,7 +717,13 @@
     problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/session");
     if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
+    signOuts += 1;
     clearThreads();
+    // A message on its way is no longer waited for, nor a payment.
+    byId("waiting").hidden = true;
+    byId("thread").removeAttribute("aria-busy");
+    busy(byId("send"), false);
+    confirmed();
     for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
     byId("agreement-yes").checked = false;
     showUnsent("");
