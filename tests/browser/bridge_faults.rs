@@ -97,6 +97,22 @@ async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
     browser.close().await;
 }
 
+#[tokio::test]
+async fn an_erasure_takes_the_bridge_off_the_page_although_it_cannot_be_read_again() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let erased = "window.replies['DELETE /api/chat/memory'] = [202, { status: 'erased' }]; \
+                  window.replies['GET /api/chat/bridge'] = [503, {}]; return null";
+    browser.run(erased).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
+        .await;
+    bridge_shows(&browser, &[]).await;
+    assert!(!browser.sees("#bridge-thread").await && !browser.sees("#bridge-say").await);
+    browser.close().await;
+}
+
 /// Two looks overlap, or a look and a message. The older look ends last and shows nothing.
 #[tokio::test]
 async fn an_older_look_does_not_replace_what_is_newer() {

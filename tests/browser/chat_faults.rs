@@ -108,8 +108,37 @@ async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
     browser.close().await;
 }
 
-/// A message is on its way when its customer signs out. It is not sent again, and its text does not come back. Only who helps
-/// is still shown.
+/// Somebody else signs in without a reload, and their Bridge cannot be read. Nothing of the customer before is left.
+#[tokio::test]
+async fn a_sign_in_after_a_sign_out_begins_with_a_page_of_its_own() {
+    let used = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0 }];";
+    let browser = open(&format!("{MEMBER}{used}")).await;
+    browser.see("#offer").await;
+    browser.see("#bridge-say").await;
+    let erased = "window.replies['DELETE /api/chat/memory'] = [202, { status: 'erased' }]; \
+                  window.replies['DELETE /api/chat/session'] = [200, {}]; return null";
+    browser.run(erased).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    becomes(&browser, "byId('memory-text').textContent.startsWith('Your memory is erased.')", &json!(true)).await;
+    browser.click("#memory-erase").await;
+    browser.click("#sign-out").await;
+    browser.see("#sign-in-form").await;
+    let other = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 3 }]; \
+                 window.replies['GET /api/chat/bridge'] = [503, {}]; window.look(); return null";
+    browser.run(other).await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
+        .await;
+    assert_eq!(browser.text("#plan").await, "Three free exchanges are left.");
+    assert!(browser.text("#memory-text").await.starts_with("What you say here is remembered"));
+    for id in ["#offer", "#memory-sure", "#bridge-say", "#bridge-keep"] {
+        assert!(!browser.sees(id).await, "{id}");
+    }
+    browser.close().await;
+}
+
+/// A message is on its way when its customer signs out. It is not sent again, and its text does not come back. Only who
+/// helps is still shown.
 #[tokio::test]
 async fn a_sign_out_drops_the_message_on_its_way() {
     let browser = open("window.replies['DELETE /api/chat/session'] = [200, {}];").await;

@@ -106,18 +106,22 @@
     byId("email").focus();
   });
 
-  // Takes off the page what was said by the person who was signed in, and the address where they pay. A look that has begun
-  // brings nothing back.
-  const clearThreads = () => {
-    looks += 1;
-    for (const id of ["thread", "bridge-thread"]) byId(id).replaceChildren();
+  const REMEMBERED = byId("memory-text").textContent;
+  // Takes off the page what was said by and to the person who was signed in, and the address where they pay.
+  const clearCustomer = () => {
+    byId("thread").replaceChildren();
+    clearBridge();
     paymentPage = null;
+    refuse("");
+    byId("memory-sure").hidden = true;
+    byId("memory-erase").setAttribute("aria-expanded", "false");
+    byId("memory-text").textContent = REMEMBERED;
   };
   // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
   // boxes.
   const endIfSignedOut = (status) => {
     if (status !== 401) return false;
-    clearThreads();
+    clearCustomer();
     // The step that says who helps stays until its reader leaves it.
     if (!byId("care").hidden) return true;
     show("sign-in");
@@ -127,8 +131,8 @@
 
   // Counts sign-outs. What was sent before one is neither sent again nor shown after it.
   let signOuts = 0;
-  // Returns whether the person who sent a text has signed out since. Who helps is shown to them nevertheless, until somebody
-  // signs in.
+  // Returns whether the person who sent a text has signed out since. Until somebody signs in, who helps is shown to them
+  // nevertheless.
   const endIfLeft = (own, answer, field) => {
     if (own === signOuts) return false;
     if (answer.crisis && byId("talk").hidden) showCare(answer, field);
@@ -490,6 +494,14 @@
   };
   // Counts what is read and what is changed: a look that began before a later one, or before a change, shows nothing.
   let looks = 0;
+  // Takes off the page what was read of the Bridge. A look that has begun brings nothing back.
+  const clearBridge = () => {
+    looks += 1;
+    agreement = null;
+    byId("bridge-text").textContent = offered;
+    byId("bridge-thread").replaceChildren();
+    for (const id of ["bridge-begin", "agreement", "bridge-thread", "bridge-say", "bridge-keep"]) byId(id).hidden = true;
+  };
   const readBridge = async () => {
     looks += 1;
     const own = looks;
@@ -705,6 +717,7 @@
     unconfirmed(null);
     byId("bridge-message").value = "";
     showUnsent("");
+    clearBridge();
     byId("thread").replaceChildren();
     byId("earlier").hidden = true;
     byId("unread").hidden = true;
@@ -718,7 +731,7 @@
     const { status } = await call("DELETE", "/api/chat/session");
     if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
     signOuts += 1;
-    clearThreads();
+    clearCustomer();
     // A message on its way is no longer waited for, nor a payment.
     byId("waiting").hidden = true;
     byId("thread").removeAttribute("aria-busy");
@@ -767,7 +780,7 @@
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
-      else if (isFree && (answer.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      else byId("offer").hidden = !(isFree && (answer.free_left === 0 || address.hash === "#subscribe"));
       const repeated = waiting?.id && waiting?.text ? converse(waiting.id, waiting.text) : null;
       await readBridge();
       if (address.hash === "#bridge") byId("bridge-title").focus();
