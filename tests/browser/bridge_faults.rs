@@ -62,6 +62,66 @@ async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
     browser.close().await;
 }
 
+/// A message is in the thread before its reply is lost: nobody is asked to send it again.
+#[tokio::test]
+async fn a_lost_reply_to_a_message_that_the_thread_shows_is_no_failure() {
+    let browser = open(MEMBER).await;
+    let arrived = "window.replies['POST /api/chat/bridge/messages'] = ({ body }) => { \
+                     const message = { ...JSON.parse(body), from: 'you', at: '2026-12-01T00:00:00Z' }; \
+                     window.replies['GET /api/chat/bridge/messages'] = [200, { messages: [message] }]; \
+                     return new Promise((answer) => { window.answer = answer; }); \
+                   }; \
+                   return null";
+    browser.run(arrived).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    becomes(&browser, "typeof window.answer", &json!("function")).await;
+    browser.run("window.look(); return null").await;
+    bridge_shows(&browser, &["May we speak?"]).await;
+    browser.run("window.answer(); return null").await;
+    becomes(&browser, "byId('live').textContent", &json!("Your message is sent.")).await;
+    assert!(!browser.sees("#bridge-error").await);
+    assert_eq!(browser.run("return byId('bridge-message').value").await, "");
+    browser.close().await;
+}
+
+/// The reply to a message is lost, and its customer gives the message up: it does not come back.
+#[tokio::test]
+async fn an_unconfirmed_message_that_is_deleted_stays_deleted() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-error").await;
+    let emptied = "byId('bridge-message').value = ''; byId('bridge-message').dispatchEvent(new Event('input')); \
+                   window.look(); return sessionStorage.getItem('oracle.chat.bridge')";
+    assert_eq!(browser.run(emptied).await, Value::Null);
+    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+    assert_eq!(browser.run("return byId('bridge-message').value").await, "");
+    browser.close().await;
+}
+
+/// A look finds that access has ended: what was written, or not confirmed before a reload, can be copied.
+#[tokio::test]
+async fn what_is_not_sent_when_a_look_finds_the_bridge_closed_can_be_copied() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "One more thing.").await;
+    let closed = "window.replies['GET /api/chat/bridge'] = [200, { state: 'revoked', agreement: window.agreement }];";
+    browser.run(&format!("{closed} window.look(); return null")).await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.");
+    assert!(!browser.sees("#bridge-say").await);
+
+    browser.visit("/chat").await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-error").await;
+    browser.before_every_page(closed).await;
+    browser.visit("/chat").await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "May we speak?");
+    let left = "return [byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
+    assert_eq!(browser.run(left).await, json!(["", null]));
+    browser.close().await;
+}
+
 /// Access has ended since the page was opened: the form goes, and the text can still be copied.
 #[tokio::test]
 async fn a_message_on_a_closed_bridge_can_be_copied() {

@@ -463,6 +463,12 @@
     byId("bridge-unsent-text").textContent = text;
     byId("bridge-unsent").hidden = text === "";
   };
+  // Empties the box, which goes with the access, and shows what can no longer be sent.
+  const closeBox = (text) => {
+    unconfirmed(null);
+    byId("bridge-message").value = "";
+    showUnsent(text);
+  };
   const bridgeEntry = ({ id, from, at, text }) => {
     const { article, words } = entry(from === "you" ? "You" : from, text);
     article.id = `bridge-${id}`;
@@ -514,6 +520,7 @@
       return;
     }
     const { messages } = thread.answer;
+    const written = byId("bridge-say").hidden ? "" : byId("bridge-message").value.trim();
     tellBridge(bridge.answer);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
@@ -524,6 +531,10 @@
     if (kept !== null && messages.some(({ id }) => id === kept.id)) {
       unconfirmed(null);
       clearSent(kept.text);
+    } else if (bridge.answer.state !== "granted") {
+      const unsent = written || kept?.text;
+      // A message on its way may still arrive; its own reply says what became of it.
+      if (unsent && !isBusy(byId("bridge-send"))) closeBox(unsent);
     } else if (kept !== null && byId("bridge-message").value === "") {
       byId("bridge-message").value = kept.text;
     }
@@ -580,7 +591,11 @@
     byId("bridge-message").setAttribute("aria-invalid", "true");
     byId("bridge-message").focus();
   };
-  byId("bridge-message").addEventListener("input", () => bridgeProblem(""));
+  byId("bridge-message").addEventListener("input", () => {
+    bridgeProblem("");
+    // Whoever empties the box has given up what was not confirmed.
+    if (byId("bridge-message").value === "" && !isBusy(byId("bridge-send"))) unconfirmed(null);
+  });
   byId("bridge-say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("bridge-send"))) return;
@@ -613,16 +628,17 @@
       showCare(answer, "bridge-message");
       await readBridge();
     } else if (status === 403) {
-      // The form goes with the access.
-      unconfirmed(null);
-      byId("bridge-message").value = "";
-      showUnsent(text);
+      closeBox(text);
       await readBridge();
       byId("bridge-title").focus();
     } else if (status === 400) {
       bridgeProblem(UNREADABLE);
     } else if (answer.code === "thread_full") {
       bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
+    } else if (byId(`bridge-${id}`) !== null) {
+      // Only the reply was lost: a look has shown the message.
+      clearSent(text);
+      say("Your message is sent.");
     } else {
       bridgeProblem(status === 429 ? "That is a lot at once. Please try again later." : "It could not be sent. Please try again.");
     }
@@ -714,9 +730,7 @@
     if (status !== 202) return problem("memory-problem", "It could not be erased. Please try again.");
     // What waits to be sent belongs to the erased memory. A message that is written from here on does not.
     pending(null);
-    unconfirmed(null);
-    byId("bridge-message").value = "";
-    showUnsent("");
+    closeBox("");
     clearBridge();
     byId("thread").replaceChildren();
     byId("earlier").hidden = true;
@@ -737,11 +751,10 @@
     byId("thread").removeAttribute("aria-busy");
     busy(byId("send"), false);
     confirmed();
-    for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
+    for (const id of ["message", "agreement-name", "agreement-email"]) byId(id).value = "";
     byId("agreement-yes").checked = false;
-    showUnsent("");
+    closeBox("");
     count();
-    unconfirmed(null);
     pending(null);
     problem("sign-in-problem", "");
     show("sign-in");
