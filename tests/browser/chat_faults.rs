@@ -351,6 +351,20 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
     browser.close().await;
 }
 
+#[tokio::test]
+async fn a_subscription_that_lapses_while_the_page_is_open_is_told() {
+    let browser = open("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }];").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let lapsed = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }]; \
+                  window.replies['POST /api/chat/exchanges'] = [402, { code: 'subscribe' }]; return null";
+    browser.run(lapsed).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#offer-title").await, "Your subscription is not active");
+    assert!(browser.sees("#portal").await);
+    browser.close().await;
+}
+
 /// Stripe is slow: a click on the other plan does not take the place of the first, and a limit is told as one.
 #[tokio::test]
 async fn one_plan_is_asked_for_at_a_time() {

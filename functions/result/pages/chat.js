@@ -382,8 +382,12 @@
       if (!answer.crisis && written !== text) byId("message").value = written === "" ? text : `${text}\n\n${written}`;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
-      else if (status === 402) offer(answer.url);
-      else if (status === 401) endIfSignedOut(status);
+      else if (status === 402) {
+        // A subscription may have lapsed while the page was open.
+        const me = await call("GET", "/api/chat/me");
+        if (me.status === 200) tellCustomer(me.answer);
+        offer(answer.url);
+      } else if (status === 401) endIfSignedOut(status);
       else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
         // The sentence is the one of a sale; a message is counted, not charged.
