@@ -228,6 +228,23 @@ async fn a_lost_connection_is_survived() {
     browser.close().await;
 }
 
+/// The network changes between the head and the body of a reply: the page asks again.
+#[tokio::test]
+async fn a_reply_whose_body_is_lost_is_asked_for_again() {
+    let server = "
+      const lost = () => new ReadableStream({ start: (body) => body.error(new TypeError('lost')) });
+      const replies = [
+        new Response(lost(), { status: 202 }),
+        Response.json({ status: 'in_review' }, { status: 202 }),
+      ];
+      window.fetch = async () => replies.shift();";
+    let browser = Browser::open().await;
+    browser.before_every_page(server).await;
+    browser.visit_result("cs_test_cut").await;
+    browser.see("#review").await;
+    browser.close().await;
+}
+
 /// A request that hangs, as after a change of the network, ends after a while, and the page asks again. The test ends it.
 #[tokio::test]
 async fn a_connection_that_hangs_is_survived() {

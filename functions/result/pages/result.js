@@ -275,6 +275,7 @@
 
   async function ask() {
     let response;
+    let text;
     let reply;
     try {
       response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}`, {
@@ -282,6 +283,8 @@
         cache: "no-store",
         signal: timeLimit(),
       });
+      // A body that does not arrive is a lost connection, too.
+      text = await response.text();
     } catch {
       // What is shown stays; only its follow-up is late.
       if (!byId("result").hidden) return askAgain(DEFAULT_WAIT);
@@ -293,7 +296,7 @@
     }
     byId("offline").hidden = true;
     try {
-      reply = await response.json();
+      reply = JSON.parse(text);
       if (response.status === 200) return showVerdict(reply);
     } catch {
       if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
