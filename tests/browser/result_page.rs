@@ -245,6 +245,24 @@ async fn a_reply_whose_body_is_lost_is_asked_for_again() {
     browser.close().await;
 }
 
+/// "Try again" has the focus, and the page asks by itself and finds no network. The focus does not fall to the top.
+#[tokio::test]
+async fn a_problem_that_gives_way_to_a_lost_connection_leaves_the_focus_to_the_title() {
+    let server = "window.fetch = async () => { if (window.isLost) throw new TypeError('lost'); \
+                  return Response.json({ error: 'Later.' }, { status: 503 }); };";
+    let browser = Browser::open().await;
+    browser.before_every_page(server).await;
+    browser.visit_result("cs_test_focus").await;
+    browser.see("#again").await;
+    let lost = "byId('again').focus(); window.isLost = true; \
+                document.dispatchEvent(new Event('visibilitychange')); return null";
+    browser.run(lost).await;
+    browser.see("#offline").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "pending-title");
+    assert_eq!(browser.text("#pending-title").await, "One moment");
+    browser.close().await;
+}
+
 /// A request that hangs, as after a change of the network, ends after a while, and the page asks again. The test ends it.
 #[tokio::test]
 async fn a_connection_that_hangs_is_survived() {
