@@ -95,6 +95,7 @@ mod tests {
     use super::*;
     use domain::{
         SessionId, Timestamp,
+        money::Authorisation,
         sale::{Helper, HumanLock},
     };
     use serde_json::Value;
@@ -124,9 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn the_description_has_the_status_of_every_reply() {
+    fn the_description_has_the_status_of_every_reply_and_its_wait() {
         let document = description();
-        let described = &document["paths"]["/api/verdict"]["get"]["responses"];
+        let responses = &document["paths"]["/api/verdict"]["get"]["responses"];
+        let at = Timestamp::from_seconds(0);
+        let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
         for reply in [
             not_found(),
             pending(),
@@ -137,10 +140,16 @@ mod tests {
             busy(),
             erased(),
             failed(&Money::Kept),
+            failed(&Money::RefundAuthorised { authorisation, at }),
             declined_reply(),
             temporarily_unavailable(),
         ] {
-            assert!(described[reply.status().to_string()].is_object(), "{} {}", reply.status(), reply.body());
+            let response = &responses[reply.status().to_string()];
+            let shared = response["$ref"].as_str().and_then(|path| document.pointer(path.trim_start_matches('#')));
+            let described = shared.unwrap_or(response);
+            assert!(described.is_object(), "{} {}", reply.status(), reply.body());
+            let has_wait = described["headers"]["Retry-After"].is_object();
+            assert!(has_wait || reply.header_value("retry-after").is_none(), "{} {}", reply.status(), reply.body());
         }
     }
 
