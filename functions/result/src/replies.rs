@@ -71,6 +71,7 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         // A follow-up has no money of its own: its session paid for a verdict that was delivered.
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
+        (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
     };
     let mut body = json!({
@@ -105,7 +106,7 @@ mod tests {
         serde_json::from_str(crate::OPENAPI).unwrap()
     }
 
-    fn declined_reply() -> Reply {
+    fn declined_reply(money: Money) -> Reply {
         let at = Timestamp::from_seconds(0);
         let decision = Declined {
             state: "BLOCKED".to_owned(),
@@ -119,8 +120,7 @@ mod tests {
             approvals: Vec::new(),
             approved_at: None,
         };
-        let refunded = Money::Refunded { at };
-        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", refunded);
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", money);
         declined(&decision, &sale)
     }
 
@@ -141,7 +141,7 @@ mod tests {
             erased(),
             failed(&Money::Kept),
             failed(&Money::RefundAuthorised { authorisation, at }),
-            declined_reply(),
+            declined_reply(Money::Refunded { at }),
             temporarily_unavailable(),
         ] {
             let response = &responses[reply.status().to_string()];
@@ -154,10 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn a_declined_question_says_what_becomes_of_the_money() {
+        let at = Timestamp::from_seconds(0);
+        for (money, sentence) in [
+            (Money::Kept, texts::MONEY_GOES_BACK),
+            (Money::Refunded { at }, texts::MONEY_IS_BACK),
+            (Money::Disputed { at, refund: None }, texts::MONEY_DISPUTED),
+        ] {
+            let body: Value = serde_json::from_str(declined_reply(money).body()).unwrap();
+            assert_eq!(body["error"], format!("{} {sentence}", texts::DECLINED));
+        }
+    }
+
+    #[test]
     fn the_description_has_the_fields_of_a_declined_question() {
         let document = description();
         let schema = &document["components"]["schemas"]["Declined"];
-        let body: Value = serde_json::from_str(declined_reply().body()).unwrap();
+        let refunded = Money::Refunded { at: Timestamp::from_seconds(0) };
+        let body: Value = serde_json::from_str(declined_reply(refunded).body()).unwrap();
         let body = body.as_object().unwrap();
         assert!(body.keys().eq(schema["properties"].as_object().unwrap().keys()), "{body:?}");
         assert_eq!(body["code"], schema["properties"]["code"]["const"]);
