@@ -19,7 +19,9 @@ const background = (element) => {
 const colour = ([red, green, blue]) => new axe.commons.color.Color(red, green, blue);
 const contrast = (one, other) => axe.commons.color.getContrast(colour(one), colour(other));
 
-for (const element of document.body.querySelectorAll("textarea, input:not([type=radio]), .dot:not(.brand-dots .dot)")) {
+// The browser draws radio buttons and checkboxes without the border of their style.
+const drawn = "textarea, input:not([type=radio], [type=checkbox]), .dot:not(.brand-dots .dot)";
+for (const element of document.body.querySelectorAll(drawn)) {
   if (!visible(element)) continue;
   const style = getComputedStyle(element);
   const [behind, around] = [background(element), background(element.parentElement)];

@@ -16,22 +16,29 @@ async fn bridge_shows(browser: &Browser, texts: &[&str]) {
     becomes(browser, script, &json!(texts)).await;
 }
 
-/// A release replaces the agreement while a customer has ticked that they have read it.
+/// A release replaces the agreement while a customer reads it, or after they have ticked that they have read it.
 #[tokio::test]
 async fn the_tick_under_an_agreement_does_not_hold_for_the_next_one() {
     let browser = open("").await;
-    browser.click("#bridge-read").await;
-    browser.click("#agreement-yes").await;
-    browser.run("window.node = document.getElementById('agreement-text').firstChild; window.look(); return null").await;
-    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
-    assert_eq!(browser.run("return window.node.isConnected").await, true, "the same text is left alone");
-    let changed = "const current = { version: 3, sha256: 'bb', text: 'The third text.' }; \
-                   window.replies['GET /api/chat/bridge'] = [200, { state: 'offered', agreement: current }]; \
-                   window.look(); return null";
-    browser.run(changed).await;
-    assert_eq!(browser.text("#agreement-error").await, "The agreement has changed. Please read it again.");
-    assert_eq!(browser.text("#agreement-text").await, "The third text.");
-    assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
+    for is_ticked in [true, false] {
+        browser.visit("/chat").await;
+        browser.click("#bridge-read").await;
+        if is_ticked {
+            browser.click("#agreement-yes").await;
+        }
+        let look = "window.node = document.getElementById('agreement-text').firstChild; window.look(); return null";
+        browser.run(look).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+        assert_eq!(browser.run("return window.node.isConnected").await, true, "the same text is left alone");
+        assert!(!browser.sees("#agreement-error").await);
+        let changed = "const current = { version: 3, sha256: 'bb', text: 'The third text.' }; \
+                       window.replies['GET /api/chat/bridge'] = [200, { state: 'offered', agreement: current }]; \
+                       window.look(); return null";
+        browser.run(changed).await;
+        assert_eq!(browser.text("#agreement-error").await, "The agreement has changed. Please read it again.");
+        assert_eq!(browser.text("#agreement-text").await, "The third text.");
+        assert_eq!(browser.run("return document.getElementById('agreement-yes').checked").await, false);
+    }
     browser.close().await;
 }
 
@@ -52,6 +59,66 @@ async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
     assert!(browser.text("#bridge-thread").await.contains("May we speak?"));
     let left = "[byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
     becomes(&browser, left, &json!(["", null])).await;
+    browser.close().await;
+}
+
+/// A message is in the thread before its reply is lost: nobody is asked to send it again.
+#[tokio::test]
+async fn a_lost_reply_to_a_message_that_the_thread_shows_is_no_failure() {
+    let browser = open(MEMBER).await;
+    let arrived = "window.replies['POST /api/chat/bridge/messages'] = ({ body }) => { \
+                     const message = { ...JSON.parse(body), from: 'you', at: '2026-12-01T00:00:00Z' }; \
+                     window.replies['GET /api/chat/bridge/messages'] = [200, { messages: [message] }]; \
+                     return new Promise((answer) => { window.answer = answer; }); \
+                   }; \
+                   return null";
+    browser.run(arrived).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    becomes(&browser, "typeof window.answer", &json!("function")).await;
+    browser.run("window.look(); return null").await;
+    bridge_shows(&browser, &["May we speak?"]).await;
+    browser.run("window.answer(); return null").await;
+    becomes(&browser, "byId('live').textContent", &json!("Your message is sent.")).await;
+    assert!(!browser.sees("#bridge-error").await);
+    assert_eq!(browser.run("return byId('bridge-message').value").await, "");
+    browser.close().await;
+}
+
+/// The reply to a message is lost, and its customer gives the message up: it does not come back.
+#[tokio::test]
+async fn an_unconfirmed_message_that_is_deleted_stays_deleted() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-error").await;
+    let emptied = "byId('bridge-message').value = ''; byId('bridge-message').dispatchEvent(new Event('input')); \
+                   window.look(); return sessionStorage.getItem('oracle.chat.bridge')";
+    assert_eq!(browser.run(emptied).await, Value::Null);
+    reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+    assert_eq!(browser.run("return byId('bridge-message').value").await, "");
+    browser.close().await;
+}
+
+/// A look finds that access has ended: what was written, or not confirmed before a reload, can be copied.
+#[tokio::test]
+async fn what_is_not_sent_when_a_look_finds_the_bridge_closed_can_be_copied() {
+    let browser = open(MEMBER).await;
+    browser.type_into("#bridge-message", "One more thing.").await;
+    let closed = "window.replies['GET /api/chat/bridge'] = [200, { state: 'revoked', agreement: window.agreement }];";
+    browser.run(&format!("{closed} window.look(); return null")).await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.");
+    assert!(!browser.sees("#bridge-say").await);
+
+    browser.visit("/chat").await;
+    browser.type_into("#bridge-message", "May we speak?").await;
+    browser.click("#bridge-send").await;
+    browser.see("#bridge-error").await;
+    browser.before_every_page(closed).await;
+    browser.visit("/chat").await;
+    assert_eq!(browser.text("#bridge-unsent-text").await, "May we speak?");
+    let left = "return [byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
+    assert_eq!(browser.run(left).await, json!(["", null]));
     browser.close().await;
 }
 
@@ -87,6 +154,22 @@ async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
     browser.visit("/chat").await;
     becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
         .await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn an_erasure_takes_the_bridge_off_the_page_although_it_cannot_be_read_again() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let erased = "window.replies['DELETE /api/chat/memory'] = [202, { status: 'erased' }]; \
+                  window.replies['GET /api/chat/bridge'] = [503, {}]; return null";
+    browser.run(erased).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
+        .await;
+    bridge_shows(&browser, &[]).await;
+    assert!(!browser.sees("#bridge-thread").await && !browser.sees("#bridge-say").await);
     browser.close().await;
 }
 

@@ -4,9 +4,9 @@ use crate::browser::{Browser, VERDICT};
 use crate::stack::poll;
 use serde_json::{Value, json};
 
-/// Answers what a test puts into `replies`, by method and path, as status and body. An entry may be a function of the
-/// request. Without an entry the connection is lost. `asked` has all requests; `read` those whose reply the page has read
-/// and acted on.
+/// Answers what a test puts into `replies`, by method and path, as status and body; without a body, it is lost on the way.
+/// An entry may be a function of the request. Without an entry the connection is lost. `asked` has all requests; `read`
+/// those whose reply the page has read and acted on.
 const SERVER: &str = r#"
   window.agreement = { version: 2, sha256: "aa", text: "The second text." };
   window.replies = {
@@ -23,7 +23,8 @@ const SERVER: &str = r#"
     const found = window.replies[name];
     const reply = await (typeof found === "function" ? found(request) : found);
     if (reply === undefined) throw new TypeError("lost");
-    const response = Response.json(reply[1], { status: reply[0] });
+    const [status, body] = reply;
+    const response = body === undefined ? new Response(null, { status }) : Response.json(body, { status });
     const parse = response.json.bind(response);
     response.json = async () => {
       const parsed = await parse();
@@ -60,89 +61,6 @@ pub(crate) const MEMBER: &str = "
   window.replies['GET /api/chat/memory'] =
     [200, { events: [{ key: 'k', payload: { kind: 'EXCHANGE', payload: said } }], earlier: false }];
   window.replies['GET /api/chat/bridge'] = [200, { state: 'granted', expires: '2027-01-01T00:00:00Z', agreement: window.agreement }];";
-
-/// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
-#[tokio::test]
-async fn whatever_finds_that_the_session_has_ended_asks_to_sign_in() {
-    let browser = open(MEMBER).await;
-    for (call, act) in [
-        ("GET /api/chat/bridge", "window.look()"),
-        ("POST /api/chat/exchanges", "byId('say').requestSubmit()"),
-        ("POST /api/chat/subscribe", "byId('subscribe-chat').click()"),
-        ("POST /api/chat/portal", "byId('portal').click()"),
-        ("POST /api/chat/bridge/messages", "byId('bridge-say').requestSubmit()"),
-        (
-            "POST /api/chat/bridge/acceptance",
-            "byId('agreement-name').value = 'Sam'; byId('agreement-email').value = 'sam@example.com'; \
-             byId('agreement-yes').checked = true; byId('agreement').requestSubmit()",
-        ),
-        ("DELETE /api/chat/memory", "byId('memory-yes').click()"),
-    ] {
-        browser.visit("/chat").await;
-        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-        browser.see("#thread .said").await;
-        browser.run("for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; return null").await;
-        browser.run(&format!("window.replies['{call}'] = [401, {{ code: 'signed_out' }}]; {act}; return null")).await;
-        assert_eq!(browser.text("#sign-in-problem").await, "You are signed out. Please sign in again.", "{call}");
-        assert_eq!(browser.exact_text("#thread").await, "", "{call}");
-        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
-        assert_eq!(texts, json!(["Not sent.", "Not sent."]), "{call}");
-    }
-    browser.close().await;
-}
-
-#[tokio::test]
-async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
-    let browser = open(MEMBER).await;
-    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-    browser.type_into("#message", "Not sent.").await;
-    browser.type_into("#bridge-message", "Not sent either.").await;
-    browser.click("#sign-out").await;
-    assert_eq!(browser.text("#memory-problem").await, "You may still be signed in. Please try again.");
-    browser.run("window.replies['DELETE /api/chat/session'] = [200, {}]; return null").await;
-    browser.click("#sign-out").await;
-    browser.see("#sign-in-form").await;
-    let left = "return ['message', 'bridge-message'].map((id) => byId(id).value).concat(byId('thread').textContent)";
-    assert_eq!(browser.run(left).await, json!(["", "", ""]));
-    browser.close().await;
-}
-
-/// The mailed link opens in another tab. The tab in which it was asked for goes on when its customer comes back.
-#[tokio::test]
-async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
-    let browser = open("window.replies['GET /api/chat/me'] = [401, {}];").await;
-    browser.see("#sign-in-form").await;
-    browser.run("window.look(); return null").await;
-    reads(&browser, "GET /api/chat/me", 2).await;
-    assert!(browser.sees("#sign-in-form").await);
-    browser
-        .run("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }]; window.look(); return null")
-        .await;
-    browser.see("#talk").await;
-    assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
-    browser.close().await;
-}
-
-/// The reply to a sign-in is lost. The link is not: trying again uses it.
-#[tokio::test]
-async fn a_link_whose_reply_is_lost_is_used_again() {
-    let replies =
-        "window.replies['POST /api/chat/session'] = { '#down': [503, {}], '#limited': [429, {}] }[location.hash];";
-    let browser = open(replies).await;
-    for trouble in ["", "#down", "#limited"] {
-        browser.visit(&format!("/chat?token=abc{trouble}")).await;
-        browser.see("#broken").await;
-        assert_eq!(browser.run("return window.asked").await, json!(["POST /api/chat/session"]), "{trouble}");
-        assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
-        let works = "window.replies['POST /api/chat/session'] = ({ body }) => { window.sent = body; return [200, {}]; }; \
-                     return null";
-        browser.run(works).await;
-        browser.click("#broken-again").await;
-        browser.see("#talk").await;
-        assert_eq!(browser.run("return JSON.parse(window.sent).token").await, "abc", "{trouble}");
-    }
-    browser.close().await;
-}
 
 /// The text of a field.
 async fn value_of(browser: &Browser, id: &str) -> Value {
@@ -240,6 +158,36 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     browser.close().await;
 }
 
+/// The sources of help are lost on the way: the page asks again until it has them.
+#[tokio::test]
+async fn a_declined_message_whose_reply_is_lost_is_sent_again() {
+    let browser = open("").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let lost = "const care = { error: 'Please talk to somebody.', crisis: true }; \
+                const replies = [[422], [422, care]]; \
+                window.replies['POST /api/chat/exchanges'] = () => replies.shift(); return null";
+    browser.run(lost).await;
+    browser.type_into("#message", "I cannot go on.").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#care-text").await, "Please talk to somebody.");
+    let left = "return [byId('message').value, byId('send').getAttribute('aria-disabled')]";
+    assert_eq!(browser.run(left).await, json!(["", "false"]));
+    browser.close().await;
+}
+
+/// A limit refuses the first try. The next page does not send a message that its customer may have given up.
+#[tokio::test]
+async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
+    let browser = open("window.replies['POST /api/chat/exchanges'] = [429, {}];").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
+    assert_eq!(value_of(&browser, "message").await, "Should we?");
+    assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null);
+    browser.close().await;
+}
+
 /// A subscriber whose card failed is not told that free exchanges are used, and can still reach the portal.
 #[tokio::test]
 async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
@@ -259,6 +207,20 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
     browser.visit("/chat").await;
     browser.see("#portal").await;
     assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_lapses_while_the_page_is_open_is_told() {
+    let browser = open("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }];").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let lapsed = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }]; \
+                  window.replies['POST /api/chat/exchanges'] = [402, { code: 'subscribe' }]; return null";
+    browser.run(lapsed).await;
+    browser.type_into("#message", "Should we?").await;
+    browser.click("#send").await;
+    assert_eq!(browser.text("#offer-title").await, "Your subscription is not active");
+    assert!(browser.sees("#portal").await);
     browser.close().await;
 }
 

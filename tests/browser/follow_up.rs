@@ -141,6 +141,35 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     browser.close().await;
 }
 
+/// A follow-up was sent by mail, and its verdict is there when it is sent from the page, too. The whole form is hidden, and
+/// the focus goes to the title.
+#[tokio::test]
+async fn a_form_that_leaves_with_the_focus_passes_it_on() {
+    let first = json!({
+        "tier": "strategy",
+        "query": "Shall we?",
+        "verdict": verdict("AMBER", "It can be done, in another order."),
+        "cached_at": "2026-11-20T21:14:03Z",
+    });
+    let server = format!(
+        "window.reply = {{ ...{first}, followup_status: 'available' }}; \
+         window.fetch = async (path) => {{ \
+           if (path !== '/api/followup') return Response.json(window.reply); \
+           window.reply = {{ ...{first}, followup_status: 'delivered', followup: {first} }}; \
+           return Response.json({{ error: 'It is used.' }}, {{ status: 409 }}); \
+         }};"
+    );
+    let browser = Browser::open().await;
+    browser.before_every_page(&server).await;
+    browser.visit_result("cs_test_twice").await;
+    browser.type_into("#follow-up-query", "And in May?").await;
+    browser.click("#follow-up-send").await;
+    browser.see("#follow-up-verdict article").await;
+    let focused = "const { tagName, textContent } = document.activeElement; return [tagName, textContent]";
+    assert_eq!(browser.run(focused).await, json!(["H1", "Your verdict"]));
+    browser.close().await;
+}
+
 /// While the follow-up is pending the page asks for it without rewriting the first verdict: a reader keeps the selection, and
 /// a screen reader its place.
 #[tokio::test]

@@ -206,52 +206,6 @@ async fn an_unknown_session_gets_the_apis_sentence() {
     browser.close().await;
 }
 
-/// A page that cannot reach the site shows that and continues by itself.
-#[tokio::test]
-async fn a_lost_connection_is_survived() {
-    let browser = Browser::open().await;
-    browser
-        .before_every_page(
-            "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
-             return new Response('{\"status\":\"in_review\"}', { status: 202 }); };",
-        )
-        .await;
-    browser.visit_result("cs_test_offline").await;
-    assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
-    browser.run("window.isBack = true; return null").await;
-    browser.see("#review").await;
-    assert!(!browser.sees("#offline").await);
-    // It is said during a review, too.
-    browser.run("window.isBack = false; document.dispatchEvent(new Event('visibilitychange')); return null").await;
-    browser.see("#offline").await;
-    assert!(browser.sees("#review").await);
-    browser.close().await;
-}
-
-/// A request that hangs, as after a change of the network, ends after a while, and the page asks again. The test ends it.
-#[tokio::test]
-async fn a_connection_that_hangs_is_survived() {
-    let hanging = "
-      window.asked = 0;
-      AbortSignal.timeout = () => {
-        const limit = new AbortController();
-        window.end = () => limit.abort();
-        return limit.signal;
-      };
-      window.fetch = (path, { signal }) => {
-        window.asked += 1;
-        if (window.asked > 1) return Promise.resolve(Response.json({ status: 'in_review' }, { status: 202 }));
-        return new Promise((done, fail) => signal.addEventListener('abort', () => fail(signal.reason)));
-      };";
-    let browser = Browser::open().await;
-    browser.before_every_page(hanging).await;
-    browser.visit_result("cs_test_hanging").await;
-    browser.see("#pending").await;
-    assert_eq!(browser.run("window.end(); return window.asked").await, 1);
-    browser.see("#review").await;
-    browser.close().await;
-}
-
 #[tokio::test]
 async fn a_notice_is_shown_word_by_word() {
     let notice = "Prepared a second time; the wording may differ.";

@@ -37,7 +37,7 @@
   const busy = (button, is) => button.setAttribute("aria-disabled", String(is));
   const isBusy = (button) => button.getAttribute("aria-disabled") === "true";
 
-  // A reply without a body, or none at all, is status 0.
+  // A reply whose body is lost, or none at all, is status 0.
   const call = async (method, path, body) => {
     try {
       const request = { method, credentials: "same-origin", cache: "no-store", signal: timeLimit() };
@@ -50,8 +50,8 @@
       try {
         answer = await reply.json();
       } catch {
-        // Of a failure the status says enough; every success has a body.
-        if (reply.ok) return { status: 0, answer };
+        // Of a failure the status says enough. Every success has a body, and that of a declined text says who helps.
+        if (reply.ok || reply.status === 422) return { status: 0, answer };
       }
       return { status: reply.status, answer };
     } catch {
@@ -106,22 +106,36 @@
     byId("email").focus();
   });
 
-  // Takes off the page what was said by the person who was signed in, and the address where they pay. A look that has begun
-  // brings nothing back.
-  const clearThreads = () => {
-    looks += 1;
-    for (const id of ["thread", "bridge-thread"]) byId(id).replaceChildren();
+  const REMEMBERED = byId("memory-text").textContent;
+  // Takes off the page what was said by and to the person who was signed in, and the address where they pay.
+  const clearCustomer = () => {
+    byId("thread").replaceChildren();
+    clearBridge();
     paymentPage = null;
+    refuse("");
+    byId("memory-sure").hidden = true;
+    byId("memory-erase").setAttribute("aria-expanded", "false");
+    byId("memory-text").textContent = REMEMBERED;
   };
   // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
   // boxes.
   const endIfSignedOut = (status) => {
     if (status !== 401) return false;
-    clearThreads();
+    clearCustomer();
     // The step that says who helps stays until its reader leaves it.
     if (!byId("care").hidden) return true;
     show("sign-in");
     problem("sign-in-problem", "You are signed out. Please sign in again.");
+    return true;
+  };
+
+  // Counts sign-outs. What was sent before one is neither sent again nor shown after it.
+  let signOuts = 0;
+  // Returns whether the person who sent a text has signed out since. Until somebody signs in, who helps is shown to them
+  // nevertheless.
+  const endIfLeft = (own, answer, field) => {
+    if (own === signOuts) return false;
+    if (answer.crisis && byId("talk").hidden) showCare(answer, field);
     return true;
   };
 
@@ -264,11 +278,12 @@
   };
   // Asks for the plan until the payment gives access. Until then nothing is offered to a customer who has just paid.
   const confirm = async () => {
+    const own = signOuts;
     confirming("Your payment is being confirmed.");
     for (let tries = 0; tries < CONFIRMS; tries += 1) {
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
-      if (endIfSignedOut(status)) return;
+      if (own !== signOuts || endIfSignedOut(status)) return;
       if (status === 200 && answer.plan !== "free") {
         confirmed();
         tellCustomer(answer);
@@ -310,20 +325,24 @@
     byId(careFor).focus();
   });
 
-  // Sends one message until there is an answer; the id makes it one exchange, however often it is sent.
-  const exchange = async (id, text) => {
-    for (let tries = 0; tries < TRIES; tries += 1) {
+  // Sends one message until there is an answer; the id makes it one exchange, however often it is sent. `isUncertain` says
+  // whether a try without an answer may have arrived.
+  const exchange = async (id, text, wasSent) => {
+    const own = signOuts;
+    let isUncertain = wasSent;
+    for (let tries = 0; tries < TRIES && own === signOuts; tries += 1) {
       const got = await call("POST", "/api/chat/exchanges", { id, text, locale: navigator.language });
       if (got.status === 202 || got.status === 0 || got.status >= 500) {
+        isUncertain = true;
         byId("waiting-text").textContent = got.status === 0
           ? "The connection was lost. This page tries again by itself."
           : "AETHER is writing.";
         await sleep(AGAIN);
         continue;
       }
-      return got;
+      return { ...got, isUncertain };
     }
-    return { status: 503, answer: {} };
+    return { status: 503, answer: {}, isUncertain };
   };
   // Reads the sentences of the replies that are being made, until `isOver`. Failures only make it slower.
   const follow = async (id, replies, isOver) => {
@@ -338,6 +357,8 @@
     }
   };
   const converse = async (id, text) => {
+    const own = signOuts;
+    const wasSent = pending()?.id === id;
     pending({ id, text });
     busy(byId("send"), true);
     const question = asked(text);
@@ -346,12 +367,13 @@
     byId("waiting-text").textContent = "AETHER is writing.";
     byId("waiting").hidden = false;
     byId("thread").setAttribute("aria-busy", "true");
-    follow(id, replies, () => isOver);
-    const { status, answer } = await exchange(id, text);
+    follow(id, replies, () => isOver || own !== signOuts);
+    const { status, answer, isUncertain } = await exchange(id, text, wasSent);
+    if (endIfLeft(own, answer, "message")) return;
     isOver = true;
     byId("waiting").hidden = true;
-    // After these an earlier try may have arrived: the same words keep their id.
-    if (status !== 503 && status !== 429) pending(null);
+    // A message that may have arrived keeps its id until there is an answer.
+    if (!isUncertain || (status !== 503 && status !== 429)) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
@@ -365,8 +387,12 @@
       if (!answer.crisis && written !== text) byId("message").value = written === "" ? text : `${text}\n\n${written}`;
       count();
       if (status === 402 && returned()) refuse("Your payment is being confirmed. Please send this again in a moment.");
-      else if (status === 402) offer(answer.url);
-      else if (status === 401) endIfSignedOut(status);
+      else if (status === 402) {
+        // A subscription may have lapsed while the page was open.
+        const me = await call("GET", "/api/chat/me");
+        if (me.status === 200) tellCustomer(me.answer);
+        offer(answer.url);
+      } else if (status === 401) endIfSignedOut(status);
       else if (status === 422 && answer.crisis) showCare(answer, "message");
       else if (status === 422) {
         // The sentence is the one of a sale; a message is counted, not charged.
@@ -446,6 +472,12 @@
     byId("bridge-unsent-text").textContent = text;
     byId("bridge-unsent").hidden = text === "";
   };
+  // Empties the box, which goes with the access, and shows what can no longer be sent.
+  const closeBox = (text) => {
+    unconfirmed(null);
+    byId("bridge-message").value = "";
+    showUnsent(text);
+  };
   const bridgeEntry = ({ id, from, at, text }) => {
     const { article, words } = entry(from === "you" ? "You" : from, text);
     article.id = `bridge-${id}`;
@@ -456,10 +488,10 @@
     byId("bridge-thread").append(article);
   };
   const tellBridge = ({ state, agreement: current, expires }) => {
-    // A tick is for the text that was read.
-    const isReplaced = agreement !== null && agreement.sha256 !== current.sha256;
+    // A tick is for the text that was read, and whoever has read it reads the next one before they tick.
+    const shownHash = byId("agreement-hash").textContent;
     agreement = current;
-    if (isReplaced && byId("agreement-yes").checked) {
+    if (shownHash !== "" && shownHash !== current.sha256) {
       byId("agreement-yes").checked = false;
       agreementProblem(null, CHANGED);
     }
@@ -477,6 +509,14 @@
   };
   // Counts what is read and what is changed: a look that began before a later one, or before a change, shows nothing.
   let looks = 0;
+  // Takes off the page what was read of the Bridge. A look that has begun brings nothing back.
+  const clearBridge = () => {
+    looks += 1;
+    agreement = null;
+    byId("bridge-text").textContent = offered;
+    byId("bridge-thread").replaceChildren();
+    for (const id of ["bridge-begin", "agreement", "bridge-thread", "bridge-say", "bridge-keep"]) byId(id).hidden = true;
+  };
   const readBridge = async () => {
     looks += 1;
     const own = looks;
@@ -489,6 +529,7 @@
       return;
     }
     const { messages } = thread.answer;
+    const written = byId("bridge-say").hidden ? "" : byId("bridge-message").value.trim();
     tellBridge(bridge.answer);
     byId("bridge-thread").replaceChildren();
     messages.forEach(bridgeEntry);
@@ -499,6 +540,10 @@
     if (kept !== null && messages.some(({ id }) => id === kept.id)) {
       unconfirmed(null);
       clearSent(kept.text);
+    } else if (bridge.answer.state !== "granted") {
+      const unsent = written || kept?.text;
+      // A message on its way may still arrive; its own reply says what became of it.
+      if (unsent && !isBusy(byId("bridge-send"))) closeBox(unsent);
     } else if (kept !== null && byId("bridge-message").value === "") {
       byId("bridge-message").value = kept.text;
     }
@@ -555,7 +600,11 @@
     byId("bridge-message").setAttribute("aria-invalid", "true");
     byId("bridge-message").focus();
   };
-  byId("bridge-message").addEventListener("input", () => bridgeProblem(""));
+  byId("bridge-message").addEventListener("input", () => {
+    bridgeProblem("");
+    // Whoever empties the box has given up what was not confirmed.
+    if (byId("bridge-message").value === "" && !isBusy(byId("bridge-send"))) unconfirmed(null);
+  });
   byId("bridge-say").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (isBusy(byId("bridge-send"))) return;
@@ -563,13 +612,14 @@
     if (text === "") return bridgeProblem("Please write your message first.");
     if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
     bridgeProblem("");
+    const own = signOuts;
     const known = unconfirmed();
     const id = known?.text === text ? known.id : newId();
     unconfirmed({ id, text });
     busy(byId("bridge-send"), true);
     const { status, answer } = await call("POST", "/api/chat/bridge/messages", { id, text, locale: navigator.language });
     busy(byId("bridge-send"), false);
-    if (endIfSignedOut(status)) return;
+    if (endIfLeft(own, answer, "bridge-message") || endIfSignedOut(status)) return;
     if (status === 200) {
       looks += 1;
       unconfirmed(null);
@@ -587,16 +637,17 @@
       showCare(answer, "bridge-message");
       await readBridge();
     } else if (status === 403) {
-      // The form goes with the access.
-      unconfirmed(null);
-      byId("bridge-message").value = "";
-      showUnsent(text);
+      closeBox(text);
       await readBridge();
       byId("bridge-title").focus();
     } else if (status === 400) {
       bridgeProblem(UNREADABLE);
     } else if (answer.code === "thread_full") {
       bridgeProblem("The thread is full. Please write to oracle@42sisters.ai.");
+    } else if (byId(`bridge-${id}`) !== null) {
+      // Only the reply was lost: a look has shown the message.
+      clearSent(text);
+      say("Your message is sent.");
     } else {
       bridgeProblem(status === 429 ? "That is a lot at once. Please try again later." : "It could not be sent. Please try again.");
     }
@@ -688,9 +739,8 @@
     if (status !== 202) return problem("memory-problem", "It could not be erased. Please try again.");
     // What waits to be sent belongs to the erased memory. A message that is written from here on does not.
     pending(null);
-    unconfirmed(null);
-    byId("bridge-message").value = "";
-    showUnsent("");
+    closeBox("");
+    clearBridge();
     byId("thread").replaceChildren();
     byId("earlier").hidden = true;
     byId("unread").hidden = true;
@@ -703,12 +753,17 @@
     problem("memory-problem", "");
     const { status } = await call("DELETE", "/api/chat/session");
     if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
-    clearThreads();
-    for (const id of ["message", "bridge-message", "agreement-name", "agreement-email"]) byId(id).value = "";
+    signOuts += 1;
+    clearCustomer();
+    // A message on its way is no longer waited for, nor a payment.
+    byId("waiting").hidden = true;
+    byId("thread").removeAttribute("aria-busy");
+    busy(byId("send"), false);
+    confirmed();
+    for (const id of ["message", "agreement-name", "agreement-email"]) byId(id).value = "";
     byId("agreement-yes").checked = false;
-    showUnsent("");
+    closeBox("");
     count();
-    unconfirmed(null);
     pending(null);
     problem("sign-in-problem", "");
     show("sign-in");
@@ -747,7 +802,7 @@
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
-      else if (isFree && (answer.free_left === 0 || address.hash === "#subscribe")) byId("offer").hidden = false;
+      else byId("offer").hidden = !(isFree && (answer.free_left === 0 || address.hash === "#subscribe"));
       const repeated = waiting?.id && waiting?.text ? converse(waiting.id, waiting.text) : null;
       await readBridge();
       if (address.hash === "#bridge") byId("bridge-title").focus();

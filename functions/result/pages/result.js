@@ -77,6 +77,13 @@
 
   // ---- states ----
 
+  const showMoment = () => {
+    setText("pending-title", "One moment");
+    byId("pending-details").hidden = true;
+    byId("delayed").hidden = true;
+    show("pending", "One moment", "One moment");
+  };
+
   const showPending = (message, nextAttempt) => {
     // What the server says of a delay takes the place of our own words.
     const delayed = typeof message === "string";
@@ -203,6 +210,7 @@
   };
 
   const showFollowUp = ({ followup, followup_status: status, followup_declined: declined, followup_message: message }) => {
+    const isLeft = status !== "available" && byId("follow-up-form").contains(document.activeElement);
     byId("follow-up").hidden = !(status in FOLLOW_UP) || status === "delivered";
     byId("follow-up-form").hidden = status !== "available";
     byId("follow-up-state").hidden = status === "available";
@@ -211,6 +219,8 @@
     const place = byId("follow-up-verdict");
     place.hidden = !followup;
     byId("first-title").hidden = !followup;
+    // The focus of the form that is hidden would go to the top of the page.
+    if (isLeft) (byId("follow-up").hidden ? byId("result").querySelector("h1") : byId("follow-up-state")).focus();
     if (!followup) return;
     fill(followUpArticle, "Strategy Session, follow-up", followup);
     place.replaceChildren(followUpArticle);
@@ -275,6 +285,7 @@
 
   async function ask() {
     let response;
+    let text;
     let reply;
     try {
       response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}`, {
@@ -282,10 +293,12 @@
         cache: "no-store",
         signal: timeLimit(),
       });
+      // A body that does not arrive is a lost connection, too.
+      text = await response.text();
     } catch {
       // What is shown stays; only its follow-up is late.
       if (!byId("result").hidden) return askAgain(DEFAULT_WAIT);
-      if (!byId("problem").hidden) byId("problem").hidden = true;
+      if (!byId("problem").hidden) showMoment();
       if (byId("review").hidden) byId("pending").hidden = false;
       byId("offline").hidden = false;
       askAgain(DEFAULT_WAIT);
@@ -293,7 +306,7 @@
     }
     byId("offline").hidden = true;
     try {
-      reply = await response.json();
+      reply = JSON.parse(text);
       if (response.status === 200) return showVerdict(reply);
     } catch {
       if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
@@ -317,10 +330,7 @@
   }
 
   byId("again").addEventListener("click", () => {
-    setText("pending-title", "One moment");
-    byId("pending-details").hidden = true;
-    byId("delayed").hidden = true;
-    show("pending", "One moment", "One moment");
+    showMoment();
     askNow();
   });
 
@@ -366,10 +376,7 @@
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) {
       started = Date.now();
-      await askNow();
-      // The form with the focused button is hidden now.
-      byId("follow-up-state").focus();
-      return;
+      return askNow();
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];

@@ -71,6 +71,7 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         // A follow-up has no money of its own: its session paid for a verdict that was delivered.
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
+        (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
     };
     let mut body = json!({
@@ -95,6 +96,7 @@ mod tests {
     use super::*;
     use domain::{
         SessionId, Timestamp,
+        money::Authorisation,
         sale::{Helper, HumanLock},
     };
     use serde_json::Value;
@@ -104,7 +106,7 @@ mod tests {
         serde_json::from_str(crate::OPENAPI).unwrap()
     }
 
-    fn declined_reply() -> Reply {
+    fn declined_reply(money: Money) -> Reply {
         let at = Timestamp::from_seconds(0);
         let decision = Declined {
             state: "BLOCKED".to_owned(),
@@ -118,15 +120,16 @@ mod tests {
             approvals: Vec::new(),
             approved_at: None,
         };
-        let refunded = Money::Refunded { at };
-        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", refunded);
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", money);
         declined(&decision, &sale)
     }
 
     #[test]
-    fn the_description_has_the_status_of_every_reply() {
+    fn the_description_has_the_status_of_every_reply_and_its_wait() {
         let document = description();
-        let described = &document["paths"]["/api/verdict"]["get"]["responses"];
+        let responses = &document["paths"]["/api/verdict"]["get"]["responses"];
+        let at = Timestamp::from_seconds(0);
+        let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
         for reply in [
             not_found(),
             pending(),
@@ -137,10 +140,29 @@ mod tests {
             busy(),
             erased(),
             failed(&Money::Kept),
-            declined_reply(),
+            failed(&Money::RefundAuthorised { authorisation, at }),
+            declined_reply(Money::Refunded { at }),
             temporarily_unavailable(),
         ] {
-            assert!(described[reply.status().to_string()].is_object(), "{} {}", reply.status(), reply.body());
+            let response = &responses[reply.status().to_string()];
+            let shared = response["$ref"].as_str().and_then(|path| document.pointer(path.trim_start_matches('#')));
+            let described = shared.unwrap_or(response);
+            assert!(described.is_object(), "{} {}", reply.status(), reply.body());
+            let has_wait = described["headers"]["Retry-After"].is_object();
+            assert!(has_wait || reply.header_value("retry-after").is_none(), "{} {}", reply.status(), reply.body());
+        }
+    }
+
+    #[test]
+    fn a_declined_question_says_what_becomes_of_the_money() {
+        let at = Timestamp::from_seconds(0);
+        for (money, sentence) in [
+            (Money::Kept, texts::MONEY_GOES_BACK),
+            (Money::Refunded { at }, texts::MONEY_IS_BACK),
+            (Money::Disputed { at, refund: None }, texts::MONEY_DISPUTED),
+        ] {
+            let body: Value = serde_json::from_str(declined_reply(money).body()).unwrap();
+            assert_eq!(body["error"], format!("{} {sentence}", texts::DECLINED));
         }
     }
 
@@ -148,7 +170,8 @@ mod tests {
     fn the_description_has_the_fields_of_a_declined_question() {
         let document = description();
         let schema = &document["components"]["schemas"]["Declined"];
-        let body: Value = serde_json::from_str(declined_reply().body()).unwrap();
+        let refunded = Money::Refunded { at: Timestamp::from_seconds(0) };
+        let body: Value = serde_json::from_str(declined_reply(refunded).body()).unwrap();
         let body = body.as_object().unwrap();
         assert!(body.keys().eq(schema["properties"].as_object().unwrap().keys()), "{body:?}");
         assert_eq!(body["code"], schema["properties"]["code"]["const"]);

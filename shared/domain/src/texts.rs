@@ -146,6 +146,9 @@ pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 /// Added to it after the refund is confirmed.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
 
+/// Added to it while the payment is disputed, or after the dispute was lost.
+pub const MONEY_DISPUTED: &str = "This payment was disputed, so your bank decides about the money.";
+
 /// The answer to a follow-up by mail that is ordered.
 pub const FOLLOWUP_ORDERED: &str = "Thank you: we have your follow-up. Its verdict comes to this address and appears \
     on your result page. — 42 Sisters AI · oracle@42sisters.ai";
@@ -286,7 +289,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 16] = [
+    const SHOWN: [&str; 17] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -301,6 +304,7 @@ mod tests {
         HERE_WHEN_READY,
         REGENERATED_NOTICE,
         MONEY_GOES_BACK,
+        MONEY_DISPUTED,
         CHAT_APOLOGY,
         CHAT_OFFER,
     ];

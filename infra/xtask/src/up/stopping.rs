@@ -104,7 +104,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with SIGHUP ignored, as `nohup` does.
+/// Whether this process was started with SIGHUP ignored, as `nohup` does. False without `/proc`, as on macOS.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -113,7 +113,7 @@ fn is_hangup_ignored() -> bool {
 }
 
 /// Installs a handler: SIGINT, SIGTERM and SIGHUP stop everything that was started, call `last`, and end this process
-/// with the exit code that `last` returns. Under `nohup` SIGHUP does nothing.
+/// with the exit code that `last` returns. Under `nohup` SIGHUP does nothing, on Linux.
 pub(crate) fn stop_on_signal(
     supervisor: &Supervisor,
     last: impl FnOnce() -> i32 + Send + 'static,

@@ -1,0 +1,145 @@
+//! How the chat's page begins and ends a session. The test answers for the server.
+
+use crate::chat_faults::{MEMBER, becomes, open, reads};
+use serde_json::json;
+
+/// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
+#[tokio::test]
+async fn whatever_finds_that_the_session_has_ended_asks_to_sign_in() {
+    let browser = open(MEMBER).await;
+    for (call, act) in [
+        ("GET /api/chat/bridge", "window.look()"),
+        ("POST /api/chat/exchanges", "byId('say').requestSubmit()"),
+        ("POST /api/chat/subscribe", "byId('subscribe-chat').click()"),
+        ("POST /api/chat/portal", "byId('portal').click()"),
+        ("POST /api/chat/bridge/messages", "byId('bridge-say').requestSubmit()"),
+        (
+            "POST /api/chat/bridge/acceptance",
+            "byId('agreement-name').value = 'Sam'; byId('agreement-email').value = 'sam@example.com'; \
+             byId('agreement-yes').checked = true; byId('agreement').requestSubmit()",
+        ),
+        ("DELETE /api/chat/memory", "byId('memory-yes').click()"),
+    ] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.see("#thread .said").await;
+        browser.run("for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; return null").await;
+        browser.run(&format!("window.replies['{call}'] = [401, {{ code: 'signed_out' }}]; {act}; return null")).await;
+        assert_eq!(browser.text("#sign-in-problem").await, "You are signed out. Please sign in again.", "{call}");
+        assert_eq!(browser.exact_text("#thread").await, "", "{call}");
+        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
+        assert_eq!(texts, json!(["Not sent.", "Not sent."]), "{call}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.type_into("#message", "Not sent.").await;
+    browser.type_into("#bridge-message", "Not sent either.").await;
+    browser.click("#sign-out").await;
+    assert_eq!(browser.text("#memory-problem").await, "You may still be signed in. Please try again.");
+    browser.run("window.replies['DELETE /api/chat/session'] = [200, {}]; return null").await;
+    browser.click("#sign-out").await;
+    browser.see("#sign-in-form").await;
+    let left = "return ['message', 'bridge-message'].map((id) => byId(id).value).concat(byId('thread').textContent)";
+    assert_eq!(browser.run(left).await, json!(["", "", ""]));
+    browser.close().await;
+}
+
+/// Somebody else signs in without a reload, and their Bridge cannot be read. Nothing of the customer before is left.
+#[tokio::test]
+async fn a_sign_in_after_a_sign_out_begins_with_a_page_of_its_own() {
+    let used = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0 }];";
+    let browser = open(&format!("{MEMBER}{used}")).await;
+    browser.see("#offer").await;
+    browser.see("#bridge-say").await;
+    let erased = "window.replies['DELETE /api/chat/memory'] = [202, { status: 'erased' }]; \
+                  window.replies['DELETE /api/chat/session'] = [200, {}]; return null";
+    browser.run(erased).await;
+    browser.click("#memory-erase").await;
+    browser.click("#memory-yes").await;
+    becomes(&browser, "byId('memory-text').textContent.startsWith('Your memory is erased.')", &json!(true)).await;
+    browser.click("#memory-erase").await;
+    browser.click("#sign-out").await;
+    browser.see("#sign-in-form").await;
+    let other = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 3 }]; \
+                 window.replies['GET /api/chat/bridge'] = [503, {}]; window.look(); return null";
+    browser.run(other).await;
+    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
+        .await;
+    assert_eq!(browser.text("#plan").await, "Three free exchanges are left.");
+    assert!(browser.text("#memory-text").await.starts_with("What you say here is remembered"));
+    for id in ["#offer", "#memory-sure", "#bridge-say", "#bridge-keep"] {
+        assert!(!browser.sees(id).await, "{id}");
+    }
+    browser.close().await;
+}
+
+/// A message is on its way when its customer signs out. It is not sent again, and its text does not come back. Only who
+/// helps is still shown.
+#[tokio::test]
+async fn a_sign_out_drops_the_message_on_its_way() {
+    let browser = open("window.replies['DELETE /api/chat/session'] = [200, {}];").await;
+    let held = "window.replies['POST /api/chat/exchanges'] = () => \
+                new Promise((answer) => { window.answer = answer; }); return null";
+    for (reply, is_crisis) in [("[429, {}]", false), ("", false), ("[422, { error: 'Help.', crisis: true }]", true)] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.run(held).await;
+        browser.type_into("#message", "Not yours.").await;
+        browser.click("#send").await;
+        becomes(&browser, "typeof window.answer", &json!("function")).await;
+        browser.click("#sign-out").await;
+        browser.see("#sign-in-form").await;
+        assert!(!browser.sees("#waiting").await);
+        // Longer than the pause between two tries.
+        let later = format!("window.answer({reply}); return new Promise((done) => setTimeout(done, 3000, null))");
+        browser.run(&later).await;
+        assert_eq!(browser.sees("#care").await, is_crisis, "{reply}");
+        let left = "return [byId('message').value, byId('message-error').hidden, byId('sign-in-problem').hidden, \
+                    window.asked.filter((name) => name === 'POST /api/chat/exchanges').length]";
+        assert_eq!(browser.run(left).await, json!(["", true, true, 1]), "{reply}");
+        assert_eq!(browser.run("return byId('send').getAttribute('aria-disabled')").await, "false", "{reply}");
+    }
+    browser.close().await;
+}
+
+/// The mailed link opens in another tab. The tab in which it was asked for goes on when its customer comes back.
+#[tokio::test]
+async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
+    let browser = open("window.replies['GET /api/chat/me'] = [401, {}];").await;
+    browser.see("#sign-in-form").await;
+    browser.run("window.look(); return null").await;
+    reads(&browser, "GET /api/chat/me", 2).await;
+    assert!(browser.sees("#sign-in-form").await);
+    browser
+        .run("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }]; window.look(); return null")
+        .await;
+    browser.see("#talk").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "talk-title");
+    browser.close().await;
+}
+
+/// The reply to a sign-in is lost. The link is not: trying again uses it.
+#[tokio::test]
+async fn a_link_whose_reply_is_lost_is_used_again() {
+    let replies =
+        "window.replies['POST /api/chat/session'] = { '#down': [503, {}], '#limited': [429, {}] }[location.hash];";
+    let browser = open(replies).await;
+    for trouble in ["", "#down", "#limited"] {
+        browser.visit(&format!("/chat?token=abc{trouble}")).await;
+        browser.see("#broken").await;
+        assert_eq!(browser.run("return window.asked").await, json!(["POST /api/chat/session"]), "{trouble}");
+        assert_eq!(browser.run("return location.search").await, "", "the token is not left in the address");
+        let works = "window.replies['POST /api/chat/session'] = ({ body }) => { window.sent = body; return [200, {}]; }; \
+                     return null";
+        browser.run(works).await;
+        browser.click("#broken-again").await;
+        browser.see("#talk").await;
+        assert_eq!(browser.run("return JSON.parse(window.sent).token").await, "abc", "{trouble}");
+    }
+    browser.close().await;
+}

@@ -1,0 +1,84 @@
+//! The result page without a connection. The test answers for the server.
+
+use crate::browser::Browser;
+
+/// A page that cannot reach the site shows that and continues by itself.
+#[tokio::test]
+async fn a_lost_connection_is_survived() {
+    let browser = Browser::open().await;
+    browser
+        .before_every_page(
+            "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
+             return new Response('{\"status\":\"in_review\"}', { status: 202 }); };",
+        )
+        .await;
+    browser.visit_result("cs_test_offline").await;
+    assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
+    browser.run("window.isBack = true; return null").await;
+    browser.see("#review").await;
+    assert!(!browser.sees("#offline").await);
+    // It is said during a review, too.
+    browser.run("window.isBack = false; document.dispatchEvent(new Event('visibilitychange')); return null").await;
+    browser.see("#offline").await;
+    assert!(browser.sees("#review").await);
+    browser.close().await;
+}
+
+/// The network changes between the head and the body of a reply: the page asks again.
+#[tokio::test]
+async fn a_reply_whose_body_is_lost_is_asked_for_again() {
+    let server = "
+      const lost = () => new ReadableStream({ start: (body) => body.error(new TypeError('lost')) });
+      const replies = [
+        new Response(lost(), { status: 202 }),
+        Response.json({ status: 'in_review' }, { status: 202 }),
+      ];
+      window.fetch = async () => replies.shift();";
+    let browser = Browser::open().await;
+    browser.before_every_page(server).await;
+    browser.visit_result("cs_test_cut").await;
+    browser.see("#review").await;
+    browser.close().await;
+}
+
+/// "Try again" has the focus, and the page asks by itself and finds no network. The focus does not fall to the top.
+#[tokio::test]
+async fn a_problem_that_gives_way_to_a_lost_connection_leaves_the_focus_to_the_title() {
+    let server = "window.fetch = async () => { if (window.isLost) throw new TypeError('lost'); \
+                  return Response.json({ error: 'Later.' }, { status: 503 }); };";
+    let browser = Browser::open().await;
+    browser.before_every_page(server).await;
+    browser.visit_result("cs_test_focus").await;
+    browser.see("#again").await;
+    let lost = "byId('again').focus(); window.isLost = true; \
+                document.dispatchEvent(new Event('visibilitychange')); return null";
+    browser.run(lost).await;
+    browser.see("#offline").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "pending-title");
+    assert_eq!(browser.text("#pending-title").await, "One moment");
+    browser.close().await;
+}
+
+/// A request that hangs, as after a change of the network, ends after a while, and the page asks again. The test ends it.
+#[tokio::test]
+async fn a_connection_that_hangs_is_survived() {
+    let hanging = "
+      window.asked = 0;
+      AbortSignal.timeout = () => {
+        const limit = new AbortController();
+        window.end = () => limit.abort();
+        return limit.signal;
+      };
+      window.fetch = (path, { signal }) => {
+        window.asked += 1;
+        if (window.asked > 1) return Promise.resolve(Response.json({ status: 'in_review' }, { status: 202 }));
+        return new Promise((done, fail) => signal.addEventListener('abort', () => fail(signal.reason)));
+      };";
+    let browser = Browser::open().await;
+    browser.before_every_page(hanging).await;
+    browser.visit_result("cs_test_hanging").await;
+    browser.see("#pending").await;
+    assert_eq!(browser.run("window.end(); return window.asked").await, 1);
+    browser.see("#review").await;
+    browser.close().await;
+}
