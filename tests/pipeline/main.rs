@@ -26,4 +26,5 @@ mod samples;
 mod simulator;
 mod smoke;
 mod subscriptions;
+mod unknown_mail;
 mod unreadable;

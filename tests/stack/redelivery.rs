@@ -1,8 +1,11 @@
 //! Queues deliver at least once: a repeated message changes nothing, and an unreadable message blocks no others.
 
-use crate::world::{Sale, World, email, question};
+use crate::{
+    operators::mailed_once,
+    world::{Sale, World, email, question},
+};
 use serde_json::{Value, json};
-use tests::{SOON, eventually};
+use tests::{SOON, eventually, payment_link_session};
 
 /// An order as the webhook sends it to the queue.
 pub(crate) fn order(session: &str) -> Value {
@@ -88,4 +91,19 @@ async fn unreadable_messages_do_not_hold_up_others() {
     let sale = world.buy("quick").await;
     world.delivered(&sale).await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
+}
+
+/// A paid session whose webhook never came is found by the daily comparison and delivered.
+#[tokio::test]
+async fn a_sale_that_nobody_was_told_of_is_found() {
+    let world = World::alone().await;
+    let (question, email) = (question(), email());
+    let mut object = payment_link_session("quick", &question, &email);
+    let hour_ago =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs() - 3600;
+    object["created"] = json!(hour_ago);
+    let session = world.stack.plant(&object).await;
+    world.aws.invoke("ReconcileFunctionName", &json!({})).await;
+    let sale = Sale { session, question, email };
+    mailed_once(&world, &sale).await;
 }

@@ -429,7 +429,7 @@ fn a_term_split_over_two_fields_is_caught() {
     assert_eq!(Filter::embedded().check_payload(["We log.", "Os and apps."]).outcome, Outcome::Pass);
 }
 
-/// Content filter, audit: a record's offsets name bytes of one field, also where a mark in another field reverses them.
+/// A record's offsets name bytes of one field, also where a mark in another field reverses them.
 #[test]
 fn a_hit_is_in_the_field_that_has_its_letters() {
     for (fields, field, start, end) in [

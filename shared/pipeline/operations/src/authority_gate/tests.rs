@@ -4,9 +4,7 @@ use super::*;
 use crate::{
     Operator,
     reattempt::{self, ReattemptError, reattempt},
-    testing::{
-        at, decisions, journal, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done, world_with,
-    },
+    testing::{at, decisions, journal, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done, world_with},
 };
 use domain::{
     mail::Mail,
