@@ -596,6 +596,6 @@ async fn a_corrupt_breaker_counts_as_closed_and_is_an_error() {
     let (sales, _alerts) = table(&server.url);
     let loaded = Breakers::load(&sales, "model-a").await.unwrap();
     assert_eq!((loaded.value, loaded.version), (Breaker::default(), 3));
-    let alert = ["[ORACLE-CACHE-ALERT] ERROR | ", " | BREAKER_READ | - | corrupt breaker: it counts as closed"];
+    let alert = ["[ORACLE-STORE] ERROR | ", " | BREAKER_READ | - | corrupt breaker: it counts as closed"];
     assert_alert(&server.seen()[1], OPS, &alert);
 }
