@@ -102,7 +102,7 @@ def without_traffic_shifts(template):
     """Leaves out the aliases of functions, which CodeDeploy moves and the emulator has no CodeDeploy for: a new version
     takes over at once, and what waits for an alias waits for its function. Each is called version 1."""
     for _, resource in of_type(template, "AWS::Serverless::Function"):
-        for name in ("AutoPublishAlias", "AutoPublishAliasAllProperties", "DeploymentPreference"):
+        for name in ("AutoPublishAlias", "AutoPublishAliasAllProperties", "DeploymentPreference", "VersionDeletionPolicy"):
             resource["Properties"].pop(name, None)
         if "DependsOn" in resource:
             resource["DependsOn"] = [name.removesuffix("Aliaslive") for name in resource["DependsOn"]]
