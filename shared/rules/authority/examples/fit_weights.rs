@@ -163,7 +163,7 @@ impl Text {
             return Vec::new();
         }
         let mut summed: Vec<(i32, Features)> = windows.map(|row| (sum(&row), row)).collect();
-        summed.sort_by(|one, other| other.0.cmp(&one.0));
+        summed.sort_by_key(|(sum, _)| std::cmp::Reverse(*sum));
         let highest = summed.into_iter().take(MISTAKEN).enumerate();
         highest.take_while(|(number, (sum, _))| *number == 0 || *sum >= MISLEADING).map(|(_, (_, row))| row).collect()
     }
