@@ -91,8 +91,8 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
-/// The page of a sale without a verdict tells the customer to ask for a refund only while nobody has decided about the
-/// money.
+/// The page of a sale without a verdict does not tell the customer to ask for a refund if one is decided or the payment is
+/// disputed.
 #[test]
 fn a_page_without_a_verdict_says_what_becomes_of_the_money() {
     let mut sim = held();

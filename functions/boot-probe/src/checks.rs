@@ -93,7 +93,7 @@ pub(crate) fn check_audit_key(document: &Secret) -> Result<(), Box<dyn Error + S
     Ok(())
 }
 
-/// Checks that the document has the key of the chat's subscribers. Without it nobody can sign in, although the page says that
+/// Checks that the document has the key of the chat's subscribers. Without the key, sign-in fails, although the page says that
 /// a link was sent.
 pub(crate) fn check_chat_key(document: &Secret) -> Result<(), InvalidSubscriberKey> {
     SubscriberKey::parse(document).map(drop)

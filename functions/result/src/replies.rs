@@ -48,8 +48,8 @@ pub(crate) fn erased() -> Reply {
     Reply::error(410, "erased", texts::ERASED)
 }
 
-/// The reply for a sale that ended without a verdict. It tells the customer to ask for a refund only while nobody has decided
-/// about the money.
+/// The reply for a sale that ended without a verdict. It tells the customer to ask for a refund, unless one is decided or the
+/// payment is disputed.
 pub(crate) fn failed(money: &Money) -> Reply {
     match money {
         Money::Refunded { at } => {

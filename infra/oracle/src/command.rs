@@ -84,7 +84,7 @@ pub(crate) struct Signature {
     /// Why, for the audit log; never an address.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Do not ask before anything is changed. A script needs it, because there nobody can answer.
+    /// Change things without asking. Scripts need this option, because they cannot answer the question.
     #[arg(long)]
     yes: bool,
 }

@@ -26,7 +26,7 @@ impl JsonResult {
     /// Writes the result.
     ///
     /// # Errors
-    /// [`Error::Io`] when nobody reads standard output any more.
+    /// [`Error::Io`] when the reader has closed standard output.
     pub(crate) fn write(mut self, result: &Value) -> Result<(), Error> {
         writeln!(self.0, "{result}").map_err(Error::io("writing the result"))
     }

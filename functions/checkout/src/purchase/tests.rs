@@ -15,7 +15,7 @@ fn process(payments: &dyn Payments, world: &World, codes: &Guessing, body: &[u8]
     run(purchase(ports(payments, world, codes, &keys(world)), body, None)).unwrap()
 }
 
-/// Nobody has guessed a code yet.
+/// Limits that count no guess yet.
 fn unguessed() -> Guessing {
     codes(Limits::of_unknown_ids(3))
 }

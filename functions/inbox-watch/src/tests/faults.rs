@@ -78,8 +78,7 @@ fn nor_does_any_pair_of_faults() {
     }
 }
 
-/// The mailbox may send a mail after it has answered 504: its draft is not removed, and nobody is told that it was not
-/// sent.
+/// The mailbox may send a mail after it has answered 504. So the draft is kept, and no alert says that the mail was not sent.
 #[test]
 fn a_failure_after_which_the_mailbox_may_send_is_no_refusal() {
     let world = replied();

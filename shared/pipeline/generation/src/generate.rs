@@ -148,7 +148,7 @@ struct Asking<'a> {
     admitted: Admitted,
     /// Whether the instruction insists on the form once more.
     stricter: bool,
-    /// The number of attempts so far. A call to a model that does not exist is none.
+    /// The number of attempts so far. A call to a model that does not exist does not count.
     attempt: u32,
     /// Since when the model is asked, with its failed attempts and their waits.
     asked_since: Timestamp,

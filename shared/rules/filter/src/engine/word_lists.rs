@@ -374,7 +374,7 @@ pub(crate) const DETERMINERS: &[&str] = &[
 /// The determiners that are no pronouns.
 pub(crate) const NO_PRONOUNS: &[&str] = &["a", "an", "the", "my", "our", "your", "its", "their", "every"];
 
-/// Words that end like a possessive and are none: "it is", "let us".
+/// Contractions of "is", "has" and "us", which end like possessives.
 pub(crate) const CONTRACTIONS: &[&str] =
     &["it's", "that's", "what's", "who's", "here's", "there's", "where's", "how's", "he's", "she's", "let's"];
 
