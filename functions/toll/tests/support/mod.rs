@@ -15,7 +15,7 @@ use domain::{
     backoff::Backoff,
     breaker::{BreakerPolicy, Reopen},
     ports::{ModelReply, Purchases},
-    toll::{Offer, Purchase},
+    toll::{List, Offer, Purchase, Stage},
 };
 use generation::Policy;
 use k256::ecdsa::SigningKey;
@@ -23,7 +23,7 @@ use retrieval::{Active, Index, Library, NOTE, Text};
 use runtime::http::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{Fault, World, run};
+use testkit::{Fault, Plan, World, run};
 use toll::{Corpus, Ports, Settings, Terms, handle};
 
 pub const NOW: i64 = 1_790_000_000;
@@ -235,4 +235,33 @@ pub fn records(world: &World) -> Vec<(String, String)> {
         _ => None,
     };
     lines.into_iter().filter_map(toll).collect()
+}
+
+/// The money may be here, so the purchase waits for a human, and its payer is not asked for another payment.
+pub fn expect_untraced(world: &World, again: runtime::http::Request) {
+    let reply = send(world, again).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (409, "untraced"));
+    let found = purchase(world).unwrap();
+    assert!(matches!(found.stage(), Stage::Lapsed { untraced: true, .. }), "{found:?}");
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
+}
+
+/// A world with a transfer that bought nothing, because the model failed.
+pub fn unanswered_transfer() -> (World, String) {
+    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
+    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
+    assert_eq!(send(&world, request).unwrap().status(), 503);
+    world.plan(Plan::none());
+    (world, transaction)
+}
+
+/// Shows a transfer that was made at that time, and returns the reply.
+pub fn show(world: &World, path: &'static str, transaction: &str) -> runtime::http::Reply {
+    send(world, showing(path, transaction)).unwrap()
+}
+
+pub fn showing(path: &'static str, transaction: &str) -> runtime::http::Request {
+    unpaid(path, QUESTION).with_header("x-payment-transaction", transaction)
 }

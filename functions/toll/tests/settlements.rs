@@ -1,0 +1,207 @@
+//! Signed payments whose outcome is open: the check failed, the settlement has no outcome, or the chain does not show it.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use domain::{
+    ports::FacilitatorError,
+    toll::{Offer, Stage},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::{
+    site::{Defect, Site},
+    *,
+};
+use testkit::{Fault, Plan, World};
+
+/// A third party submits the payment.
+fn submit(world: &World, payment: &Value, transaction: &str) {
+    let fields = &payment["payload"]["authorization"];
+    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+    world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
+}
+
+/// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
+#[test]
+fn a_check_that_failed_refuses_no_payment() {
+    for (is_submitted, statuses) in [(false, [503, 200]), (true, [200, 200])] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        if is_submitted {
+            submit(&world, &payment, "0x1");
+        }
+        let failed = FacilitatorError::Unclear("invalid_exact_evm_transaction_simulation_failed".to_owned());
+        world.state().chain.checks.push_back(failed);
+        for status in statuses {
+            let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+            assert_eq!(reply.status(), status, "{}", reply.body());
+        }
+        assert_eq!(world.state().chain.settled, u32::from(!is_submitted), "nobody pays twice");
+        let why = "the facilitator could not decide about the payment: \
+                   invalid_exact_evm_transaction_simulation_failed; the chain does not show that it is used";
+        let recorded = records(&world).iter().any(|(status, detail)| status == "RPC_UNREACHABLE" && detail == why);
+        assert_eq!(recorded, !is_submitted, "{:?}", records(&world));
+    }
+}
+
+/// The facilitator sees a submission some blocks before the node does. A 402 would make the agent pay a second time.
+#[test]
+fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() {
+    for is_verified in [false, true] {
+        let (world, mut defect) = (world(), None);
+        let payment = payment_for(&world, Offer::Query, 1);
+        if is_verified {
+            world.state().chain.says.push_back(FacilitatorError::Unclear("nonce_already_used".to_owned()));
+        } else {
+            submit(&world, &payment, "0x1");
+            defect = Some(Defect::NothingSubmitted);
+        }
+        let reply = Site::new(world, defect).send(paid("/query", QUESTION, &payment)).unwrap();
+        assert_eq!(reply.status(), 503, "{}", reply.body());
+    }
+}
+
+#[test]
+fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (503, "settlement_pending"));
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    assert_eq!(look(&world).unwrap().failed, 0);
+    let Some(Stage::Settled { confirmed: true, .. }) = purchase(&world).map(|found| found.stage().clone()) else {
+        panic!("{:?}", purchase(&world));
+    };
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(world.state().chain.settled, 1);
+}
+
+/// The record of a sale names the facilitator's transaction. The chain may have another one in its place, or none.
+#[test]
+fn what_the_chain_says_later_of_a_settlement_is_on_record() {
+    for on_chain in [Some("0x9"), None] {
+        let site = Site::new(world(), Some(Defect::RefusalSwallowed));
+        let payment = payment_for(&site.world, Offer::Query, 1);
+        site.world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
+        assert_eq!(site.send(paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+        site.world.plan(Plan::none());
+        if let Some(transaction) = on_chain {
+            submit(&site.world, &payment, transaction);
+        }
+        for _ in 0..2 {
+            site.world.advance(Duration::from_secs(3_601));
+            site.look().unwrap();
+        }
+        let state = site.world.state();
+        let lines = state.records();
+        let checks: Vec<&Value> = lines.iter().filter(|line| line["event"] == "toll_check").collect();
+        let details = json!({ "reported": "0x1...", "on_chain": on_chain.map(|it| format!("{it}...")) });
+        assert!(checks.len() == 1 && checks[0]["details"] == details, "{checks:?}");
+        assert_eq!(lines.iter().filter(|line| line["status"] == "OK").count(), 1, "it is sold once");
+        let is_raised = state.alerts.iter().any(|alert| alert.line.contains("the chain does not have"));
+        assert_eq!(is_raised, on_chain.is_none());
+    }
+}
+
+#[test]
+fn a_payment_that_nobody_settles_lapses() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    for _ in 0..10 {
+        world.advance(Duration::from_secs(61));
+        look(&world).unwrap();
+    }
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(world.state().chain.settled, 0);
+}
+
+/// A node that says that the payment is used, and finds no transaction, contradicts itself: the money may be here.
+#[test]
+fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
+    let says = |world: &World, transaction: &str| {
+        world.state().chain.used.values_mut().for_each(|known| known.0 = transaction.to_owned());
+    };
+    for catches_up in [true, false] {
+        let world = world();
+        let payment = payment_for(&world, Offer::Query, 1);
+        world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+        assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+        world.plan(Plan::none());
+        let (transaction, _) = world.state().chain.used.values().next().unwrap().clone();
+        says(&world, "");
+        for hour in 0..23 {
+            world.advance(Duration::from_secs(3_600));
+            look(&world).unwrap();
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+        }
+        assert!(world.state().alerts.is_empty());
+        if catches_up {
+            says(&world, &transaction);
+            world.advance(Duration::from_secs(60));
+            look(&world).unwrap();
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
+            continue;
+        }
+        world.advance(Duration::from_secs(3_600));
+        look(&world).unwrap();
+        expect_untraced(&world, paid("/query", QUESTION, &payment));
+        let state = world.state();
+        let why = "does not show where";
+        assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
+        assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
+    }
+}
+
+/// A node that refuses every question about a payment, for example because it searches too few blocks at once.
+#[test]
+fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        assert_eq!(look(&world).unwrap().failed, 1, "{hour}");
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
+    for days in 0..2 {
+        world.advance(Duration::from_secs(if days == 0 { 3_600 } else { 86_400 }));
+        assert_eq!(look(&world).unwrap().failed, 0);
+        expect_untraced(&world, paid("/query", QUESTION, &payment));
+        let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
+        let says = ["does not say where the payment went", "look for the money"];
+        assert_eq!(alerts.len(), days + 1, "{alerts:?}");
+        assert!(alerts[days].contains(says[days]), "{alerts:?}");
+    }
+    assert!(world.state().log.values().any(|line| line.contains("does not say where")));
+    assert!(records(&world).iter().all(|(status, _)| status == "RPC_UNREACHABLE"), "nobody has refused the payment");
+    // A human has looked for the money.
+    world.state().purchases.values_mut().for_each(|(found, _)| found.resolve().unwrap());
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+}
+
+/// The payer has the answer: a node that fails for days puts nothing before a human.
+#[test]
+fn a_sale_waits_for_the_node_that_confirms_it() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    for _ in 0..3 {
+        world.advance(Duration::from_secs(86_400));
+        assert_eq!(look(&world).unwrap().failed, 1);
+    }
+    assert!(world.state().alerts.is_empty());
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    look(&world).unwrap();
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
+}
