@@ -1,6 +1,9 @@
 //! Recovers words that are disguised to evade a word list: "su1c1de", "k!ll", "su*cide", "s u i c i d e", "suiiicide".
 //! Only spellings that lead to a word of the lexicon are changed; all others are kept.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::lexicon::{word_number, words};
 use crate::text::token::Token;
 
@@ -15,6 +18,18 @@ const LONGEST_WORD: usize = 14;
 
 /// The longest run of letters and stars that is read as a word.
 const LONGEST_MASKED: usize = 24;
+
+/// The words that a run with stars can represent, by their first and last letter. A text can have thousands of such
+/// runs, and comparing each with every word takes a second.
+static MASKABLE: LazyLock<BTreeMap<(u8, u8), Vec<&str>>> = LazyLock::new(|| {
+    let mut by_ends: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for word in words().filter(|word| (4..=LONGEST_MASKED).contains(&word.len())) {
+        if let (Some(first), Some(last)) = (word.bytes().next(), word.bytes().next_back()) {
+            by_ends.entry((first, last)).or_default().push(word);
+        }
+    }
+    by_ends
+});
 
 /// Three-letter words that are also decoded from signs: "d1e".
 const SHORT: [&str; 6] = ["die", "kys", "kms", "sex", "cut", "gun"];
@@ -113,7 +128,9 @@ fn read_signs(run: &[u8]) -> Option<String> {
         if run.len() > LONGEST_MASKED {
             return None;
         }
-        return words().find(|word| word.len() >= 4 && is_masked(run, word.as_bytes())).map(str::to_owned);
+        // The last letter of the run is visible: stars at its end are cut off.
+        let candidates = MASKABLE.get(&(*run.first()?, *run.last()?))?;
+        return candidates.iter().find(|word| is_masked(run, word.as_bytes())).map(|word| (*word).to_owned());
     }
     for one in ["i", "l"] {
         let word: String = run
@@ -140,7 +157,7 @@ fn read_signs(run: &[u8]) -> Option<String> {
 /// Whether a run matches a word: each star replaces one letter or none, and at least half of the letters are visible.
 fn is_masked(run: &[u8], word: &[u8]) -> bool {
     let shown = run.iter().filter(|byte| **byte != b'*').count();
-    if shown * 2 < word.len() || run.first() != word.first() {
+    if run.len() < word.len() || shown * 2 < word.len() || run.first() != word.first() {
         return false;
     }
     // Bit n says whether the run so far represents the first n letters of the word.
@@ -268,6 +285,14 @@ mod tests {
         ] {
             assert_eq!(is_masked(run.as_bytes(), word.as_bytes()), expected, "{run} {word}");
         }
+    }
+
+    /// What one run with stars costs.
+    #[test]
+    fn few_words_share_their_ends() {
+        let most = MASKABLE.values().map(Vec::len).max();
+        assert!(most.is_some_and(|most| most < 300), "{most:?}");
+        assert_eq!(MASKABLE.values().map(Vec::len).sum::<usize>(), words().filter(|word| word.len() >= 4).count());
     }
 
     #[test]
