@@ -1,10 +1,12 @@
 //! What happens to paid money in failures: lost messages, refunds, disputes, and decisions that no operator makes.
 
 use crate::{
-    samples::{paid_session, quick},
+    samples::{ADDRESS, paid_session, quick},
     simulator::Simulator,
 };
 use domain::{
+    PaymentStatus,
+    message::{Message, OrderedBy},
     money::{Money, PaymentChange, RefundStatus},
     open_work::Work,
     sale::{Fulfilment, Mail},
@@ -89,6 +91,30 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
     sim.drain();
     assert_eq!(*sim.sale().money(), Money::Kept);
     assert_eq!(sim.world.state().sent.len(), 1);
+}
+
+/// A payment that arrives after its sale has failed as not paid may go back before the verdict is ordered again.
+#[test]
+fn a_page_of_a_late_payment_that_went_back_says_so() {
+    for (change, told) in [
+        (PaymentChange::Refunded, texts::FAILED_AND_REFUNDED),
+        (PaymentChange::DisputeOpened, texts::FAILED_AND_DISPUTED),
+    ] {
+        let mut unpaid = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
+        unpaid.payment_status = PaymentStatus::Unpaid;
+        let mut sim = Simulator::with_session(unpaid);
+        let order = Message::order(sim.session.clone(), sim.now(), OrderedBy::Webhook);
+        sim.world.state().queue.push_back((order, Duration::ZERO));
+        sim.drain();
+        assert!(sim.sale().not_paid().is_some());
+        sim.world.state().sessions.values_mut().for_each(|it| it.payment_status = PaymentStatus::Paid);
+        sim.payment_changes(change);
+        sim.drain();
+        let page = sim.page().unwrap();
+        let body: Value = serde_json::from_str(page.body()).unwrap();
+        assert_eq!((page.status(), body["error"].as_str()), (500, Some(told)), "{change:?}");
+        assert_eq!(body["refunded_at"].is_string(), change == PaymentChange::Refunded, "{body}");
+    }
 }
 
 /// The page of a sale without a verdict does not tell the customer to ask for a refund if one is decided or the payment is

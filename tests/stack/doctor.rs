@@ -71,6 +71,11 @@ async fn whatever_is_set_up_wrongly_is_found() {
     for problem in ["may switch plans", "cannot cancel at the end", "cannot update their payment method"] {
         expect_problem(&found, "Stripe customer portal", problem);
     }
+    let refunds = world.aws.secret("stripe-refund").await;
+    world.aws.set_secret("stripe-refund", &json!({ "secret_key": "rk_live_x" })).await;
+    let (_, found) = examined(&world);
+    world.aws.set_secret("stripe-refund", &refunds).await;
+    expect_problem(&found, "Stripe keys", "live: stripe-refund; test: stripe and stripe-checkout");
     let found = with(&world, json!({ "graph_scopes": ["Mail.Send", "Files.Read.All"] })).await;
     expect_problem(&found, "mailbox permissions", "not consented to: Mail.ReadWrite");
     expect_problem(&found, "mailbox permissions", "without need: Files.Read.All");

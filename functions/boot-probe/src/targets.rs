@@ -137,8 +137,8 @@ impl Targets {
     }
 
     fn accounts<'a>(&'a self, models: &'a [&'a str]) -> Vendors<'a> {
-        let Self { site, payments, gemini, mailbox, .. } = self;
-        Vendors { site, stripe: payments, gemini, models, mailbox }
+        let Self { site, payments, selling, refunding, gemini, mailbox, .. } = self;
+        Vendors { site, stripe: payments, selling, refunding, gemini, models, mailbox }
     }
 
     /// Checks that the key is accepted and at least one model of the list is served. Asking about a model costs

@@ -5,7 +5,7 @@ use audit::digest::sha256;
 use domain::{
     EmailAddress, Metric, Secret,
     chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId, sign_in_mails},
-    ports::{OutgoingMail, SaveError, StorageError},
+    ports::{MailError, OutgoingMail, SaveError, StorageError},
     texts,
 };
 use runtime::{
@@ -68,7 +68,7 @@ enum NotMailed {
     #[error("the link could not be kept")]
     Save(#[from] SaveError),
     #[error("the mailbox did not take it")]
-    Mail(#[from] domain::ports::MailError),
+    Mail(#[from] MailError),
 }
 
 async fn mail(
@@ -96,7 +96,19 @@ async fn mail(
         session_id: sign_in_mails(now),
     };
     let draft = ports.mailbox.create_draft(&mail).await?;
-    Ok(ports.mailbox.send_draft(&draft).await?)
+    let sent = ports.mailbox.send_draft(&draft).await;
+    // A draft of SES's mails would stay in the table for 30 days, with the address and the link.
+    if sent.as_ref().is_err_and(is_unsent)
+        && let Err(error) = ports.mailbox.discard_draft(&draft).await
+    {
+        tracing::warn!(error = telemetry::chain(&error), "a draft with a link could not be removed");
+    }
+    Ok(sent?)
+}
+
+/// Whether the mail is certainly still a draft.
+const fn is_unsent(error: &MailError) -> bool {
+    !matches!(error, MailError::OutcomeUnknown(_) | MailError::NoSuchDraft)
 }
 
 /// Signs in the browser that asked for the link, once.

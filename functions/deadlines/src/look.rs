@@ -2,7 +2,7 @@
 
 use crate::{
     Ports, Settings, chase, policy,
-    remind::{remind, reminder},
+    remind::{remind, remind_of_mode, reminder},
     sign_in_mails, unpublished,
 };
 use audit::{Change, Context};
@@ -186,10 +186,12 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
 }
 
 /// Asks Stripe again about a session that was not paid: orders the verdict if it is paid now, and ends the sale if the
-/// session is over or unknown, or if it was completed so long ago that its payment has failed.
+/// session is over or unknown, or if it was completed so long ago that its payment has failed. A session that our key
+/// cannot see may be paid, so its sale waits for a human as long as a payment may take.
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session_id = sale.value.session_id().clone();
-    let session = match ports.payments.session(&session_id.paid_session()).await {
+    let paid = session_id.paid_session();
+    let session = match ports.payments.session(&paid).await {
         Ok(session) => Some(session),
         Err(PaymentError::NotFound) => None,
         Err(error) => return Err(error.into()),
@@ -200,6 +202,9 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         return Ok(());
     }
     let is_late = sale.value.received_at().plus(SLOWEST_PAYMENT) <= ports.journal.clock.now();
+    if session.is_none() && !is_late && ports.payments.is_of_other_mode(&paid).await {
+        return remind_of_mode(ports, sale).await;
+    }
     if session.is_some_and(|session| session.stage != SessionStage::Over && !is_late) {
         return remind(ports, sale).await;
     }

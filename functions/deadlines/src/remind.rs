@@ -16,6 +16,20 @@ pub(crate) async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<()
     Ok(())
 }
 
+/// The text about a session that the key of this function cannot see.
+const OTHER_MODE: &str = "the key stripe-refund is of Stripe's other mode (live or test) and cannot see the session: store the \
+                          keys of one mode (oracle secrets set), then try again (oracle reattempt)";
+
+/// Alerts operators again to a sale whose session our key cannot see.
+pub(crate) async fn remind_of_mode(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
+    let remind = |sale: &mut Sale, now| match sale.due_work(now) {
+        Some(open) if open.work == Work::NotPaid => reminded(sale, open, OTHER_MODE, now),
+        _ => reminder(sale, now),
+    };
+    ports.journal.commit(sale, remind).await?.settle().await;
+    Ok(())
+}
+
 /// The reminder of an operator, if one is due.
 pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
@@ -41,6 +55,10 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         }
         Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
+    reminded(sale, open, what, now)
+}
+
+fn reminded(sale: &mut Sale, open: OpenWork, what: &str, now: Timestamp) -> Change<()> {
     match sale.remind(now) {
         Ok(()) => Change::save(()).alerting(escalation(sale, open, what, now)),
         Err(_) => Change::nothing(()),

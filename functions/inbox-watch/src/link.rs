@@ -60,7 +60,8 @@ impl Watch<'_> {
             replied(sale, Reply { message, at: now, from_buyer, settled_at, followup: asked.reply }, now)
         };
         let locale = sale.value.locale().map(str::to_owned);
-        let (_, is_kept) = self.sales().commit(sale, reply).await?.settle().await;
+        let (_, noted) = self.sales().commit(sale, reply).await?.settle().await;
+        let Some(is_kept) = noted else { return Ok(Linked::Nothing) };
         // A specific answer is given once per kind, and the sale's list of replies counts it.
         Ok(Linked::Sale { session, locale, answer: asked.answer.filter(|_| is_kept || asked.is_crisis) })
     }
@@ -113,12 +114,12 @@ impl Watch<'_> {
 }
 
 /// Notes a reply on its sale, once, and says whether the sale's list has it. A reply that ordered a follow-up needs no
-/// operator.
-fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<bool> {
+/// operator. `None` if the sale is erased: SES's ids of its mails still name it, and nothing lists what answers them.
+fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<Option<bool>> {
     let (message, is_settled) = (message_digest(&reply.message), reply.settled_at.is_some());
-    let Ok(event) = sale.replied(reply) else { return Change::nothing(true) };
+    let Ok(event) = sale.replied(reply) else { return Change::nothing((!sale.is_erased()).then_some(true)) };
     let kept = !matches!(event, Event::Replied { kept: false, .. });
-    let change = Change::of(&event, &Context::at(now), kept);
+    let change = Change::of(&event, &Context::at(now), Some(kept));
     if is_settled {
         return change;
     }

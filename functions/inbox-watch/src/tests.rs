@@ -184,6 +184,26 @@ fn a_message_that_is_no_reply_is_an_inquiry_once() {
     }
 }
 
+/// SES's ids of a sale's mails outlive its erasure. A message that named the sale would be on no list, and nothing would
+/// remove its acknowledgement.
+#[test]
+fn a_reply_to_a_mail_of_an_erased_sale_is_an_inquiry() {
+    let world = replied();
+    let dana = domain::Operator::parse("dana", Some("they asked for it")).unwrap();
+    let mut state = world.state();
+    state.sales.get_mut(&session()).unwrap().0.erase(&dana, at(0)).unwrap();
+    state.conversations.clear();
+    state.relay_links.insert("0100-mail".to_owned(), session());
+    state.inbox[0].message.headers.push(("In-Reply-To".to_owned(), "<0100-mail@email.amazonses.com>".to_owned()));
+    drop(state);
+    look(&world, "a").unwrap().unwrap();
+    let state = world.state();
+    let inquiries = state.notes.get("inquiries").map_or("", |(document, _)| document.as_str());
+    assert!(inquiries.contains("\"message\":\"m1\""), "{inquiries}");
+    assert_eq!((state.sent.len(), state.acknowledged.len()), (1, 0), "the acknowledgement names no sale");
+    assert!(state.sales[&session()].0.replies().is_empty());
+}
+
 #[test]
 fn a_message_is_told_linked_acknowledged_and_recorded() {
     let world = replied();

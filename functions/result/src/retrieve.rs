@@ -105,8 +105,10 @@ impl Retrieval<'_> {
             }
             Fulfilment::InReview { .. } => replies::in_review(),
             Fulfilment::Erased { .. } => replies::erased(),
-            // The session may have been paid meanwhile.
-            Fulfilment::Failed { .. } if sale.value.not_paid().is_some() => self.ask_stripe(sale).await,
+            // The session may have been paid meanwhile. If that payment went back too, nothing is ordered for it.
+            Fulfilment::Failed { .. } if sale.value.not_paid().is_some() && sale.value.is_money_kept() => {
+                self.ask_stripe(sale).await
+            }
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => replies::declined(declined, &sale.value),
                 None => self.failed(sale.value.money()),

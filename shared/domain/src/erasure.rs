@@ -50,6 +50,8 @@ pub enum Fate {
     Expires(&'static str),
     /// A human erases the data there, in this way.
     ByHand(&'static str),
+    /// It contains texts that no erasure removes, for this reason.
+    Stays(&'static str),
 }
 
 /// A place that stores data of sales.
@@ -105,9 +107,14 @@ pub const PLACES: &[Place] = &[
         ],
         fate: Fate::HoldsNone("session ids, payment ids and times"),
     },
+    Place { names: &["CriticalTopic"], fate: Fate::HoldsNone("alerts: references and times") },
     Place {
-        names: &["OpsTopic", "CriticalTopic", "AlertDeadLetters"],
-        fate: Fate::HoldsNone("alerts: references and times"),
+        names: &["OpsTopic"],
+        fate: Fate::Expires("lines about incoming mail name the sender and the subject, until they are delivered"),
+    },
+    Place {
+        names: &["AlertDeadLetters"],
+        fate: Fate::Expires("lines about incoming mail that the webhook refused are removed after 14 days"),
     },
     Place {
         names: &["*Log"],
@@ -122,6 +129,16 @@ pub const PLACES: &[Place] = &[
         fate: Fate::ByHand("lines about incoming mail name the sender and the subject"),
     },
     Place {
+        names: &["the service behind AlertWebhookUrl"],
+        fate: Fate::ByHand("if there is one: lines about incoming mail name the sender and the subject"),
+    },
+    Place {
+        names: &["purchases in USDC"],
+        fate: Fate::Stays(
+            "they name a wallet and no person, and the same payment must get the same answer at any time",
+        ),
+    },
+    Place {
         names: &["Stripe"],
         fate: Fate::ByHand("the session has the question and the address: redact the customer in the dashboard"),
     },
@@ -131,7 +148,7 @@ pub const PLACES: &[Place] = &[
 pub fn by_hand() -> impl Iterator<Item = (&'static str, &'static str)> {
     PLACES.iter().filter_map(|place| match place.fate {
         Fate::ByHand(how) => Some((*place.names.first()?, how)),
-        Fate::Emptied(_) | Fate::HoldsNone(_) | Fate::Expires(_) => None,
+        Fate::Emptied(_) | Fate::HoldsNone(_) | Fate::Expires(_) | Fate::Stays(_) => None,
     })
 }
 
@@ -148,6 +165,17 @@ mod tests {
         let mut emptied: Vec<Store> = emptied.collect();
         emptied.sort();
         assert_eq!(emptied, Store::ALL);
+    }
+
+    /// Inbox-watch tells the ops topic each incoming mail's sender and subject.
+    #[test]
+    fn no_place_that_a_line_about_a_mail_reaches_is_said_to_hold_no_address() {
+        let reached =
+            ["OpsTopic", "AlertDeadLetters", "operators' own mailboxes", "the service behind AlertWebhookUrl"];
+        for name in reached {
+            let fates: Vec<Fate> = PLACES.iter().filter(|place| place.covers(name)).map(|place| place.fate).collect();
+            assert!(matches!(fates[..], [Fate::Expires(_) | Fate::ByHand(_)]), "{name}: {fates:?}");
+        }
     }
 
     #[test]

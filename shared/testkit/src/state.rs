@@ -195,6 +195,8 @@ pub struct State {
     pub smoke_sessions: BTreeMap<SessionId, Facts>,
     pub created: Vec<NewCheckoutSession>,
     pub promotion_codes: BTreeMap<String, String>,
+    /// Whether our key belongs to the payment provider's other mode.
+    pub other_mode: bool,
     pub answers: VecDeque<Answer>,
     /// Replies when `answers` is empty.
     pub model: Option<Answering>,

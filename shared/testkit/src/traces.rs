@@ -81,6 +81,7 @@ impl State {
             suppression: _,
             measurements: _,
             promotion_codes: _,
+            other_mode: _,
             guesses: _,
             relays_mails: _,
             mailbox_says: _,

@@ -14,7 +14,8 @@ use domain::{
         billing::{SubscriptionState, SubscriptionStatus},
     },
     money::ObjectId,
-    ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError},
+    ports::{MailError, MemoryAppend, MemoryLogs, MemoryRecord, StorageError},
+    relay::{RelayDraft, RelayMailbox},
 };
 use runtime::http::Request;
 use serde_json::json;

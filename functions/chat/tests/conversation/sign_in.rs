@@ -153,3 +153,21 @@ fn a_link_that_cannot_be_mailed_is_counted() {
     assert_eq!(run(handle(ports, &settings(), request)).unwrap().status(), 202);
     assert_eq!(counted(&world, Metric::ChatLinkFailed), 4);
 }
+
+/// A draft of SES's mails is ours: one that stayed would have the address and the link.
+#[test]
+fn a_link_that_ses_does_not_take_is_in_no_draft() {
+    for (says, drafts) in [(MailError::Rejected, 0), (MailError::OutcomeUnknown("planned fault".into()), 1)] {
+        let world = world();
+        world.state().mailbox_says.push_back(Some(says));
+        let mailbox = RelayMailbox { drafts: &world, relay: &world, randomness: &world };
+        let ports = chat::Ports { mailbox: &mailbox, ..ports(&world) };
+        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+        assert_eq!(run(handle(ports, &settings(), request)).unwrap().status(), 202);
+        let state = world.state();
+        assert!(state.sent.is_empty());
+        assert_eq!(state.relay_drafts.len(), drafts);
+        // A claimed draft has no text. It is kept, because its mail may have been sent.
+        assert!(state.relay_drafts.values().all(|draft| draft.value == RelayDraft::Claimed));
+    }
+}

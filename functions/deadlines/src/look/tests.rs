@@ -8,7 +8,7 @@ use domain::{
     Alert, Channel, CheckoutSession, PaymentStatus, SessionStage, Timestamp,
     mail::Progress,
     money::{Authorisation, Money, PaymentId, RefundStatus},
-    sale::Fulfilment,
+    sale::{Claimant, Fulfilment, NotPaid},
 };
 use std::time::Duration;
 use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, sale::WithField, session::paid};
@@ -130,17 +130,18 @@ fn records_and_alerts_that_a_dead_worker_left_are_written_and_nothing_else_happe
     assert_eq!((stored(&world).open_work(), stored(&world).chased()), (None, 0));
 }
 
+/// A sale that failed because Stripe shows no payment.
+fn unpaid(why: NotPaid) -> Sale {
+    let mut sale = sale(1);
+    sale.claim("a", Claimant::Customer, START, Duration::from_secs(1));
+    sale.unpaid("a", why, START).unwrap();
+    sale
+}
+
 /// A day later Stripe is asked again: the sale continues, ends, or an operator is alerted again; it is never restarted
 /// as lost.
 #[test]
 fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
-    use domain::sale::{Claimant, NotPaid};
-    let unpaid = || {
-        let mut sale = sale(1);
-        sale.claim("a", Claimant::Customer, START, Duration::from_secs(1));
-        sale.unpaid("a", NotPaid::Unpaid, START).unwrap();
-        sale
-    };
     let unpaid_session = || CheckoutSession { payment_status: PaymentStatus::Unpaid, ..session(1) };
     let expired = CheckoutSession { stage: SessionStage::Over, ..unpaid_session() };
     let slow = unpaid_session();
@@ -151,7 +152,7 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
         (Some(slow), 0, false, waits),
         (None, 0, true, None),
     ] {
-        let world = world([unpaid()]);
+        let world = world([unpaid(NotPaid::Unpaid)]);
         world.state().sessions.clear();
         world.state().sessions.extend(stripe.clone().map(|session| (session.id.clone(), session)));
         world.advance(24 * HOUR - Duration::from_secs(1));
@@ -169,13 +170,30 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
         assert!(state.alerts.iter().all(|raised| raised.line.contains(alert.unwrap())), "{:?}", state.alerts);
     }
     // Completed, and its bank debit failed.
-    let world = world([unpaid()]);
+    let world = world([unpaid(NotPaid::Unpaid)]);
     world.state().sessions.insert(session(1).id, unpaid_session());
     for day in 1..=31 {
         world.advance(24 * HOUR);
         looked(&world, true).unwrap();
         assert_eq!(stored(&world).open_work().is_none(), day == 31, "{day}");
     }
+}
+
+/// A key of Stripe's other mode sees no session, so each order fails as unknown, and its customer may have paid.
+#[test]
+fn a_sale_that_our_key_cannot_see_is_brought_to_mind_every_day_before_it_ends() {
+    let world = world([unpaid(NotPaid::Unknown)]);
+    world.state().sessions.clear();
+    world.state().other_mode = true;
+    for day in 1..=31 {
+        world.advance(24 * HOUR);
+        looked(&world, true).unwrap();
+        assert_eq!(stored(&world).open_work().is_none(), day == 31, "{day}");
+    }
+    let state = world.state();
+    assert_eq!(state.alerts.len(), 30);
+    let is_told = |alert: &Alert| alert.channel == Channel::Critical && alert.line.contains("oracle secrets set");
+    assert!(state.alerts.iter().all(is_told), "{:?}", state.alerts[0]);
 }
 
 #[test]

@@ -32,10 +32,20 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<Ended, CommandError> {
 async fn findings(deployed: &Deployed) -> Result<Vec<Finding>, CommandError> {
     let site = deployed.output("SiteUrl").unwrap_or_default();
     let models: Vec<&str> = deployed.output("GeminiModels").unwrap_or_default().split(',').map(str::trim).collect();
-    let (stripe, gemini, mailbox) = (deployed.backend().stripe()?, deployed.gemini()?, deployed.backend().mailbox()?);
-    let mut findings =
-        examine(Vendors { site, stripe: &stripe, gemini: &gemini, models: &models, mailbox: &mailbox }).await;
-    if let Some(toll) = deployed.backend().toll_clients()? {
+    let backend = deployed.backend();
+    let (stripe, selling, refunding) = (backend.stripe()?, backend.stripe_selling()?, backend.stripe_refunding()?);
+    let (gemini, mailbox) = (deployed.gemini()?, backend.mailbox()?);
+    let vendors = Vendors {
+        site,
+        stripe: &stripe,
+        selling: &selling,
+        refunding: &refunding,
+        gemini: &gemini,
+        models: &models,
+        mailbox: &mailbox,
+    };
+    let mut findings = examine(vendors).await;
+    if let Some(toll) = backend.toll_clients()? {
         findings.extend(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
     }
     findings.extend(of_account(deployed).await);

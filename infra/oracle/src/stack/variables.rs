@@ -31,10 +31,11 @@ const OUTPUTS: [(&str, &str); 19] = [
 ];
 
 /// Variables with the id of a secret, by the part of its name that follows the stack's.
-const SECRETS: [(&str, &str); 6] = [
+const SECRETS: [(&str, &str); 7] = [
     ("GEMINI_SECRET_ID", "gemini"),
     ("GRAPH_SECRET_ID", "graph"),
     ("GRAPH_TOKEN_SECRET_ID", "graph-token"),
+    ("STRIPE_CHECKOUT_SECRET_ID", "stripe-checkout"),
     ("STRIPE_REFUND_SECRET_ID", "stripe-refund"),
     ("STRIPE_SECRET_ID", "stripe"),
     ("STRIPE_SMOKE_SECRET_ID", "stripe-smoke"),

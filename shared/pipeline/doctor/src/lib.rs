@@ -5,6 +5,7 @@ pub mod account;
 mod mailbox;
 mod portal;
 mod stripe_account;
+mod stripe_keys;
 mod toll;
 mod vendors;
 

@@ -1,6 +1,6 @@
 //! Reads the settings of Stripe, Gemini and the mailbox.
 
-use crate::{Finding, mailbox, portal, stripe_account};
+use crate::{Finding, mailbox, portal, stripe_account, stripe_keys};
 use domain::ports::ModelError;
 
 const MODELS: &str = "Gemini models";
@@ -9,8 +9,12 @@ const MODELS: &str = "Gemini models";
 pub struct Vendors<'a> {
     /// The address of the site, without a slash at the end.
     pub site: &'a str,
-    /// Stripe.
+    /// Stripe, with the key for reading.
     pub stripe: &'a stripe::LazyClient,
+    /// Stripe, with the key of the checkout.
+    pub selling: &'a stripe::LazyClient,
+    /// Stripe, with the key for refunds.
+    pub refunding: &'a stripe::LazyClient,
     /// Gemini.
     pub gemini: &'a gemini::LazyClient,
     /// The names of the models, in order of preference.
@@ -35,6 +39,7 @@ pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
         Ok(settings) => portal::settings(settings),
         Err(error) => vec![Finding::unknown(portal::PORTAL, &error, key)],
     });
+    findings.extend(key_modes(&vendors).await);
     for model in vendors.models {
         match vendors.gemini.knows(model).await {
             Ok(()) => {}
@@ -55,6 +60,22 @@ pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
         )],
     });
     findings
+}
+
+/// Compares the modes of the keys. Their forms show them, so Stripe is not asked.
+async fn key_modes(vendors: &Vendors<'_>) -> Vec<Finding> {
+    let Vendors { stripe, selling, refunding, .. } = *vendors;
+    let mut keys = Vec::new();
+    for (name, client) in [("stripe", stripe), ("stripe-checkout", selling), ("stripe-refund", refunding)] {
+        match client.live_mode().await {
+            Ok(mode) => keys.push((name, mode)),
+            Err(error) => {
+                let remedy = format!("see that your own role may read the secret {name}, and that it is filled");
+                return vec![Finding::unknown(stripe_keys::KEYS, &error, &remedy)];
+            }
+        }
+    }
+    stripe_keys::modes(&keys)
 }
 
 fn not_served(model: &str) -> Finding {

@@ -33,7 +33,7 @@ pub enum EraseError {
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// The erasure is decided, but not everything could be removed.
-    #[error("it is decided, but not everything is removed yet; it is tried again every five minutes")]
+    #[error("it is decided, but not everything is removed yet; it is tried again within 20 minutes, then every five")]
     Step(#[from] StepError),
 }
 

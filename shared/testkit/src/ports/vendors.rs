@@ -109,6 +109,10 @@ impl Ledger for World {
 
 #[async_trait]
 impl Payments for World {
+    async fn is_of_other_mode(&self, _id: &SessionId) -> bool {
+        self.state().other_mode
+    }
+
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
         let read = self.boundary("payments.session", |state| state.sessions.get(id).cloned());
         read.await.map_err(payment_trouble)?.ok_or(PaymentError::NotFound)

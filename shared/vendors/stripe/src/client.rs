@@ -100,6 +100,12 @@ impl Client {
         Ok(Self { transport, site, live: mode_of(key) })
     }
 
+    /// Whether the key belongs to the live mode; `None` if its form does not show the mode.
+    #[must_use]
+    pub const fn live_mode(&self) -> Option<bool> {
+        self.live
+    }
+
     /// Retrieves a session, with Stripe's whole reply.
     pub(crate) async fn retrieve(&self, id: &SessionId) -> Result<(CheckoutSession, Value), PaymentError> {
         // A session id has no characters with a meaning in a path.

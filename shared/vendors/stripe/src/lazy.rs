@@ -45,6 +45,14 @@ impl LazyClient {
         Self { client: RenewingClient::new(Maker { base_url, site, pause, randomness }, secret, read_key) }
     }
 
+    /// As [`crate::Client::live_mode`]. Reads the key, and makes no call to Stripe.
+    ///
+    /// # Errors
+    /// [`PaymentError::Unavailable`] when the key cannot be read.
+    pub async fn live_mode(&self) -> Result<Option<bool>, PaymentError> {
+        Ok(self.client.get().await?.live_mode())
+    }
+
     /// As [`crate::Client::webhook_endpoints`].
     ///
     /// # Errors
