@@ -230,11 +230,9 @@ mod tests {
         assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
         assert_eq!(*stored(&world).money(), Money::Kept);
         let disputed = failed();
-        disputed
-            .state()
-            .sales
-            .values_mut()
-            .for_each(|(sale, _)| *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None }));
+        disputed.state().sales.values_mut().for_each(|(sale, _)| {
+            *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None, bounced: false })
+        });
         assert!(run(go(&disputed)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().refunds.is_empty() && disputed.state().refunds.is_empty());
     }
