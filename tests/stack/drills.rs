@@ -178,8 +178,8 @@ async fn secret_rolled_unannounced() {
     let paid = world.stack.control("stripe/pay", json!({ "session_id": session, "email": email })).await;
     assert_eq!(paid["deliveries"][0]["status"], 400, "{paid}");
     let (_, found) = asked(&world, &["find", "--email", &email]);
-    assert_eq!(found[0]["session_id"], session.as_str());
-    assert!(found[0]["state"].to_string().contains("unknown here"), "{found}");
+    assert_eq!(found["sales"][0]["session_id"], session.as_str());
+    assert!(found["sales"][0]["state"].to_string().contains("unknown here"), "{found}");
     // With the old one, which Stripe signs with again after the drill, when an instance's copy may be a minute old.
     set_secret(&world, "stripe-webhook", &format!("whsec_rolled_silently\n{old}"));
     let object = world.stripe_session(&session).await;
@@ -189,7 +189,7 @@ async fn secret_rolled_unannounced() {
     world.stack.control("configure", json!({ "webhook_secret": old })).await;
     world.aws.set_secret("stripe-webhook", &before).await;
     let (_, found) = asked(&world, &["find", "--last4", "4242", "--since", "1h"]);
-    let state = found.as_array().expect("sales").iter().find(|row| row["session_id"] == sale.session.as_str());
+    let state = found["sales"].as_array().expect("sales").iter().find(|row| row["session_id"] == sale.session.as_str());
     assert!(state.expect("the sale")["state"].to_string().contains("delivered"), "{found}");
 }
 
@@ -232,7 +232,7 @@ async fn dispute_and_refund() {
     assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
     eventually("the dispute", SOON, async || {
         let (_, found) = asked(&world, &["find", "--email", &disputed.email]);
-        found[0]["state"].to_string().contains("disputed").then_some(())
+        found["sales"][0]["state"].to_string().contains("disputed").then_some(())
     })
     .await;
     let (_, list) = asked(&world, &["list"]);
@@ -244,7 +244,7 @@ async fn dispute_and_refund() {
     let (code, text) = decide(&world, &["refunds", "issue", reference(&refunded)]);
     assert_eq!(code, Some(0), "{text}");
     let (_, found) = asked(&world, &["find", "--email", &refunded.email.to_uppercase()]);
-    assert!(found[0]["state"].to_string().contains("refund"), "{found}");
+    assert!(found["sales"][0]["state"].to_string().contains("refund"), "{found}");
 }
 
 #[tokio::test]
@@ -303,8 +303,9 @@ async fn erasure() {
     let world = World::alone().await;
     let sale = world.buy("quick").await;
     world.delivered(&sale).await;
-    let (_, found) = asked(&world, &["find", "--email", &sale.email]);
-    assert_eq!(found[0]["session_id"], sale.session.as_str(), "{found}");
+    let (_, found) = asked(&world, &["find", "--email", &sale.email, "--since", "2020-01-01"]);
+    assert_eq!(found["sales"][0]["session_id"], sale.session.as_str(), "{found}");
+    assert_eq!((&found["since"], &found["more"]), (&json!("2020-01-01T00:00:00.000Z"), &json!(false)), "{found}");
     let (_, planned) = asked(&world, &["erase", reference(&sale), "--dry-run"]);
     assert_eq!(planned["plan"]["removes"]["table"], 1, "{planned}");
     assert_eq!(world.verdict(&sale.session).await.status, 200, "a dry run removes nothing");

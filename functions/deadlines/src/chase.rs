@@ -136,7 +136,12 @@ mod tests {
             (unusable, vec!["notice"]),
             (ready(), vec![]),
             (sale().with("money", Money::Refunded { at: at(1) }), vec![]),
-            (ready().with("money", Money::Disputed { at: at(1), refund: None }).with("mail", Mail::Ordered), vec![]),
+            (
+                ready()
+                    .with("money", Money::Disputed { at: at(1), refund: None, bounced: false })
+                    .with("mail", Mail::Ordered),
+                vec![],
+            ),
         ] {
             assert_eq!(kinds(&sale), expected, "{sale:?}");
         }

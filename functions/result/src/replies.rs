@@ -159,7 +159,7 @@ mod tests {
         for (money, sentence) in [
             (Money::Kept, texts::MONEY_GOES_BACK),
             (Money::Refunded { at }, texts::MONEY_IS_BACK),
-            (Money::Disputed { at, refund: None }, texts::MONEY_DISPUTED),
+            (Money::Disputed { at, refund: None, bounced: false }, texts::MONEY_DISPUTED),
         ] {
             let body: Value = serde_json::from_str(declined_reply(money).body()).unwrap();
             assert_eq!(body["error"], format!("{} {sentence}", texts::DECLINED));

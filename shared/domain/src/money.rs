@@ -183,6 +183,10 @@ pub enum Money {
         /// A refund that was decided before: it still applies if the dispute is won.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refund: Option<Authorisation>,
+        /// Whether a refund was canceled or bounced before, or during the dispute: if the dispute is won, a human issues it
+        /// again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        bounced: bool,
     },
 }
 
@@ -197,6 +201,12 @@ impl Money {
             Self::RefundFailed { .. } => "refund failed",
             Self::Disputed { .. } => "disputed",
         }
+    }
+
+    /// Whether a refund came back that only a human issues again.
+    #[must_use]
+    pub const fn has_bounced(&self) -> bool {
+        matches!(self, Self::RefundFailed { .. } | Self::Disputed { bounced: true, .. })
     }
 }
 
@@ -246,6 +256,18 @@ mod tests {
             assert_eq!(Authorisation::parse("alex", text), Err(why), "{text:?}");
         }
         assert!(serde_json::from_str::<Authorisation>(r#"{"by":"a@b","reason":"x"}"#).is_err());
+    }
+
+    /// Disputes that were stored earlier have no such field.
+    #[test]
+    fn a_dispute_without_a_bounced_refund_is_stored_as_before() {
+        let at = Timestamp::from_seconds(1);
+        let disputed = |bounced| Money::Disputed { at, refund: None, bounced };
+        for bounced in [false, true] {
+            let stored = serde_json::to_value(disputed(bounced)).unwrap();
+            assert_eq!(stored.get("bounced").is_some(), bounced, "{stored}");
+            assert_eq!(serde_json::from_value::<Money>(stored).unwrap(), disputed(bounced));
+        }
     }
 
     #[test]

@@ -142,13 +142,17 @@ impl Case<'_> {
     /// Whether the sale is on this list for humans, with an alert.
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
         self.told(what)?;
+        self.listed(list)?;
+        Ok(end)
+    }
+
+    fn listed(&self, list: Work) -> Result<(), Violation> {
         let work = self.sale.open_work().map(|open| open.work);
         // Unpublished records and alerts precede this work on the list. So do disputes, bounced refunds and unread
         // replies; their rows also name a mail that is undecided.
         let first = [Work::InFlight, Work::Reply, Work::Dispute, Work::RefundFailed];
         let listed = work.is_some_and(|work| work == list || first.contains(&work));
-        Rule::HumanAlerted.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))?;
-        Ok(end)
+        Rule::HumanAlerted.require(listed, || format!("not in the list {}, but: {work:?}", list.as_str()))
     }
 
     fn left(&self, what: &str) -> Violation {
@@ -157,9 +161,14 @@ impl Case<'_> {
     }
 
     fn end(&self) -> Result<End, Violation> {
-        if let Fulfilment::Erased { removed_at, .. } = self.sale.fulfilment() {
+        if let Fulfilment::Erased { removed_at, owed, .. } = self.sale.fulfilment() {
             let open = || Rule::EndsInTime.broken("erased, and not everything is removed");
-            return removed_at.map(|_| End::Erased).ok_or_else(open);
+            removed_at.ok_or_else(open)?;
+            if *owed && *self.sale.money() == Money::Kept {
+                // It is alerted with the daily reminder.
+                self.listed(Work::Owed)?;
+            }
+            return Ok(End::Erased);
         }
         match self.sale.money() {
             Money::Kept => {}

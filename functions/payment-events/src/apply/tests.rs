@@ -189,7 +189,7 @@ fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
     use PaymentChange::{DisputeLost, DisputeOpened, DisputeWon, InquiryClosed, InquiryOpened, Refunded};
     let now = START;
     let [kept, disputed, refunded] =
-        [Money::Kept, Money::Disputed { at: now, refund: None }, Money::Refunded { at: now }];
+        [Money::Kept, Money::Disputed { at: now, refund: None, bounced: false }, Money::Refunded { at: now }];
     let cases: [(&[PaymentChange], &Money); 9] = [
         (&[DisputeOpened, DisputeWon, DisputeOpened], &kept),
         (&[DisputeWon, DisputeOpened, DisputeWon], &kept),

@@ -46,7 +46,8 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
 
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
-    decide(arguments, "Let the question of", async |deployed, by, session| {
+    let question = |_: &SessionId| "Let the question of";
+    decide(arguments, question, async |deployed, by, session| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
         let decision = authority_gate::approve(ports, by, session).await.map_err(failed)?;
@@ -61,20 +62,30 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
-    decide(arguments, "Give back the money of", async |deployed, by, session| {
+    let question = |session: &SessionId| rejection(session).0;
+    decide(arguments, question, async |deployed, by, session| {
         authority_gate::reject(deployed.stores.journal(), by, session).await.map_err(failed)?;
-        Ok(("rejected", "is rejected; its money goes back within minutes".to_owned()))
+        Ok(("rejected", rejection(session).1.to_owned()))
     })
+}
+
+/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own.
+fn rejection(session: &SessionId) -> (&'static str, &'static str) {
+    if session.is_followup() {
+        ("Reject the question of", "is rejected; no money goes back, because a follow-up has none of its own")
+    } else {
+        ("Give back the money of", "is rejected; its money goes back within minutes")
+    }
 }
 
 fn decide(
     arguments: &DecisionArguments,
-    what: &str,
+    what: impl Fn(&SessionId) -> &'static str,
     act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    if !arguments.one.signature.confirm(&format!("{what} {}, as {role}?", session.as_str()))? {
+    if !arguments.one.signature.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
@@ -88,4 +99,18 @@ fn decide(
 
 fn failed(error: DecideError) -> CommandError {
     CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rejection_of_a_follow_up_promises_no_money() {
+        let session = SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap();
+        let (question, text) = rejection(&session);
+        assert!(question.contains("money") && text.contains("goes back within minutes"), "{question} {text}");
+        let (question, text) = rejection(&session.followup());
+        assert!(!question.contains("money") && text.contains("no money goes back"), "{question} {text}");
+    }
 }

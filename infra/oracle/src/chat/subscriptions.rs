@@ -102,6 +102,7 @@ fn row(subscriber: &Subscriber, now: Timestamp) -> Value {
         "paid_until": access.paid_until.map(Timestamp::to_iso),
         "access_until": billing.access_until().map(Timestamp::to_iso),
         "goes_on": billing.going_on().next().is_some(),
+        "going_on": billing.going_on().count(),
         "payment_failed": billing.has_failed_payment(),
         "paid_invoices": paid,
         "given_back": gone,
@@ -123,11 +124,13 @@ fn show(subscriber: &Subscriber, now: Timestamp) -> Value {
 }
 
 /// The text of the last column.
-fn remark(row: &Value) -> &'static str {
-    match (row["payment_failed"] == true, row["goes_on"] == true) {
-        (true, _) => "its payment failed",
-        (_, true) => "goes on",
-        _ => "ends",
+fn remark(row: &Value) -> String {
+    let going_on = row["going_on"].as_u64().unwrap_or_default();
+    match (row["payment_failed"] == true, going_on) {
+        (_, 2..) => format!("{going_on} subscriptions go on: cancel all but one at Stripe"),
+        (true, _) => "its payment failed".to_owned(),
+        (_, 1) => "goes on".to_owned(),
+        _ => "ends".to_owned(),
     }
 }
 
@@ -140,7 +143,7 @@ fn table(rows: &[Value], width: usize) -> String {
             minute(row["paid_until"].as_str().unwrap_or_default()),
             row["paid_invoices"].to_string(),
         ],
-        below: remark(row).to_owned(),
+        below: remark(row),
     };
     let rows: Vec<_> = rows.iter().map(line).collect();
     output::table(&["SUBSCRIBER", "PLAN", "PAID UNTIL (UTC)", "INVOICES"], &rows, width)
@@ -176,7 +179,10 @@ fn text(shown: &Value) -> String {
 mod tests {
     use super::*;
     use domain::{
-        chat::{BillingReport, PaidPlan, billing::Bill},
+        chat::{
+            BillingReport, PaidPlan,
+            billing::{Bill, SubscriptionState, SubscriptionStatus},
+        },
         money::ObjectId,
     };
     use testkit::{Fault, Plan, World, run as live};
@@ -213,6 +219,15 @@ mod tests {
         assert_eq!((&shown["plan"], &shown["paid_until"]), (&json!("pro"), &json!("1970-01-01T00:01:40.000Z")));
         assert_eq!(row(&one, Timestamp::from_seconds(100))["plan"], "free");
         assert!(table(&[row(&one, now)], 100).contains("ends"));
+        let mut two = one;
+        for (name, remark) in [("sub_1", "goes on"), ("sub_2", "2 subscriptions go on")] {
+            let (customer, plan) = (ObjectId::parse("cus_1").unwrap(), PaidPlan::Pro);
+            let state =
+                SubscriptionState { customer, plan, status: SubscriptionStatus::Active, ends_at: None, at: now };
+            let report = BillingReport::Subscription { id: ObjectId::parse(name).unwrap(), state };
+            two.billing_mut().record_report(&report);
+            assert!(table(&[row(&two, now)], 100).contains(remark), "{name}");
+        }
         assert!(text(&shown).contains("1 invoices paid"));
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum MemoryCommand {
     /// Reads events as replay does and writes the export, canonical JSON on one line: events, campaign and state hash.
     /// With --customer, exports a customer's stored memory of the chat; that is recorded and needs --reason.
     #[command(
-        after_help = "Examples:\n  oracle memory export < events.jsonl > memory.json\n  oracle memory export --customer customer@example.com --by dana --reason 'asked for by letter' > memory.json\n\nExit code 1: there is no such customer."
+        after_help = "Examples:\n  oracle memory export < events.jsonl > memory.json\n  oracle memory export --customer customer@example.com --by dana --reason 'asked for by letter' > memory.json\n\nExit code 1: there is no such customer, or the memory lacks replies that the customer's next call adds."
     )]
     Export(ExportArguments),
     /// Make the history of an export again, event by event, and write the events.
@@ -55,7 +55,7 @@ pub(crate) enum MemoryCommand {
     ///
     /// With --customer, shows a customer's stored memory of the chat; that is recorded and needs --reason.
     #[command(
-        after_help = "Examples:\n  oracle memory show < memory.json\n  oracle memory show --customer customer@example.com --by dana --reason 'a complaint'\n\nExit code 1: there is no such customer."
+        after_help = "Examples:\n  oracle memory show < memory.json\n  oracle memory show --customer customer@example.com --by dana --reason 'a complaint'\n\nExit code 1: there is no such customer, or the memory lacks replies that the customer's next call adds."
     )]
     Show(CustomerArguments),
     /// Check an export: its form, every event, and the state that it says it folds to.

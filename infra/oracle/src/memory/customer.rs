@@ -67,9 +67,27 @@ pub(crate) fn run(
         return Ok(Ended::Done);
     }
     let operator = arguments.signature.operator_with_reason(&deployed, "reading a customer's memory")?;
-    output.write_all(&wait(read(desk, &id, &operator, view))?)?;
+    let Read { written, missing } = wait(read(desk, &id, &operator, view))?;
+    output.write_all(&written)?;
     writeln!(output)?;
-    Ok(Ended::Done)
+    let Some(missing) = incomplete(missing) else { return Ok(Ended::Done) };
+    writeln!(std::io::stderr(), "{missing}")?;
+    Ok(Ended::Nothing)
+}
+
+/// What was read of a memory.
+#[derive(Debug)]
+struct Read {
+    written: Vec<u8>,
+    /// The number of replies that the account keeps and the memory does not hold yet.
+    missing: usize,
+}
+
+/// The warning about a memory without its latest replies: a copy for the customer would lack them.
+fn incomplete(missing: usize) -> Option<String> {
+    let what = "is incomplete: the account keeps replies that the memory does not hold yet";
+    let next = "the customer's next call of the chat adds them, then repeat the command";
+    (missing > 0).then(|| format!("this {what} ({missing}); {next}"))
 }
 
 /// The account, and the name of its memory.
@@ -85,7 +103,7 @@ async fn account(desk: Desk<'_>, id: &SubscriberId) -> Result<(Versioned<Account
 }
 
 /// Opens the memory, records who reads it and why, and returns what is written.
-async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View) -> Result<Vec<u8>, CommandError> {
+async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View) -> Result<Read, CommandError> {
     let (account, name) = account(desk, id).await?;
     let key = desk.keys.find(name.as_str()).await;
     let key = key.map_err(|error| CommandError::failed("the memory's key cannot be read", error))?;
@@ -104,11 +122,12 @@ async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View
     };
     let facts = json!({ "view": if view == View::Export { "export" } else { "show" }, "by": operator.name(),
         "identity": operator.identity(), "reason": operator.reason(), "state_hash": state_hash(&log)? });
+    let missing = account.value.unlogged().count();
     let record =
         |_: &mut Account, now| Change::recorded(vec![Record::chat(now, now, ChatStatus::Read, facts.clone())], ());
     let recorded = desk.journal.commit(account, record).await;
     recorded.map_err(|error| CommandError::failed("nothing is shown: it could not be recorded", error))?.settle().await;
-    Ok(written)
+    Ok(Read { written, missing })
 }
 
 /// Checks the chain of the sealed records, and that it ends at the head that the store keeps separately.
@@ -127,9 +146,13 @@ async fn verify(desk: Desk<'_>, id: &SubscriberId) -> Result<Value, CommandError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::Timestamp;
+    use domain::{
+        Timestamp,
+        chat::{Ask, Claimed, ExchangeId},
+    };
     use memory::Event;
     use memory::EventLog;
+    use std::time::Duration;
     use testkit::{Fault, Plan, World, memory::MemoryStores, run as live};
 
     const WORDS: &str = "Should we open a second bakery?";
@@ -172,7 +195,32 @@ mod tests {
 
     fn reading(world: &World, view: View) -> Result<String, CommandError> {
         let read = live(read(desk(world), &somebody(), &operator(), view)).unwrap();
-        read.map(|bytes| String::from_utf8(bytes).unwrap())
+        read.map(|read| String::from_utf8(read.written).unwrap())
+    }
+
+    /// The reply was made, and appending it to the memory failed.
+    #[test]
+    fn a_reply_that_the_memory_lacks_is_told() {
+        let world = world();
+        let missing = || live(read(desk(&world), &somebody(), &operator(), View::Export)).unwrap().unwrap().missing;
+        assert_eq!((missing(), incomplete(0)), (0, None));
+        let id = ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap();
+        let ask = Ask { id: id.clone(), fingerprint: "f".to_owned(), owner: "o".to_owned(), is_free: true };
+        let change = |change: &dyn Fn(&mut Account)| {
+            let stored = live(desk(&world).journal.load(&somebody())).unwrap().unwrap();
+            let Versioned { mut value, version } = stored;
+            change(&mut value);
+            live(desk(&world).journal.store.save(&value, version)).unwrap().unwrap();
+        };
+        change(&|account| {
+            let now = Timestamp::from_seconds(1_800_000_000);
+            assert_eq!(account.claim(&ask, now, Duration::from_secs(40)), Claimed::Granted);
+            account.answer(&id, "o", "sealed".to_owned(), now).unwrap();
+        });
+        assert_eq!(missing(), 1);
+        assert!(incomplete(1).unwrap().contains("next call"));
+        change(&|account| account.logged(&id).unwrap());
+        assert_eq!(missing(), 0);
     }
 
     #[test]

@@ -15,6 +15,10 @@ use domain::{
 use serde_json::{Value, json};
 use std::io::Write;
 
+/// What the erasure of a memory leaves to a human.
+const BY_HAND: [&str; 1] =
+    ["Stripe: a subscription goes on charging until you cancel it; then redact the customer in the dashboard"];
+
 #[derive(Args)]
 pub(crate) struct EraseArguments {
     /// The customer: their email address in any spelling, or the subscriber's whole id.
@@ -44,6 +48,9 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
             false => "an erasure is under way already",
         };
         writeln!(output, "{}: {sentence}", id.prefix())?;
+        for step in BY_HAND {
+            writeln!(output, "by hand   {step}")?;
+        }
     }
     Ok(Ended::Done)
 }
@@ -103,7 +110,7 @@ async fn begin(
     let begun = forgetting::begin(journal, account, Some(operator)).await;
     let (account, began) = begun.map_err(|error| CommandError::failed("the erasure may not have begun", error))?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
-    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after }))
+    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": BY_HAND }))
 }
 
 #[cfg(test)]
@@ -136,6 +143,7 @@ mod tests {
         let before = bind();
         let begun = live(begin(journal, account(), &operator)).unwrap().unwrap();
         assert_eq!((&begun["began"], &begun["ends_after"]), (&json!(true), &json!("2027-01-15T08:02:00.000Z")));
+        assert!(begun["by_hand"][0].to_string().contains("cancel"), "{begun}");
         assert_ne!(bind(), before, "the evidence is of the account as it was");
         assert_eq!(live(begin(journal, account(), &operator)).unwrap().unwrap()["began"], false);
         assert!(world.state().log.values().any(|line| line.contains("asked for by letter")));

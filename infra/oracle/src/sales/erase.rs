@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
-    let plan = wait(async { erase::plan(ports, &session).await.map_err(failed) })?;
+    let plan = wait(async { erase::plan(ports, &session).await.map_err(|error| failed("nothing is erased", error)) })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
         output::print_answer(arguments.target.json, &answer, || planned(&plan))?;
@@ -46,7 +46,8 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let items = vec![json!(plan)];
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
-    let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(failed) })?;
+    let unfinished = |error| failed("the erasure is not finished", error);
+    let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(unfinished) })?;
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
     output::print_answer(arguments.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
@@ -54,8 +55,8 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-fn failed(error: EraseError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the erasure is not finished", error)
+fn failed(what: &str, error: EraseError) -> CommandError {
+    CommandError::refused_or_failed(error.is_refusal(), what, error)
 }
 
 /// The steps that a human must do elsewhere.

@@ -70,31 +70,44 @@ struct Row {
     open: Option<Work>,
 }
 
+/// The result of a search.
+#[derive(Debug, Serialize)]
+struct Found {
+    /// The earliest time of a session that was looked for, UTC.
+    since: String,
+    /// Whether there are more sessions than one search reads.
+    more: bool,
+    sales: Vec<Row>,
+}
+
 pub(crate) fn run(arguments: &FindArguments) -> Result<Ended, CommandError> {
     let wanted = wanted(arguments, System.now())?;
     let deployed = arguments.target.open()?;
     let payments = deployed.backend().stripe()?;
-    let (rows, more) = wait(async {
+    let found = wait(async {
         let found = payments.find(&wanted).await;
         let found = found.map_err(|error| CommandError::failed("Stripe cannot be asked", error))?;
-        let mut rows = Vec::new();
+        let mut sales = Vec::new();
         for session in found.sessions {
             let sale = SaleStore::load(&deployed.stores.sales, &session.id).await;
             let sale = sale.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
-            rows.push(row(&session, sale.as_ref().map(|sale| &sale.value)));
+            sales.push(row(&session, sale.as_ref().map(|sale| &sale.value)));
         }
-        Ok((rows, found.more))
+        Ok(Found { since: wanted.since.to_iso(), more: found.more, sales })
     })?;
-    output::print_list(
-        arguments.target.json,
-        &rows,
-        "Stripe knows no such paid session; look further back with --since\n",
-        || table(&rows, output::width()),
-    )?;
-    if more && !arguments.target.json {
-        output::print("there are more: say more about it\n")?;
-    }
-    Ok(if rows.is_empty() { Ended::Nothing } else { Ended::Done })
+    output::print_answer(arguments.target.json, &found, || text(&found, output::width()))?;
+    Ok(if found.sales.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// What was found, and what was not looked at.
+fn text(found: &Found, width: usize) -> String {
+    let sales = match found.sales.as_slice() {
+        [] => "Stripe knows no such paid session\n".to_owned(),
+        sales => table(sales, width),
+    };
+    let since = format!("bought since {} UTC; look further back with --since\n", minute(&found.since));
+    let more = if found.more { "there are more than one search reads: say more about it\n" } else { "" };
+    format!("{sales}{since}{more}")
 }
 
 fn wanted(arguments: &FindArguments, now: Timestamp) -> Result<Wanted, CommandError> {
@@ -168,6 +181,23 @@ mod tests {
         assert_eq!((cents("5"), cents("25.00"), cents("0.50")), (Ok(500), Ok(2500), Ok(50)));
         for text in ["", "5.0", "5.000", "-5", "5,00", "x"] {
             assert!(cents(text).is_err(), "{text}");
+        }
+    }
+
+    /// An erasure that misses a sale because it is older, or beyond what is read, would look complete.
+    #[test]
+    fn the_answer_says_how_far_back_it_looked_and_whether_there_is_more() {
+        let session = testkit::session::paid("cs_test_1");
+        for (sales, more) in [(vec![], false), (vec![row(&session, None)], false), (vec![row(&session, None)], true)] {
+            let is_found = !sales.is_empty();
+            let found = Found { since: "2020-01-01T00:00:00.000Z".to_owned(), more, sales };
+            let text = text(&found, 80);
+            assert_eq!(text.contains("no such paid session"), !is_found, "{text}");
+            assert!(text.contains("bought since 2020-01-01 00:00 UTC"), "{text}");
+            assert_eq!(text.contains("there are more"), more, "{text}");
+            let answer = serde_json::to_value(&found).unwrap();
+            assert_eq!((&answer["since"], &answer["more"]), (&found.since.as_str().into(), &more.into()));
+            assert_eq!(answer["sales"][0]["session_id"] == "cs_test_1", is_found, "{answer}");
         }
     }
 

@@ -1,6 +1,9 @@
 //! `oracle refunds`.
 
-use std::{collections::BTreeMap, slice};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+};
 
 use clap::{Args, Subcommand};
 use domain::{
@@ -10,7 +13,7 @@ use domain::{
 };
 use operations::{
     list::{self, Row},
-    refunds::{self, IssueError, Issued},
+    refunds::{self, IssueError, Issued, Planned},
 };
 use runtime::System;
 use serde::Serialize;
@@ -128,14 +131,8 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.map_err(IssueError::Storage).map_err(failed)?;
-            let sale = sale.ok_or(IssueError::NoSale).map_err(failed)?;
-            if !sale.value.is_money_kept() {
-                return Err(CommandError::Refused("its money went back, is about to, or is disputed".to_owned()));
-            }
-            let amount = charged.get(session).cloned();
-            let text = format!("would be refunded {}", output::amount(amount.as_ref()));
-            return Ok(Answer { word: "would_refund", text, done: true });
+            let planned = refunds::plan(ports, &operator, session, listed).await.map_err(not_planned)?;
+            return Ok(would(planned, charged.get(&session.paid_session())));
         }
         let issued = refunds::issue(ports, &operator, session, listed).await.map_err(failed)?;
         let (word, text) = match issued {
@@ -150,6 +147,22 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     bulk.run(&sessions, &question(&sessions, &charged), act)
 }
 
+/// The outcome of a dry run.
+fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
+    let amount = output::amount(amount);
+    let (word, text) = match planned {
+        Planned::Refund => ("would_refund", format!("would be refunded {amount}")),
+        Planned::CarryOut => ("would_refund", format!("is authorised for refund: Stripe would be asked for {amount}")),
+        Planned::AlreadyRefunded => ("already_refunded", "was refunded before".to_owned()),
+    };
+    Answer { word, text, done: planned != Planned::AlreadyRefunded }
+}
+
+fn not_planned(error: IssueError) -> CommandError {
+    CommandError::refused_or_failed(error.is_refusal(), "the refund cannot be planned", error)
+}
+
+/// The amounts by paid session: a follow-up has the money of the session that includes it.
 type Charges = BTreeMap<SessionId, (i64, String)>;
 
 /// Each sale's charged amount, from Stripe. A refund is confirmed only with its amount shown.
@@ -158,14 +171,14 @@ async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Char
     for session in sessions {
         let amount = list::amount(payments, session).await;
         let amount = amount.map_err(|error| CommandError::failed("Stripe cannot be asked what was charged", error))?;
-        charges.extend(amount.map(|amount| (session.clone(), amount)));
+        charges.extend(amount.map(|amount| (session.paid_session(), amount)));
     }
     Ok(charges)
 }
 
 fn question(sessions: &[SessionId], charges: &Charges) -> String {
     if let [one] = sessions {
-        return format!("Give {} back for {}?", output::amount(charges.get(one)), one.as_str());
+        return format!("Give {} back for {}?", output::amount(charges.get(&one.paid_session())), one.as_str());
     }
     let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
     for (cents, currency) in charges.values() {
@@ -173,7 +186,8 @@ fn question(sessions: &[SessionId], charges: &Charges) -> String {
     }
     let sums: Vec<String> =
         sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
-    let unknown = sessions.len() - charges.len();
+    let paid: BTreeSet<SessionId> = sessions.iter().map(SessionId::paid_session).collect();
+    let unknown = paid.iter().filter(|session| !charges.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
 }
@@ -231,5 +245,23 @@ mod tests {
             [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
         assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
         assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
+        let with_followup = [ids[0].clone(), ids[0].followup()];
+        let charges: Charges = [(ids[0].clone(), (500, "cad".to_owned()))].into();
+        assert_eq!(question(&with_followup, &charges), "Give 5.00 CAD back for 2 sales?", "one payment");
+        assert_eq!(question(&with_followup[1..], &charges), "Give 5.00 CAD back for cs_1-followup?");
+    }
+
+    #[test]
+    fn a_dry_run_says_what_the_run_does() {
+        let amount = (500, "cad".to_owned());
+        for (planned, word, text, done) in [
+            (Planned::Refund, "would_refund", "would be refunded 5.00 CAD", true),
+            (Planned::CarryOut, "would_refund", "Stripe would be asked for 5.00 CAD", true),
+            (Planned::AlreadyRefunded, "already_refunded", "was refunded before", false),
+        ] {
+            let answer = would(planned, Some(&amount));
+            assert_eq!((answer.word, answer.done), (word, done), "{planned:?}");
+            assert!(answer.text.contains(text), "{}", answer.text);
+        }
     }
 }

@@ -139,6 +139,7 @@ fn money(money: &Money) -> String {
         Money::RefundAuthorised { at, .. } => format!("refund authorised {at}"),
         Money::Refunded { at } => format!("refunded {at}"),
         Money::RefundFailed { at, .. } => format!("the refund came back {at}"),
+        Money::Disputed { at, bounced: true, .. } => format!("disputed {at}, after a refund that came back"),
         Money::Disputed { at, .. } => format!("disputed {at}"),
     }
 }

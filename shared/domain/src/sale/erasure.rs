@@ -9,14 +9,19 @@ use std::time::Duration;
 pub const ERASURE_SETTLES_AFTER: Duration = Duration::from_secs(15 * 60);
 
 impl Sale {
-    /// Whether its customer has paid, has no verdict, and no refund is decided. A follow-up has no money of its own, and a
-    /// verdict that is given away was not paid.
+    /// Whether its customer has paid, has no verdict, and no refund is decided.
     #[must_use]
     pub fn is_owed(&self) -> bool {
+        self.is_money_kept() && self.is_undelivered()
+    }
+
+    /// Whether it was paid and not delivered, whatever became of the money since. A follow-up has no money of its own, and
+    /// a verdict that is given away was not paid.
+    fn is_undelivered(&self) -> bool {
         match self.fulfilment {
             Fulfilment::Ready { .. } => false,
-            Fulfilment::Erased { owed, .. } => owed && self.is_money_kept(),
-            _ => self.is_money_kept() && self.not_paid().is_none() && !self.given && !self.is_served(),
+            Fulfilment::Erased { owed, .. } => owed,
+            _ => self.not_paid().is_none() && !self.given && !self.is_served(),
         }
     }
 
@@ -41,7 +46,8 @@ impl Sale {
             email_tag: None,
             locale: None,
             received_at: self.received_at,
-            fulfilment: Fulfilment::Erased { at: now, replies, removed_at: None, owed: self.is_owed() },
+            // Whatever the state of the money: a dispute that is won later gives it back to us.
+            fulfilment: Fulfilment::Erased { at: now, replies, removed_at: None, owed: self.is_undelivered() },
             mail: Mail::NotOrdered,
             notice: Mail::NotOrdered,
             divergence: Mail::NotOrdered,

@@ -57,7 +57,7 @@
 //! | drop_alerted | silent-drop | | | |
 //! | notice_ordered | silent-drop | | not ordered → ordered | |
 //! | record_drop | silent-drop | ordered → unusable | | |
-//! | payment_reported | payment-events | | not ordered → ordered | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
+//! | payment_reported | payment-events | | not ordered → ordered | kept, refund authorised, refund failed, refunded → disputed; disputed → kept; disputed → refund authorised; disputed, refund authorised, refunded → refund failed; disputed, kept, refund authorised, refund failed → refunded |
 //! | erase | deadlines, operator | failed, generating, in review, ordered, ready, unusable → erased | dead, held, ordered, retrying, sending, sent, unknown, without an address → not ordered | |
 //! | erasure_finished | deadlines, operator | | | |
 //! | refund_answered | deadlines, operator | | not ordered → ordered | refund authorised → refunded |
@@ -83,7 +83,7 @@
 //! | reattempt | operator | failed, unusable → ordered | | |
 //! | reattempt (resubmits) | operator | failed, unusable → ordered | | |
 //! | redrive | operator | | dead → retrying | |
-//! | refunded_by_hand | operator | | | kept, refund authorised, refund failed → refunded |
+//! | refunded_by_hand | operator | | | disputed, kept, refund authorised, refund failed → refunded |
 //! | refuse_override | operator | | | |
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |

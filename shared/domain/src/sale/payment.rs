@@ -103,12 +103,13 @@ impl Sale {
     /// Records that an operator refunded the money by other means than Stripe. A follow-up is updated with its session.
     ///
     /// # Errors
-    /// [`Refused`] unless a refund is in progress or has failed, or the refund is that of a follow-up's session.
+    /// [`Refused`] unless a refund is in progress or has failed, also before a dispute, or the refund is that of a
+    /// follow-up's session.
     pub fn refunded_by_hand(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         let is_due = match self.money {
-            Money::RefundAuthorised { .. } | Money::RefundFailed { .. } => true,
-            Money::Kept => self.is_followup(),
-            Money::Refunded { .. } | Money::Disputed { .. } => false,
+            Money::RefundAuthorised { .. } | Money::RefundFailed { .. } | Money::Disputed { bounced: true, .. } => true,
+            Money::Kept | Money::Disputed { .. } => self.is_followup(),
+            Money::Refunded { .. } => false,
         };
         if !is_due {
             return Err(self.refuse_money("refunded by hand"));
@@ -156,8 +157,10 @@ impl Sale {
         if let Some((authorisation, _)) = &confirms {
             self.order_refund_letter(authorisation);
         }
-        if money != self.money && matches!(money, Money::RefundFailed { .. }) {
+        if money.has_bounced() && !self.money.has_bounced() {
             self.refund_attempts += 1;
+        }
+        if money != self.money && matches!(money, Money::RefundFailed { .. }) {
             self.reminded_at = None;
         }
         self.money = money;
@@ -167,7 +170,7 @@ impl Sale {
     }
 
     /// The state of the money after a change. Refunded money stays refunded, whatever the result of a dispute, until a
-    /// refund bounces.
+    /// refund bounces. A refund that bounced before a dispute, or during it, is a human's again once the dispute is won.
     fn money_after(&self, change: PaymentChange, is_returned: bool, now: Timestamp) -> Money {
         let bounced = change == PaymentChange::RefundFailed;
         let money = &self.money;
@@ -179,19 +182,23 @@ impl Sale {
         if is_returned {
             return Money::Refunded { at: now };
         }
-        let refund = match money {
-            Money::RefundAuthorised { authorisation, .. } => Some(authorisation.clone()),
-            Money::RefundFailed { refund, .. } | Money::Disputed { refund, .. } => refund.clone(),
-            Money::Kept | Money::Refunded { .. } => None,
+        let (refund, bounced) = match money {
+            Money::RefundAuthorised { authorisation, .. } => (Some(authorisation.clone()), bounced),
+            Money::RefundFailed { refund, .. } => (refund.clone(), true),
+            Money::Disputed { refund, bounced: before, .. } => {
+                (refund.clone(), *before || (bounced && refund.is_some()))
+            }
+            Money::Refunded { .. } => (None, bounced),
+            // A part that bounces changes nothing.
+            Money::Kept => (None, false),
         };
         if self.payment.is_taken() {
             let at = if let Money::Disputed { at, .. } = money { *at } else { now };
-            return Money::Disputed { at, refund };
+            return Money::Disputed { at, refund, bounced };
         }
         match (money, refund) {
-            (Money::Refunded { .. } | Money::RefundAuthorised { .. }, refund) if bounced => {
-                Money::RefundFailed { at: now, refund }
-            }
+            (Money::RefundFailed { .. }, _) => money.clone(),
+            (_, refund) if bounced => Money::RefundFailed { at: now, refund },
             (Money::Disputed { .. }, Some(authorisation)) => Money::RefundAuthorised { authorisation, at: now },
             (Money::Disputed { .. }, None) => Money::Kept,
             (money, _) => money.clone(),

@@ -97,7 +97,7 @@ fn nothing_is_made_or_sent_for_money_that_went_back() {
     let ends = [
         Money::RefundAuthorised { authorisation, at: at(1) },
         Money::Refunded { at: at(1) },
-        Money::Disputed { at: at(1), refund: None },
+        Money::Disputed { at: at(1), refund: None, bounced: false },
     ];
     for money in ends {
         let mut sale = Sale { money, ..sale() };

@@ -26,6 +26,9 @@ pub enum EraseError {
     /// A reason is missing: the log is kept for years and has to say why data was removed.
     #[error("an erasure needs a reason: --reason")]
     NoReason,
+    /// A store or the mailbox did not answer when its contents were counted, before anything was decided.
+    #[error("what is kept could not be looked at; nothing is decided, repeat the command")]
+    NotLooked(#[source] StepError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -82,9 +85,10 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
         Fulfilment::Erased { replies, .. } => replies.clone(),
         _ => sale.replies().iter().map(|reply| reply.message.clone()).collect(),
     };
-    let mut removes = by_name(&erasure::look(ports, session, &replies).await?);
+    let mut removes = by_name(&erasure::look(ports, session, &replies).await.map_err(EraseError::NotLooked)?);
     if let Some(followup) = &followup {
-        add(&mut removes, by_name(&erasure::look(ports, followup.session_id(), &[]).await?));
+        let kept = erasure::look(ports, followup.session_id(), &[]).await.map_err(EraseError::NotLooked)?;
+        add(&mut removes, by_name(&kept));
     }
     Ok(Plan {
         session_id: session.clone(),

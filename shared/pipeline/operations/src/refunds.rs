@@ -3,10 +3,10 @@
 use crate::Operator;
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
-    Sale, SessionId, StepError,
+    CheckoutSession, Sale, SessionId, StepError, Timestamp,
     money::{Authorisation, Money},
     open_work::Work,
-    ports::{PaymentError, StorageError},
+    ports::{PaymentError, StorageError, Versioned},
     words::InvalidWords,
 };
 use refund::{Decision, Outcome, Ports};
@@ -98,38 +98,98 @@ pub async fn issue(
     listed: Option<&[Work]>,
 ) -> Result<Issued, IssueError> {
     let authorisation = Authorisation::by_operator(operator, operator.reason().ok_or(IssueError::NoReason)?)?;
-    let session = &named.paid_session();
-    let has_moved = |sale: &Sale| {
-        let work = sale.open_work().map(|open| open.work);
-        listed.is_some_and(|listed| !work.is_some_and(|work| listed.contains(&work)))
-    };
-    let sale = ports.journal.store.load(session).await?.ok_or(IssueError::NoSale)?;
-    if named != session && ports.journal.store.load(named).await?.is_some_and(|followup| has_moved(&followup.value)) {
-        return Err(IssueError::Moved);
-    }
-    let checkout = ports.payments.session(session).await?;
+    let Found { sale, checkout, listed } = find(ports, named, listed).await?;
     let now = ports.journal.clock.now();
-    let decide = |sale: &mut Sale, _| {
-        // A follow-up's work is its own. A refund that was decided before is only carried out again.
-        if named == session && sale.is_money_kept() && has_moved(sale) {
-            return Change::nothing(None);
-        }
-        refund::decide(sale, &checkout, &authorisation, now).map(Some)
-    };
+    let decide = |sale: &mut Sale, _| decide(sale, &checkout, &authorisation, listed, now);
     let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
-    match decided.ok_or(IssueError::Moved)? {
-        Decision::Authorised | Decision::AlreadyAuthorised => {}
-        Decision::AlreadyRefunded => return Ok(Issued::AlreadyRefunded),
-        Decision::Disputed => return Err(IssueError::Disputed),
-        Decision::NotPaid => return Err(IssueError::NotPaid),
+    if planned(decided)? == Planned::AlreadyRefunded {
+        return Ok(Issued::AlreadyRefunded);
     }
-    match refund::carry_out(ports, session).await.map_err(IssueError::NotCarriedOut)? {
+    match refund::carry_out(ports, &named.paid_session()).await.map_err(IssueError::NotCarriedOut)? {
         Outcome::Refunded => Ok(Issued::Refunded),
         Outcome::Pending => Ok(Issued::Pending),
         Outcome::Refused(code) => Err(IssueError::Failed(code)),
         Outcome::Bounced(code) => Err(IssueError::Bounced(code)),
         // Stripe's own event came first, and reported a dispute.
         Outcome::NotAuthorised => Err(IssueError::Disputed),
+    }
+}
+
+/// The effect that [`issue`] would have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// A refund would be decided and carried out.
+    Refund,
+    /// A refund was decided before, and would be carried out.
+    CarryOut,
+    /// None: the money has gone back already.
+    AlreadyRefunded,
+}
+
+/// The effect that [`issue`] would have with the same arguments. Nothing is changed, and the operator needs no reason.
+///
+/// # Errors
+/// [`IssueError`], as [`issue`] would return it.
+pub async fn plan(
+    ports: Ports<'_>,
+    operator: &Operator,
+    named: &SessionId,
+    listed: Option<&[Work]>,
+) -> Result<Planned, IssueError> {
+    let authorisation = Authorisation::by_operator(operator, operator.reason().unwrap_or("a dry run"))?;
+    let Found { mut sale, checkout, listed } = find(ports, named, listed).await?;
+    planned(decide(&mut sale.value, &checkout, &authorisation, listed, ports.journal.clock.now()).answer)
+}
+
+/// The sale whose money is asked for.
+struct Found<'a> {
+    sale: Versioned<Sale>,
+    /// Stripe's current state of its session.
+    checkout: CheckoutSession,
+    /// The kinds of work that selected this sale. A follow-up's work is its own, and was checked.
+    listed: Option<&'a [Work]>,
+}
+
+/// Finds the sale whose money the named sale was paid with.
+async fn find<'a>(ports: Ports<'_>, named: &SessionId, listed: Option<&'a [Work]>) -> Result<Found<'a>, IssueError> {
+    let session = &named.paid_session();
+    let sale = ports.journal.store.load(session).await?.ok_or(IssueError::NoSale)?;
+    let is_named = named == session;
+    if !is_named && ports.journal.store.load(named).await?.is_some_and(|followup| has_moved(&followup.value, listed)) {
+        return Err(IssueError::Moved);
+    }
+    let checkout = ports.payments.session(session).await?;
+    Ok(Found { sale, checkout, listed: listed.filter(|_| is_named) })
+}
+
+/// Whether a sale has left the list that selected it.
+fn has_moved(sale: &Sale, listed: Option<&[Work]>) -> bool {
+    let work = sale.open_work().map(|open| open.work);
+    listed.is_some_and(|listed| !work.is_some_and(|work| listed.contains(&work)))
+}
+
+/// Decides about the money; `None` if the sale has left its list. A refund that was decided before is only carried out
+/// again.
+fn decide(
+    sale: &mut Sale,
+    checkout: &CheckoutSession,
+    authorisation: &Authorisation,
+    listed: Option<&[Work]>,
+    now: Timestamp,
+) -> Change<Option<Decision>> {
+    if sale.is_money_kept() && has_moved(sale, listed) {
+        return Change::nothing(None);
+    }
+    refund::decide(sale, checkout, authorisation, now).map(Some)
+}
+
+fn planned(decided: Option<Decision>) -> Result<Planned, IssueError> {
+    match decided.ok_or(IssueError::Moved)? {
+        Decision::Authorised => Ok(Planned::Refund),
+        Decision::AlreadyAuthorised => Ok(Planned::CarryOut),
+        Decision::AlreadyRefunded => Ok(Planned::AlreadyRefunded),
+        Decision::Disputed => Err(IssueError::Disputed),
+        Decision::NotPaid => Err(IssueError::NotPaid),
     }
 }
 
@@ -230,11 +290,9 @@ mod tests {
         assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
         assert_eq!(*stored(&world).money(), Money::Kept);
         let disputed = failed();
-        disputed
-            .state()
-            .sales
-            .values_mut()
-            .for_each(|(sale, _)| *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None }));
+        disputed.state().sales.values_mut().for_each(|(sale, _)| {
+            *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None, bounced: false })
+        });
         assert!(run(go(&disputed)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().refunds.is_empty() && disputed.state().refunds.is_empty());
     }
@@ -262,6 +320,40 @@ mod tests {
                 assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded, "by name");
             }
         }
+    }
+
+    #[test]
+    fn a_plan_says_what_the_command_does_and_changes_nothing() {
+        let with = |money: Money| {
+            let world = failed();
+            world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", money.clone()));
+            // A follow-up has no money of its own.
+            world.state().sales.insert(session().followup(), (Sale::ordered(session().followup(), at(-50)), 1));
+            world
+        };
+        let authorisation = Authorisation::parse("kim", "asked for").unwrap();
+        let nameless = Operator::parse("dana", None).unwrap();
+        for (money, expected, issued) in [
+            (Money::Kept, Planned::Refund, Issued::Refunded),
+            (Money::RefundFailed { at: at(-1), refund: None }, Planned::Refund, Issued::Refunded),
+            (Money::RefundAuthorised { authorisation, at: at(-1) }, Planned::CarryOut, Issued::Refunded),
+            (Money::Refunded { at: at(-1) }, Planned::AlreadyRefunded, Issued::AlreadyRefunded),
+        ] {
+            for named in [session(), session().followup()] {
+                let world = with(money.clone());
+                let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
+                assert_eq!(run(plan(ports, &nameless, &named, None)).unwrap().unwrap(), expected, "{money:?}");
+                assert_eq!(*stored(&world).money(), money);
+                assert!(world.state().refunds.is_empty() && world.state().log.is_empty(), "{money:?}");
+                assert_eq!(run(issue(ports, &operator(), &named, None)).unwrap().unwrap(), issued, "{money:?}");
+            }
+        }
+        let unpaid = failed();
+        unpaid.state().sessions.values_mut().for_each(|session| session.payment_status = PaymentStatus::Unpaid);
+        let ports = Ports { journal: journal(&unpaid), payments: &unpaid, ledger: &unpaid };
+        assert!(matches!(run(plan(ports, &operator(), &session(), None)), Some(Err(IssueError::NotPaid))));
+        let moved = run(plan(ports, &operator(), &session(), Some(&[Work::Unusable]))).unwrap();
+        assert!(matches!(moved, Err(IssueError::Moved)), "{moved:?}");
     }
 
     #[test]

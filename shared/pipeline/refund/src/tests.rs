@@ -199,7 +199,7 @@ fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back(
     let at = Timestamp::from_seconds(1);
     for (state, expected) in [
         (Money::Refunded { at }, Decision::AlreadyRefunded),
-        (Money::Disputed { at, refund: None }, Decision::Disputed),
+        (Money::Disputed { at, refund: None, bounced: false }, Decision::Disputed),
     ] {
         world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", state.clone()));
         assert_eq!(decided("kim"), expected);

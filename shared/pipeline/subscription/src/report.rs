@@ -42,7 +42,8 @@ pub async fn record_report(
 fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> Change<Option<BillingChange>> {
     let Some(noted) = subscriber.billing_mut().record_report(&reported.report) else { return Change::nothing(None) };
     if noted == BillingChange::Detail && !is_dispute(&reported.report) {
-        return Change::save(Some(noted));
+        let reminder = is_reminded(subscriber, reported).then(|| two_subscriptions(reported, now));
+        return reminder.into_iter().fold(Change::save(Some(noted)), Change::alerting);
     }
     let access = subscriber.access(now);
     let body = Body::Subscription {
@@ -60,6 +61,21 @@ fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> C
 
 const fn is_dispute(report: &BillingReport) -> bool {
     matches!(report, BillingReport::Payment { report: PaymentReport::Dispute { .. }, .. })
+}
+
+/// Whether the daily comparison repeats the alert about two subscriptions, which is on no list: once for each subscriber,
+/// with the last of their subscriptions.
+fn is_reminded(subscriber: &Subscriber, reported: &Reported) -> bool {
+    let BillingReport::Subscription { id, .. } = &reported.report else { return false };
+    let going_on: Vec<_> = subscriber.billing().going_on().map(|(id, _)| id).collect();
+    reported.reported_by == ReportedBy::Reconciliation && going_on.len() > 1 && going_on.last() == Some(&id)
+}
+
+fn two_subscriptions(reported: &Reported, now: Timestamp) -> Alert {
+    let object = reported.report.id();
+    let detail = format!("pays for two subscriptions at once: cancel one and give its money back ({object})");
+    let prefix = reported.subscriber.prefix();
+    Alert::about("ORACLE-SUBSCRIPTION", Severity::Critical, now, "TWO_SUBSCRIPTIONS", prefix, &detail)
 }
 
 fn alerts(subscriber: &Subscriber, reported: &Reported, noted: BillingChange, now: Timestamp) -> Vec<Alert> {
@@ -92,8 +108,7 @@ fn alerts(subscriber: &Subscriber, reported: &Reported, noted: BillingChange, no
     }
     let begins = matches!(noted, BillingChange::Opened | BillingChange::Resumed | BillingChange::StatusChanged);
     if begins && subscriber.billing().going_on().count() > 1 {
-        let detail = format!("pays for two subscriptions at once: cancel one and give its money back ({object})");
-        alerts.push(about(Severity::Critical, "TWO_SUBSCRIPTIONS", &detail));
+        alerts.push(two_subscriptions(reported, now));
     }
     if reported.reported_by == ReportedBy::Reconciliation {
         let detail = format!("an event of {object} never arrived: kept now, by the daily comparison");

@@ -172,6 +172,35 @@ fn two_subscriptions_and_missed_events_are_told() {
     assert_eq!(access(&world, 45).paid_until, Some(at(60)), "healed");
 }
 
+/// No list has them, so the alert is repeated until one of the two is cancelled.
+#[test]
+fn two_subscriptions_are_told_again_by_every_daily_comparison_once() {
+    let world = World::at(START);
+    for report in [state("sub_1", SubscriptionStatus::Active, 0), state("sub_2", SubscriptionStatus::Active, 0)] {
+        keep(&world, &report);
+    }
+    let told = || {
+        let alerts = world.state().alerts.clone();
+        alerts.iter().filter(|alert| alert.logged().contains("TWO_SUBSCRIPTIONS")).count()
+    };
+    let compared = |name: &str, status, day| {
+        let report = Reported { reported_by: ReportedBy::Reconciliation, ..reported(state(name, status, day)) };
+        // Delivered twice, as the queue may do.
+        for _ in 0..2 {
+            run(record_report(journal(&world), &report)).unwrap().unwrap();
+        }
+    };
+    assert_eq!(told(), 1);
+    for day in 1..=2 {
+        compared("sub_1", SubscriptionStatus::Active, day);
+        compared("sub_2", SubscriptionStatus::Active, day);
+        assert_eq!(told(), 1 + usize::try_from(day).unwrap(), "day {day}");
+    }
+    compared("sub_1", SubscriptionStatus::Canceled, 3);
+    compared("sub_2", SubscriptionStatus::Active, 3);
+    assert_eq!(told(), 3, "one is cancelled");
+}
+
 #[test]
 fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     let world = World::at(START);

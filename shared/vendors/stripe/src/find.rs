@@ -48,7 +48,8 @@ pub struct Wanted {
 pub struct Found {
     /// Paid sessions, newest first.
     pub sessions: Vec<CheckoutSession>,
-    /// Whether there are more sessions than one search reads.
+    /// Whether there are more sessions than one search reads. Of the older ones it then has only those whose address is
+    /// spelled exactly as in the criteria.
     pub more: bool,
 }
 
@@ -83,14 +84,17 @@ impl Client {
         if let Some(digits) = &wanted.last4 {
             return self.by_card(digits, wanted).await;
         }
-        if let Some(email) = &wanted.email {
-            let found = self.listed(wanted, &[("customer_details[email]", email.expose())]).await?;
-            if !found.sessions.is_empty() {
-                return Ok(found);
-            }
-        }
-        // Stripe compares addresses by case: one that it does not find may have been entered in capitals.
-        self.listed(wanted, &[]).await
+        let exact = match &wanted.email {
+            Some(email) => self.listed(wanted, &[("customer_details[email]", email.expose())]).await?,
+            None => Found::default(),
+        };
+        // Stripe compares addresses by case, and the same customer may have entered another one in capitals.
+        let mut found = self.listed(wanted, &[]).await?;
+        let is_new = |session: &CheckoutSession| found.sessions.iter().all(|known| known.id != session.id);
+        let older: Vec<CheckoutSession> = exact.sessions.into_iter().filter(is_new).collect();
+        found.sessions.extend(older);
+        found.more |= exact.more;
+        Ok(found)
     }
 
     async fn listed(&self, wanted: &Wanted, filter: &[(&str, &str)]) -> Result<Found, PaymentError> {

@@ -35,9 +35,17 @@ fn client(url: &str) -> Client {
 }
 
 fn page(email: &str) -> String {
+    page_of(&[session("cs_test_1", email)])
+}
+
+fn page_of(sessions: &[String]) -> String {
+    format!(r#"{{"data":[{}],"has_more":false}}"#, sessions.join(","))
+}
+
+fn session(id: &str, email: &str) -> String {
     format!(
-        r#"{{"data":[{{"id":"cs_test_1","payment_status":"paid","status":"complete","payment_intent":"pi_1",
-            "created":1763596800,"amount_total":500,"customer_details":{{"email":"{email}"}}}}],"has_more":false}}"#
+        r#"{{"id":"{id}","payment_status":"paid","status":"complete","payment_intent":"pi_1",
+            "created":1763596800,"amount_total":500,"customer_details":{{"email":"{email}"}}}}"#
     )
 }
 
@@ -56,6 +64,20 @@ async fn an_address_in_another_case_is_found_among_all_that_paid() {
     assert!(asked[0].contains("customer_details%5Bemail%5D=buyer%40example.com"), "{asked:?}");
     assert!(asked.iter().all(|line| line.contains("created%5Bgte%5D=1763000000")), "{asked:?}");
     assert!(!asked[1].contains("email"), "{asked:?}");
+}
+
+/// An erasure has to find all of them.
+#[tokio::test]
+async fn an_address_that_was_entered_in_two_spellings_leads_to_all_its_sessions_once() {
+    let (first, second) = (session("cs_test_1", "buyer@example.com"), session("cs_test_2", "Buyer@Example.com"));
+    let other = session("cs_test_3", "other@example.com");
+    let old = session("cs_test_0", "buyer@example.com");
+    let exact = page_of(&[first.clone(), old]);
+    let server = Server::start([json(200, exact), json(200, page_of(&[second, first, other]))]).await;
+    let email = EmailAddress::parse("buyer@example.com").ok();
+    let found = client(&server.url).find(&Wanted { email, ..wanted() }).await.unwrap();
+    let ids: Vec<&str> = found.sessions.iter().map(|session| session.id.as_str()).collect();
+    assert_eq!(ids, ["cs_test_2", "cs_test_1", "cs_test_0"], "newest first");
 }
 
 #[tokio::test]

@@ -90,6 +90,12 @@ impl<'a> Step<'a> {
     fn erased(&self, added: &[AuditEntry]) -> Checked {
         if !self.old.is_erased() {
             Rule::States.require(self.customer.operated, || "erased without an operator's decision".to_owned())?;
+            let has_nothing = !matches!(self.old.fulfilment(), Fulfilment::Ready { .. }) && !self.old.is_served();
+            let is_paid = self.old.not_paid().is_none() && !self.old.is_given();
+            let is_owed = matches!(self.new.fulfilment(), Fulfilment::Erased { owed: true, .. });
+            Rule::Money.require(is_owed == (has_nothing && is_paid), || {
+                format!("erased, and forgotten whether it was delivered: {is_owed}")
+            })?;
             return Self::recorded(added, "\"action\":\"erase\"");
         }
         self.money(added)?;

@@ -163,7 +163,7 @@ fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
     let asked_twice = Sale { chased: 2, reminded_at: Some(at(660)), ..authorised };
     assert_eq!(open(&asked_twice), Some((Work::Refund, 660 + 2400)), "less and less often");
     assert_eq!(open(&Sale { money: Money::Refunded { at: at(60) }, ..failed.clone() }), None);
-    assert_eq!(open(&Sale { money: Money::Disputed { at: at(60), refund: None }, ..failed }), None);
+    assert_eq!(open(&Sale { money: Money::Disputed { at: at(60), refund: None, bounced: false }, ..failed }), None);
 }
 
 /// Silent Drop, failure mode 6: a customer whose reply is not read would wait for ever.

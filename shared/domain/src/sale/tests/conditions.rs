@@ -128,6 +128,46 @@ fn a_refund_that_bounces_is_counted_once_and_reminds_anew() {
     assert_eq!(sale.refund_attempts, 1);
 }
 
+/// Otherwise a machine would refund what a human has given back in another way by then.
+#[test]
+fn a_refund_that_bounced_is_a_humans_again_after_a_dispute_that_is_won() {
+    use crate::money::{DisputeStatus, ObjectId, PaymentId};
+    let payment = PaymentId::parse("pi_1").unwrap();
+    let id = |text: &str| ObjectId::parse(text).unwrap();
+    let dispute =
+        |status, seconds| PaymentReport::Dispute { id: id("du_1"), status, respond_by: None, at: at(seconds) };
+    let (opened, won) = (dispute(DisputeStatus::NeedsResponse, 3), dispute(DisputeStatus::Won, 5));
+    let bounce = PaymentReport::Refund { id: id("re_1"), amount: Some(100), status: RefundStatus::Failed, at: at(4) };
+    let operator = Operator::parse("o", None).unwrap();
+    let authorisation = Authorisation::by_policy("p", "r").unwrap();
+    let ours = Money::RefundAuthorised { authorisation: authorisation.clone(), at: at(1) };
+    // The other one was made in Stripe's dashboard.
+    for (money, refund) in [(ours, Some(authorisation)), (Money::Refunded { at: at(1) }, None)] {
+        for reports in [[&bounce, &opened], [&opened, &bounce]] {
+            let what = format!("{money:?} {reports:?}");
+            let mut sale = Sale { money: money.clone(), ..ready() };
+            for report in reports {
+                sale.payment_reported(&payment, report, charge(), at(6)).unwrap();
+            }
+            assert_eq!(sale.money, Money::Disputed { at: at(6), refund: refund.clone(), bounced: true }, "{what}");
+            let mut by_hand = sale.clone();
+            by_hand.refunded_by_hand(&operator, at(7)).unwrap();
+            sale.payment_reported(&payment, &won, charge(), at(8)).unwrap();
+            assert_eq!(sale.money, Money::RefundFailed { at: at(8), refund: refund.clone() }, "{what}");
+            assert_eq!(sale.open_work().map(|open| open.work), Some(Work::RefundFailed), "{what}");
+            assert_eq!(sale.refund_attempts, 1, "{what}: it bounced once");
+            by_hand.payment_reported(&payment, &won, charge(), at(8)).unwrap();
+            assert_eq!(by_hand.money, Money::Refunded { at: at(7) }, "{what}");
+        }
+    }
+    // Without a bounced refund the bank decides, except about a follow-up, which stops with its session.
+    let disputed = Money::Disputed { at: at(1), refund: None, bounced: false };
+    let mut kept = Sale { money: disputed.clone(), ..ready() };
+    assert!(kept.refunded_by_hand(&operator, at(2)).is_err());
+    let mut followup = Sale { money: disputed, ..sale().ordered_followup(at(0)) };
+    assert!(followup.refunded_by_hand(&operator, at(2)).is_ok());
+}
+
 #[test]
 fn a_sale_is_published_when_neither_records_nor_alerts_wait() {
     let alert = || crate::Alert::about("t", crate::alert::Severity::Warn, at(1), "OPERATION", "-", "detail");

@@ -135,6 +135,28 @@ fn an_erasure_is_finished_once_and_not_before_every_worker_has_ended() {
     }
 }
 
+/// The money comes back after the erasure, when nothing else remembers that nothing was delivered.
+#[test]
+fn what_is_erased_during_a_dispute_is_owed_once_the_dispute_is_won() {
+    use crate::money::{DisputeStatus, ObjectId, PaymentId, PaymentReport};
+    let payment = PaymentId::parse("pi_1").unwrap();
+    let report = |status, seconds| {
+        let id = ObjectId::parse("du_1").unwrap();
+        PaymentReport::Dispute { id, status, respond_by: None, at: at(seconds) }
+    };
+    let failed = Fulfilment::Failed { reason: "x".into(), at: at(1) };
+    let delivered = Fulfilment::Ready { at: at(1), archived: true };
+    for (fulfilment, work) in [(failed, Some(Work::Owed)), (delivered, None)] {
+        let mut sale = Sale { fulfilment, ..sale() };
+        sale.payment_reported(&payment, &report(DisputeStatus::UnderReview, 2), charge(), at(2)).unwrap();
+        sale.erase(&Operator::parse("o", None).unwrap(), at(3)).unwrap();
+        sale.erasure_finished(at(3).plus(ERASURE_SETTLES_AFTER)).unwrap();
+        assert_eq!((sale.is_owed(), sale.open_work()), (false, None), "the bank has the money");
+        sale.payment_reported(&payment, &report(DisputeStatus::Won, 4), charge(), at(4)).unwrap();
+        assert_eq!((sale.is_owed(), sale.open_work().map(|open| open.work)), (work.is_some(), work));
+    }
+}
+
 #[test]
 fn every_attempt_at_a_refund_that_stripe_failed_has_another_key() {
     let authorisation = crate::money::Authorisation::parse("o", "r").unwrap();

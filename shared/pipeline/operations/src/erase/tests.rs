@@ -12,7 +12,7 @@ use domain::{
 };
 use serde_json::json;
 use std::collections::BTreeSet;
-use testkit::{Plan, World, every_single_fault, inbox::Unread, run, sale::WithField, world::Delivered};
+use testkit::{Fault, Plan, World, every_single_fault, inbox::Unread, run, sale::WithField, world::Delivered};
 
 /// A word of the customer's text. No store may contain it afterwards.
 const NEEDLE: &str = "Zanzibar";
@@ -269,6 +269,19 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     assert_eq!((plan.verdict, plan.owed, plan.removes["quarantine"]), ("in review", true, 2));
     assert_eq!(plan.ends, ["the verdict is held for review", "replies that nobody has read yet: 1"]);
     assert_eq!((stored(&world), traces(&world)), before);
+}
+
+/// The operator must not rely on a schedule that knows of no decision.
+#[test]
+fn a_store_that_cannot_be_looked_at_is_told_as_such_and_decides_nothing() {
+    for store in ["sale_mails.of_sale", "sale_data.kept"] {
+        let world = full(&hashed());
+        world.plan(Plan::none().whenever(store, Fault::Fail));
+        let error = run(plan(ports(&world), &session())).unwrap().unwrap_err();
+        assert!(matches!(error, EraseError::NotLooked(_)) && !error.is_refusal(), "{store}: {error:?}");
+        assert!(error.to_string().contains("nothing is decided"), "{store}: {error}");
+        assert!(!stored(&world).is_erased(), "{store}");
+    }
 }
 
 /// The review, and with it the refund by policy, ends with the erasure; an operator still has to give the money back.

@@ -43,17 +43,22 @@ impl Step<'_> {
                 Rule::Money.require(self.customer.operated, || "a machine issues a refund again".to_owned())?;
                 Self::recorded(added, "\"step\":\"authorised\"")
             }
-            (Money::Refunded { .. } | Money::RefundAuthorised { .. }, Money::RefundFailed { .. }) => {
-                Self::recorded(added, PAYMENT_CHANGE)
+            (
+                Money::Refunded { .. } | Money::RefundAuthorised { .. } | Money::Disputed { bounced: true, .. },
+                Money::RefundFailed { .. },
+            ) => Self::recorded(added, PAYMENT_CHANGE),
+            // A machine would issue the refund again once the dispute is won.
+            (old, Money::Disputed { bounced: false, .. }) if old.has_bounced() => {
+                Err(Rule::Money.broken(format!("{old:?} became {new:?}")))
             }
             (_, Money::Refunded { .. }) => {
                 Rule::Money.require(back, || "said to be refunded, and is not".to_owned())?;
                 Self::recorded(added, PAYMENT_CHANGE)
             }
             (_, Money::Disputed { .. })
-            | (Money::Disputed { refund: None, .. }, Money::Kept)
+            | (Money::Disputed { refund: None, bounced: false, .. }, Money::Kept)
             // A refund that was authorised before the dispute is carried out once the dispute is won.
-            | (Money::Disputed { refund: Some(_), .. }, Money::RefundAuthorised { .. }) => {
+            | (Money::Disputed { refund: Some(_), bounced: false, .. }, Money::RefundAuthorised { .. }) => {
                 Self::recorded(added, PAYMENT_CHANGE)
             }
             _ => Err(Rule::Money.broken(format!("{old:?} became {new:?}"))),
