@@ -9,6 +9,7 @@ mod support;
 use chat::{Settings, handle};
 use domain::{
     Metric, Timestamp,
+    breaker::{Breaker, Caller},
     chat::{
         BillingReport, PaidPlan, Subscriber,
         billing::{SubscriptionState, SubscriptionStatus},
@@ -387,6 +388,26 @@ fn a_slow_memory_leaves_less_time_to_the_model() {
     let reply = run(handle(ports, &settings(), asking(1, QUESTION, &cookie))).unwrap();
     assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
     assert_eq!(world.state().now - begun, 25_000);
+}
+
+/// A model without a reply for five seconds has failed. After less time, the next message makes the half-open call,
+/// instead of finding the chat closed for three minutes.
+#[test]
+fn a_call_that_the_time_limit_drops_leaves_no_half_open_call_behind() {
+    for (seconds, failures) in [(4, 1000), (5, 1001)] {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        let circuit = Caller::Chat.circuit("model-a").into_owned();
+        let opened_at = Some(Timestamp::from_seconds(NOW - 100));
+        let open = Breaker { failures: 1000, opened_at, open_since: opened_at, ..Breaker::default() };
+        world.state().breakers.insert(circuit.clone(), (open, 1));
+        world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+        let settings = Settings { answer_time: Duration::from_secs(seconds), ..settings() };
+        let reply = run(handle(ports(&world), &settings, asking(1, QUESTION, &cookie))).unwrap();
+        assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
+        let (breaker, _) = world.state().breakers[&circuit].clone();
+        assert_eq!((breaker.probing_since, breaker.failures), (None, failures), "{seconds} s");
+    }
 }
 
 /// Appends facts of a million bytes to the world's only memory.
