@@ -123,8 +123,8 @@ async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
     browser.close().await;
 }
 
-/// Two messages have no reply when the page is left and the session ends. If their writer signs in next in the tab, one is
-/// sent and the other is in its box. If somebody else does, neither is sent or shown.
+/// Two messages have no reply when the page is left and the session ends. If their writer signs in next in the tab, one
+/// is sent and the other is in its box. If somebody else does, neither is sent or shown.
 #[tokio::test]
 async fn what_waits_to_be_sent_belongs_to_its_writer() {
     let held = "

@@ -24,8 +24,8 @@ const MOST: usize = 20;
 /// unreadable does not keep the newest list from all later ones.
 const MOST_FAILURES: u64 = 10;
 
-/// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn whether
-/// others can be read.
+/// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn
+/// whether others can be read.
 const OTHERS: usize = 4;
 
 type Current = Versioned<Notebook<Memory>>;

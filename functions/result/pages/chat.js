@@ -62,8 +62,8 @@
 
   // The tag of the account that is signed in, once it is known.
   let account;
-  // Keeps a message under the account that wrote it. One of another account is dropped: whoever signs in next in this tab
-  // neither reads nor sends it.
+  // Keeps a message under the account that wrote it. One of another account is dropped: whoever signs in next in this
+  // tab neither reads nor sends it.
   const keptAs = (name) => (value) => {
     try {
       if (value === null) sessionStorage.removeItem(name);

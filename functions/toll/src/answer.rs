@@ -16,8 +16,8 @@ use runtime::{Broke, telemetry, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How much earlier than the time for everything the second reply of a narrative answer ends. If both ended at once, the
-/// first reply would be lost with its crosscheck.
+/// How much earlier than the time for everything the second reply of a narrative answer ends. If both ended at once,
+/// the first reply would be lost with its crosscheck.
 const EARLIER: Duration = Duration::from_millis(200);
 
 /// The outcome: the answer or the reason of the failure, each with its audit records.

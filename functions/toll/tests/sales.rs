@@ -232,8 +232,8 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
     assert!(state.prompts[3].1.instruction.contains("it contains none of \"lawyer\""));
 }
 
-/// The corpus takes some of the time, and the second reply never comes. The first reply's crosscheck is on record all the
-/// same (TMM Crosscheck, invariant 5), and the dropped call counts.
+/// The corpus takes some of the time, and the second reply never comes. The first reply's crosscheck is on record all
+/// the same (TMM Crosscheck, invariant 5), and the dropped call counts.
 #[test]
 fn a_second_narrative_reply_that_is_late_leaves_the_record_of_the_first() {
     let world = world();
