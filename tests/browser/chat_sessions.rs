@@ -123,6 +123,69 @@ async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
     browser.close().await;
 }
 
+/// Two messages have no reply when the page is left and the session ends. If their writer signs in next in the tab, one
+/// is sent and the other is in its box. If somebody else does, neither is sent or shown.
+#[tokio::test]
+async fn what_waits_to_be_sent_belongs_to_its_writer() {
+    let held = "
+      const me = (account) => [200, { plan: 'bridge', free_left: 0, account }];
+      window.signIn = (account) => { window.replies['GET /api/chat/me'] = me(account); window.look(); };
+      window.sent = [];
+      window.replies['GET /api/chat/me'] = location.search === '?ended' ? [401, {}] : me('one');
+      const hold = ({ body }) => {
+        const { id, text } = JSON.parse(body);
+        window.sent.push(text);
+        if (location.search === '?ended') return [200, { id, replies: [{ voice: 'AETHER', text: 'Good.' }] }];
+        return new Promise(() => {});
+      };
+      window.replies['POST /api/chat/exchanges'] = hold;
+      window.replies['POST /api/chat/bridge/messages'] = hold;";
+    let browser = open(&format!("{MEMBER}{held}")).await;
+    for (account, sent, box_text) in [("one", json!(["Not yours."]), "Nor this."), ("two", json!([]), "")] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        let write = "byId('message').value = 'Not yours.'; byId('say').requestSubmit(); \
+                     byId('bridge-message').value = 'Nor this.'; byId('bridge-say').requestSubmit(); return null";
+        browser.run(write).await;
+        becomes(&browser, "window.sent", &json!(["Not yours.", "Nor this."])).await;
+        browser.visit("/chat?ended").await;
+        browser.see("#sign-in-form").await;
+        browser.run(&format!("window.signIn('{account}'); return null")).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        becomes(&browser, "window.sent", &sent).await;
+        assert_eq!(browser.run("return byId('bridge-message').value").await, box_text, "{account}");
+    }
+    browser.close().await;
+}
+
+/// The session ends while texts are in their boxes. They stay for their writer and leave with somebody else's sign-in.
+#[tokio::test]
+async fn a_text_that_was_not_sent_stays_for_its_writer_only() {
+    let accounts = "
+      window.signIn = (account) => {
+        window.replies['GET /api/chat/me'] = [200, { plan: 'bridge', free_left: 0, account }];
+        window.look();
+      };
+      window.replies['GET /api/chat/me'] = [200, { plan: 'bridge', free_left: 0, account: 'one' }];";
+    let browser = open(&format!("{MEMBER}{accounts}")).await;
+    for (account, left) in [("one", "Not sent."), ("two", "")] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        let end = "for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; \
+                   window.granted = window.replies['GET /api/chat/bridge']; \
+                   window.replies['GET /api/chat/bridge'] = [401, {}]; window.look(); return null";
+        browser.run(end).await;
+        browser.see("#sign-in-form").await;
+        let next =
+            format!("window.replies['GET /api/chat/bridge'] = window.granted; window.signIn('{account}'); return null");
+        browser.run(&next).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
+        assert_eq!(texts, json!([left, left]), "{account}");
+    }
+    browser.close().await;
+}
+
 /// The reply to a sign-in is lost. The link is not: trying again uses it.
 #[tokio::test]
 async fn a_link_whose_reply_is_lost_is_used_again() {

@@ -71,6 +71,18 @@ fn a_mail_that_may_have_gone_and_cannot_be_looked_for_is_for_a_human() {
     }
 }
 
+/// The worker dies after the mailbox has accepted the mail, and then the drafts cannot be read.
+#[test]
+fn a_mail_whose_worker_died_while_sending_and_that_cannot_be_looked_for_is_for_a_human() {
+    let mut sim = sim();
+    let died = Plan::none().whenever("mailbox.send_draft", Fault::CrashAfter);
+    sim.world.plan(died.whenever("mailbox.draft_exists", Fault::Fail));
+    sim.drain();
+    assert!(matches!(mail(&sim), Mail::Unknown { .. }), "{:?}", mail(&sim));
+    let state = sim.world.state();
+    assert_eq!((state.sent.len(), state.dead_letters.len()), (1, 0));
+}
+
 /// A draft that is still there and is refused has not gone.
 #[test]
 fn a_mail_that_is_refused_after_a_lost_reply_is_a_dead_letter() {

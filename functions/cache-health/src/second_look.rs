@@ -24,7 +24,8 @@ const MOST: usize = 20;
 /// unreadable does not keep the newest list from all later ones.
 const MOST_FAILURES: u64 = 10;
 
-/// How many verdicts of the archive are tried to learn whether others can be read.
+/// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn
+/// whether others can be read.
 const OTHERS: usize = 4;
 
 type Current = Versioned<Notebook<Memory>>;
@@ -80,7 +81,7 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<Ses
                 next.replaced += u64::from(found == Found::Replaced);
             }
             Err(CommitError::Storage(error)) => {
-                if next.failures < MOST_FAILURES || !can_read_another(ports, &session).await {
+                if next.failures < MOST_FAILURES || !can_read_another(ports, next.after.as_ref(), &session).await {
                     next.failures += 1;
                     return Err(error.into());
                 }
@@ -104,9 +105,13 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<Ses
 }
 
 /// Whether another verdict can be read now, or there is no other: then one that cannot be read has a fault of its own. While
-/// none can be read, the archive or the table fails.
-async fn can_read_another(ports: &Ports<'_>, unread: &SessionId) -> bool {
-    let Ok(mut others) = ports.archive.listed(None, OTHERS).await else { return false };
+/// none can be read, the archive or the table fails. `last` was checked last.
+async fn can_read_another(ports: &Ports<'_>, last: Option<&SessionId>, unread: &SessionId) -> bool {
+    let Ok(first) = ports.archive.listed(None, OTHERS).await else { return false };
+    let Ok(behind) = ports.archive.listed(Some(unread), MOST).await else { return false };
+    // A fault may be that of several neighbours, so the farthest ones are tried.
+    let far = behind.into_iter().rev().take(OTHERS);
+    let mut others: Vec<SessionId> = last.cloned().into_iter().chain(first).chain(far).collect();
     others.retain(|session| session != unread);
     for session in &others {
         let sale = ports.sales.store.load_with_verdict(session).await;

@@ -15,14 +15,19 @@ use domain::{
 };
 use futures_util::future::join_all;
 use gates::Gate;
-use generation::NotReplied;
+use generation::{NotReplied, Tracked};
 use lens::WorkingSet;
 use prompt::{build_chat_prompt, chat_version};
-use runtime::within;
+use runtime::{Broke, within};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// How many times each voice is asked at most.
 const ATTEMPTS: u32 = 2;
+
+/// A model that had this much time when the time limit drops its call has failed. It is half of a call's own time-out
+/// (GEMINI_CALL_TIMEOUT_MS).
+const ENOUGH: Duration = Duration::from_secs(5);
 
 /// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.
 pub(crate) struct Made {
@@ -62,11 +67,23 @@ pub(crate) async fn make(
     live: &Live<'_>,
     arrived: Timestamp,
 ) -> Made {
-    let all = join_all(voices.iter().map(|voice| speak(ports, settings, *voice, context, live)));
+    // The voices are asked at once, so each has a call of its own that may be dropped.
+    let models: Vec<Tracked<'_>> = voices.iter().map(|_| Tracked::new(ports.model, ports.journal.clock)).collect();
+    let each = voices.iter().zip(&models);
+    let all = join_all(each.map(|(voice, model)| speak(Ports { model, ..ports }, settings, *voice, context, live)));
     let left = settings.answer_time.saturating_sub(ports.journal.clock.now().since(arrived));
     let spoken = match within(ports.pause, settings.model_time.min(left), all).await {
         Ok(spoken) => spoken,
-        Err(broke) => return Made { replies: None, facts: json!({ "problem": broke.to_string() }) },
+        Err(broke) => {
+            if broke == Broke::OutOfTime {
+                let breakers = gauged(ports);
+                let asking = asking(ports, &breakers);
+                for model in &models {
+                    model.record_dropped_call(asking, &settings.policy, context.session, ENOUGH).await;
+                }
+            }
+            return Made { replies: None, facts: json!({ "problem": broke.to_string() }) };
+        }
     };
     let facts = json!({
         "prompt_version": chat_version(),
@@ -101,6 +118,21 @@ async fn speak(
     (None, facts)
 }
 
+fn gauged(ports: Ports<'_>) -> Gauged<'_> {
+    Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: ports.journal.clock }
+}
+
+fn asking<'a>(ports: Ports<'a>, breakers: &'a Gauged<'a>) -> generation::Ports<'a> {
+    generation::Ports {
+        model: ports.model,
+        breakers,
+        alerts: ports.journal.alerts,
+        clock: ports.journal.clock,
+        randomness: ports.randomness,
+        pause: ports.pause,
+    }
+}
+
 async fn attempt_at(
     ports: Ports<'_>,
     settings: &Settings,
@@ -111,20 +143,8 @@ async fn attempt_at(
     live: &Live<'_>,
 ) -> Result<String, Unusable> {
     let Context { session, message, memory, evaluation } = context;
-    let breakers = Gauged {
-        breakers: ports.breakers,
-        metric: Metric::BreakerOpen,
-        meter: ports.meter,
-        clock: ports.journal.clock,
-    };
-    let asking = generation::Ports {
-        model: ports.model,
-        breakers: &breakers,
-        alerts: ports.journal.alerts,
-        clock: ports.journal.clock,
-        randomness: ports.randomness,
-        pause: ports.pause,
-    };
+    let breakers = gauged(ports);
+    let asking = asking(ports, &breakers);
     let prompt = build_chat_prompt(voice, memory, message, evaluation, stricter);
     let mut writing = Writing::new(live, voice, message, evaluation);
     let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut writing).await?;

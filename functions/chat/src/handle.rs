@@ -78,7 +78,7 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
     let has_lapsed = access.paid_until.is_none() && has_paid(ports, who).await?;
-    Ok(reply::me(access, account.value.free_left(), has_lapsed))
+    Ok(reply::me(who, access, account.value.free_left(), has_lapsed))
 }
 
 /// Whether an invoice of the subscriber was ever paid.

@@ -2,7 +2,7 @@
 
 use crate::live::Begun;
 use domain::{
-    chat::{Access, ExchangeId, Said, Voice},
+    chat::{Access, ExchangeId, Said, SubscriberId, Voice},
     texts,
 };
 use runtime::http::Reply;
@@ -37,9 +37,9 @@ pub(crate) fn malformed() -> Reply {
 }
 
 /// What a customer has. `has_lapsed`: they paid before and have no paid access now, because the subscription has ended or its
-/// payment fails; the portal shows which.
-pub(crate) fn me(access: Access, free_left: u32, has_lapsed: bool) -> Reply {
-    let mut body = json!({ "plan": access.plan.key(), "free_left": free_left });
+/// payment fails; the portal shows which. `account` tells the page whether the same customer is signed in as before.
+pub(crate) fn me(who: &SubscriberId, access: Access, free_left: u32, has_lapsed: bool) -> Reply {
+    let mut body = json!({ "plan": access.plan.key(), "free_left": free_left, "account": who.prefix() });
     if let Some(until) = access.paid_until {
         body["paid_until"] = until.to_iso().into();
     }

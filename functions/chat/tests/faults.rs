@@ -10,7 +10,6 @@ use domain::{
     chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
 };
 use runtime::http::{Reply, Request};
-use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -304,5 +303,5 @@ fn one_id_sent_twenty_times_at_once_is_one_exchange() {
     assert_eq!(told.len(), 1);
     assert!(replies.iter().all(|reply| matches!(reply.status(), 200 | 202)));
     assert_eq!(life.world.state().prompts.len(), 1);
-    assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie)), json!({ "plan": "free", "free_left": 2 }));
+    assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie))["free_left"], 2);
 }

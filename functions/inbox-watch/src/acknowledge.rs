@@ -49,8 +49,11 @@ impl Watch<'_> {
 
     /// Finds out whether a recorded draft was sent, before anything else is done with it.
     pub(crate) async fn settle(&mut self, id: &str, draft: &Draft) -> Result<(), WatchError> {
-        let sending = sending::settle(self.ports.mailbox, draft).await;
-        self.conclude(id, draft, sending).await
+        match sending::settle(self.ports.mailbox, draft).await {
+            // An earlier attempt may have sent it, and the mailbox still shows the draft.
+            Sending::Refused(error) if error.is_retriable() => Err(error.into()),
+            sending => self.conclude(id, draft, sending).await,
+        }
     }
 
     async fn conclude(&mut self, id: &str, draft: &Draft, sending: Sending) -> Result<(), WatchError> {

@@ -3,7 +3,7 @@
 use crate::{
     answer,
     error::WatchError,
-    memory::{Ended, Failed, digest},
+    memory::{Ended, Failed, Kind, digest},
     trouble::alert,
     watch::Watch,
 };
@@ -44,13 +44,15 @@ impl Watch<'_> {
     }
 
     async fn give_up(&mut self, id: &str) -> Result<(), WatchError> {
-        let drafted = self.at_hand(id).and_then(|it| it.answer).is_some_and(|answer| answer.draft.is_some());
-        let (outcome, detail) = if drafted {
-            ("unknown", "an acknowledgement may or may not have gone: it is not sent again")
-        } else {
-            ("given_up", "a message could not be dealt with: look into the inbox")
+        let drafted = self.at_hand(id).and_then(|it| it.answer).filter(|answer| answer.draft.is_some());
+        let (severity, outcome, detail) = match drafted.map(|answer| answer.kind) {
+            Some(Kind::Help) => (Severity::Critical, "unknown", "sources of help may or may not have gone: answer it"),
+            Some(Kind::Acknowledgement | Kind::Followup) => {
+                (Severity::Error, "unknown", "an acknowledgement may or may not have gone: it is not sent again")
+            }
+            None => (Severity::Error, "given_up", "a message could not be dealt with: look into the inbox"),
         };
-        let alert = alert(Severity::Error, self.now(), "AUTORESPONSE", &digest(id), detail);
+        let alert = alert(severity, self.now(), "AUTORESPONSE", &digest(id), detail);
         self.finish(id, outcome, Ended::Well, Some(alert)).await
     }
 }

@@ -4,7 +4,6 @@
 // at its top.
 {
   const MAX_CHARACTERS = 4000;
-  const PENDING = "oracle.chat.pending";
   const AGAIN = 2500;
   const TRIES = 24;
   // Milliseconds between two looks at a reply that is being made: until its first sentence, after it, and otherwise.
@@ -61,16 +60,25 @@
 
   // ---- the message that is on its way survives a reload: it is sent again under its id ----
 
-  const pending = (value) => {
+  // The tag of the account that is signed in, once it is known.
+  let account;
+  // Keeps a message under the account that wrote it. One of another account is dropped: whoever signs in next in this
+  // tab neither reads nor sends it.
+  const keptAs = (name) => (value) => {
     try {
-      if (value === undefined) return JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
-      if (value === null) sessionStorage.removeItem(PENDING);
-      else sessionStorage.setItem(PENDING, JSON.stringify(value));
+      if (value === null) sessionStorage.removeItem(name);
+      else if (value !== undefined) sessionStorage.setItem(name, JSON.stringify({ ...value, account }));
+      else {
+        const kept = JSON.parse(sessionStorage.getItem(name) ?? "null");
+        if (kept?.account === account) return kept;
+        sessionStorage.removeItem(name);
+      }
     } catch {
       // Storage may be switched off; then a reload forgets it.
     }
     return null;
   };
+  const pending = keptAs("oracle.chat.pending");
   const newId = () => {
     if (crypto.randomUUID) return crypto.randomUUID();
     const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -118,7 +126,7 @@
     byId("memory-text").textContent = REMEMBERED;
   };
   // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
-  // boxes.
+  // boxes, until somebody else signs in.
   const endIfSignedOut = (status) => {
     if (status !== 401) return false;
     clearCustomer();
@@ -441,7 +449,6 @@
 
   // ---- the Bridge ----
 
-  const MESSAGE = "oracle.chat.bridge";
   const CHANGED = "The agreement has changed. Please read it again.";
   let agreement = null;
   const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
@@ -453,16 +460,7 @@
   const offered = byId("bridge-text").textContent;
 
   // A message that is not confirmed is kept under its id until it is, so that sending it again posts it once.
-  const unconfirmed = (value) => {
-    try {
-      if (value === undefined) return JSON.parse(sessionStorage.getItem(MESSAGE) ?? "null");
-      if (value === null) sessionStorage.removeItem(MESSAGE);
-      else sessionStorage.setItem(MESSAGE, JSON.stringify(value));
-    } catch {
-      // Storage may be switched off; then a reload forgets it.
-    }
-    return null;
-  };
+  const unconfirmed = keptAs("oracle.chat.bridge");
   // Empties the box, unless its customer has written on since the text was sent.
   const clearSent = (text) => {
     if (sendable(byId("bridge-message").value).trim() === text) byId("bridge-message").value = "";
@@ -749,10 +747,8 @@
     byId("memory-text").textContent = "Your memory is erased. What you say from now on is remembered anew.";
     await readBridge();
   });
-  byId("sign-out").addEventListener("click", async () => {
-    problem("memory-problem", "");
-    const { status } = await call("DELETE", "/api/chat/session");
-    if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
+  // Ends all that was begun for the person who was signed in, and drops what they have written and not sent.
+  const forgetCustomer = () => {
     signOuts += 1;
     clearCustomer();
     // A message on its way is no longer waited for, nor a payment.
@@ -765,6 +761,12 @@
     closeBox("");
     count();
     pending(null);
+  };
+  byId("sign-out").addEventListener("click", async () => {
+    problem("memory-problem", "");
+    const { status } = await call("DELETE", "/api/chat/session");
+    if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
+    forgetCustomer();
     problem("sign-in-problem", "");
     show("sign-in");
   });
@@ -793,6 +795,9 @@
     }
     const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
+      // The session of somebody else has ended in this tab.
+      if (account !== undefined && account !== answer.account) forgetCustomer();
+      account = answer.account;
       tellCustomer(answer);
       // Only now can the customer write. A message that they send while the rest loads is not one of a page before
       // this one, and what the memory holds must not replace it.

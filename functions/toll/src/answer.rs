@@ -14,6 +14,11 @@ use generation::{Background, Generated, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
 use runtime::{Broke, telemetry, within};
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How much earlier than the time for everything the second reply of a narrative answer ends. If both ended at once,
+/// the first reply would be lost with its crosscheck.
+const EARLIER: Duration = Duration::from_millis(200);
 
 /// The outcome: the answer or the reason of the failure, each with its audit records.
 pub(crate) struct Made {
@@ -44,28 +49,30 @@ pub(crate) async fn make(
         pause: ports.pause,
     };
     let corpus = ports.corpus;
-    let policy = Policy { longest: Some(settings.model_time), ..settings.policy.clone() };
+    let begun_at = journal.clock.now();
     let asked = async {
         let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
         let question = Question { tier: offer.tier(), query, background: Background::References(&references.texts) };
+        let left = settings.model_time.saturating_sub(journal.clock.now().since(begun_at) + EARLIER);
+        let policy = Policy { longest: Some(left), ..settings.policy.clone() };
         let generated = generate(asking, &policy, id, question, evaluation).await;
         Ok::<_, RetrievalError>((references, generated))
     };
     let without = |why: String| Made { answer: Err(why), records: Vec::new() };
-    let (references, generated) = match within(ports.pause, settings.model_time, asked).await {
+    let made = within(ports.pause, settings.model_time, asked).await;
+    if !matches!(made, Err(Broke::Panicked)) {
+        // Also the second reply of a narrative answer. A model that was asked at the end of the time says nothing about
+        // itself.
+        model.record_dropped_call(asking, &settings.policy, id, settings.model_time / 2).await;
+    }
+    let (references, generated) = match made {
         Ok(Ok(made)) => made,
         Ok(Err(error)) => {
             tracing::error!(purchase = id.reference(), error = telemetry::chain(&error), "the corpus cannot be read");
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
             return without(format!("retrieval: {error}"));
         }
-        Err(broke) => {
-            if broke == Broke::OutOfTime {
-                // A model that was asked at the end of the time says nothing about itself.
-                model.record_dropped_call(asking, &policy, id, settings.model_time / 2).await;
-            }
-            return without(format!("the model: {broke}"));
-        }
+        Err(broke) => return without(format!("the model: {broke}")),
     };
     let now = journal.clock.now();
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };

@@ -71,13 +71,11 @@ impl Sale<'_> {
         // the payer has paid us.
         match (self.ports.node.whereabouts(signed).await, unused) {
             (Ok(Whereabouts::Used { is_ours: true, .. }), _) => Ok(()),
-            (Ok(Whereabouts::Untraced), _) => {
+            (Ok(Whereabouts::Untraced | Whereabouts::Unconfirmed), _) => {
                 Err(Unusable::Unknown(format!("{problem}; the chain does not show where")))
             }
             // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            (Ok(Whereabouts::Unused { .. } | Whereabouts::Unconfirmed), Some(unused)) => {
-                Err(Unusable::Unknown(format!("{problem}; {unused}")))
-            }
+            (Ok(Whereabouts::Unused { .. }), Some(unused)) => Err(Unusable::Unknown(format!("{problem}; {unused}"))),
             (Ok(_), _) => Err(Unusable::Refused(problem)),
             (Err(error), _) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");

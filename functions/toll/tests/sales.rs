@@ -10,9 +10,13 @@ use chain::{
 };
 use domain::{Metric, ports::FacilitatorError, toll::Offer};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 use support::*;
-use testkit::{Fault, Plan, run};
+use testkit::{Fault, Passage, Plan, run};
 use toll::handle;
 
 #[test]
@@ -226,6 +230,43 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
     let state = world.state();
     assert_eq!(state.prompts.len(), 4);
     assert!(state.prompts[3].1.instruction.contains("it contains none of \"lawyer\""));
+}
+
+/// The corpus takes some of the time, and the second reply never comes. The first reply's crosscheck is on record all
+/// the same (TMM Crosscheck, invariant 5), and the dropped call counts.
+#[test]
+fn a_second_narrative_reply_that_is_late_leaves_the_record_of_the_first() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    let lacking = json!({ "verdict": "GREEN", "summary": "The term names an event that no one could prevent." });
+    let reply =
+        domain::ports::ModelReply { text: lacking.to_string(), model_version: "m".to_owned(), status_warning: None };
+    world.state().answers.push_back(Ok(reply));
+    let step = Duration::from_millis(50);
+    let mut asked = 0;
+    world.surround(Box::new(move |name, _| {
+        asked += u32::from(name == "model.ask");
+        let before = if name == "corpora.read" { step } else { Duration::ZERO };
+        let fault = (name == "model.ask" && asked > 1).then_some(Fault::CrashBefore);
+        Passage { before, fault, ..Passage::default() }
+    }));
+    let (begun, settings) = (world.state().now, settings());
+    let mut handled =
+        pin!(handle(ports(&world), &settings, paid("/query", "What does 'force majeure' mean?", &payment)));
+    let mut context = Context::from_waker(Waker::noop());
+    let reply = loop {
+        if let Poll::Ready(reply) = handled.as_mut().poll(&mut context) {
+            break reply;
+        }
+        assert!(world.state().now < begun + 20_000, "it never ends");
+        world.advance(step);
+    };
+    assert_eq!((reply.status(), code(&reply).as_str()), (503, "no_answer"));
+    assert_eq!(world.state().now - begun, 12_800);
+    let crosschecks = world.state().records().iter().filter(|line| line["event"] == "tmm_crosscheck").count();
+    assert_eq!(crosschecks, 1);
+    let circuit = domain::breaker::Caller::Toll.circuit("model-a").into_owned();
+    assert_eq!(world.state().breakers[&circuit].0.failures, 1);
 }
 
 #[test]

@@ -158,6 +158,53 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
     }
 }
 
+/// A node that names the transaction of a payment and has no receipt of it, for example because it keeps only new ones.
+#[test]
+fn a_used_payment_without_a_receipt_waits_for_a_human_after_a_day() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    world.plan(Plan::none());
+    world.state().chain.has_no_receipts = true;
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        look(&world).unwrap();
+        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
+    world.advance(Duration::from_secs(3_600));
+    look(&world).unwrap();
+    expect_untraced(&world, paid("/query", QUESTION, &payment));
+    let why = "its receipt is missing";
+    assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
+}
+
+#[test]
+fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    world.state().chain.has_no_receipts = true;
+    world.advance(Duration::from_secs(3_601));
+    look(&world).unwrap();
+    let found = purchase(&world).unwrap();
+    assert!(matches!(found.stage(), Stage::Settled { confirmed: false, doubtful: true, .. }), "{found:?}");
+    assert_eq!(world.state().alerts.len(), 1);
+}
+
+/// The chain shows the payment as used, so a 402 would make the agent pay a second time.
+#[test]
+fn an_expired_payment_without_a_receipt_asks_for_no_second_payment() {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    submit(&world, &payment, "0x1");
+    world.state().chain.has_no_receipts = true;
+    world.advance(Duration::from_secs(301));
+    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    assert_eq!((reply.status(), code(&reply).as_str()), (503, "payment_unavailable"));
+}
+
 /// A node that refuses every question about a payment, for example because it searches too few blocks at once.
 #[test]
 fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {

@@ -62,7 +62,7 @@ pub struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<Timestamp>,
     /// Whether the mail may have gone in the last attempt, or in an earlier one after which its draft could not be
-    /// looked at.
+    /// looked at. An attempt whose worker left a recorded draft without a result is one in which it may have gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_have_gone: bool,
 }

@@ -47,6 +47,8 @@ pub struct Delivered {
 pub struct Chain {
     /// Signed payments that were submitted, by payer and nonce: the transaction, and whether it paid us.
     pub used: BTreeMap<(String, String), (String, bool)>,
+    /// Whether the node has no receipt of a transaction that used a signed payment.
+    pub has_no_receipts: bool,
     /// Transfers that were made before the purchase: payer and amount, by transaction.
     pub transfers: BTreeMap<String, (String, u64)>,
     /// When such a transfer was made, in milliseconds; one without an entry is new.

@@ -58,8 +58,8 @@ fn a_verdict_whose_mail_failed_is_looked_at_too() {
     assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
 }
 
-/// An archive in which this verdict cannot be read.
-struct Torn<'a>(&'a World, SessionId);
+/// An archive in which these verdicts cannot be read.
+struct Torn<'a>(&'a World, Vec<SessionId>);
 
 #[async_trait]
 impl VerdictArchive for Torn<'_> {
@@ -68,7 +68,7 @@ impl VerdictArchive for Torn<'_> {
     }
 
     async fn find(&self, session: &SessionId) -> Result<Option<CachedVerdict>, StorageError> {
-        if *session == self.1 {
+        if self.1.contains(session) {
             return Err(StorageError { operation: "archive read", source: "corrupt".into() });
         }
         VerdictArchive::find(self.0, session).await
@@ -87,7 +87,7 @@ fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
     delivered(&stage, 2, "The CSDM leaves no doubt.");
     // Only the archive has the first one.
     stage.world.state().cache.remove(&session(1));
-    let archive = Torn(&stage.world, session(1));
+    let archive = Torn(&stage.world, vec![session(1)]);
     let ports = Ports { archive: &archive, ..stage.ports() };
     for _ in 0..12 {
         stage.world.advance(Duration::from_secs(60));
@@ -100,6 +100,29 @@ fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
     assert_eq!(unread["session_id"], json!(session(1)));
     let raised = stage.alerts().into_iter().filter(|line| line.contains("newest list has not checked it")).count();
     assert_eq!(raised, 1, "operators learn which sale it is");
+}
+
+/// The first verdicts of the archive are all unreadable, as after a fault of their time.
+#[test]
+fn a_row_of_unreadable_verdicts_does_not_stop_the_second_look() {
+    let stage = Stage::new();
+    for number in 1..=6 {
+        delivered(&stage, number, "The CSDM leaves no doubt.");
+    }
+    let torn: Vec<SessionId> = (1..=5).map(session).collect();
+    for session in &torn {
+        stage.world.state().cache.remove(session);
+    }
+    let archive = Torn(&stage.world, torn);
+    let ports = Ports { archive: &archive, ..stage.ports() };
+    for _ in 0..60 {
+        stage.world.advance(Duration::from_secs(60));
+        drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
+    }
+    let [facts] = stage.events("archive_second_look").try_into().unwrap();
+    assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&5.into(), &1.into(), &1.into()));
+    assert_eq!(stage.events("archive_unread").len(), 5);
+    assert_eq!(work_of(&stage, 6), Some(Work::Finding));
 }
 
 /// Nothing is wrong with the verdict at which the looks fail.

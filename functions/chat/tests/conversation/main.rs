@@ -9,6 +9,7 @@ mod support;
 use chat::{Settings, handle};
 use domain::{
     Metric, Timestamp,
+    breaker::{Breaker, Caller},
     chat::{
         BillingReport, PaidPlan, Subscriber,
         billing::{SubscriptionState, SubscriptionStatus},
@@ -28,7 +29,9 @@ use testkit::{Fault, Plan, run};
 fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     let world = world();
     let cookie = signed_in(&world, "someone@gmail.com");
-    assert_eq!(body(&get(&world, "/api/chat/me", &cookie)), json!({ "plan": "free", "free_left": 3 }));
+    let account = subscriber("someone@gmail.com");
+    let me = json!({ "plan": "free", "free_left": 3, "account": account.prefix() });
+    assert_eq!(body(&get(&world, "/api/chat/me", &cookie)), me);
     for n in 1..=3 {
         let reply = ask(&world, n, QUESTION, &cookie);
         assert_eq!(reply.status(), 200, "{}", reply.body());
@@ -390,6 +393,26 @@ fn a_slow_memory_leaves_less_time_to_the_model() {
     assert_eq!(world.state().now - begun, 25_000);
 }
 
+/// A model without a reply for five seconds has failed. After less time, the next message makes the half-open call,
+/// instead of finding the chat closed for three minutes.
+#[test]
+fn a_call_that_the_time_limit_drops_leaves_no_half_open_call_behind() {
+    for (seconds, failures) in [(4, 1000), (5, 1001)] {
+        let world = world();
+        let cookie = signed_in(&world, "someone@example.com");
+        let circuit = Caller::Chat.circuit("model-a").into_owned();
+        let opened_at = Some(Timestamp::from_seconds(NOW - 100));
+        let open = Breaker { failures: 1000, opened_at, open_since: opened_at, ..Breaker::default() };
+        world.state().breakers.insert(circuit.clone(), (open, 1));
+        world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+        let settings = Settings { answer_time: Duration::from_secs(seconds), ..settings() };
+        let reply = run(handle(ports(&world), &settings, asking(1, QUESTION, &cookie))).unwrap();
+        assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
+        let (breaker, _) = world.state().breakers[&circuit].clone();
+        assert_eq!((breaker.probing_since, breaker.failures), (None, failures), "{seconds} s");
+    }
+}
+
 /// Appends facts of a million bytes to the world's only memory.
 fn lengthen(world: &testkit::World, facts: usize) {
     let name = world.state().memory_logs.keys().next().unwrap().clone();
@@ -485,8 +508,8 @@ fn a_forgotten_exchange_is_repeated_whatever_the_limits_say() {
     let again = ask(&world, 1, QUESTION, &cookie);
     assert_eq!((again.status(), &body(&again)["replies"], &body(&again)["free_left"]), (200, &first, &json!(0)));
     // The page tells them that a subscription has lapsed, not that free exchanges are used.
-    let lapsed = json!({ "plan": "free", "free_left": 0, "lapsed": true });
-    assert_eq!(body(&get(&world, "/api/chat/me", &cookie)), lapsed);
+    let account = me()["account"].clone();
+    assert_eq!(me(), json!({ "plan": "free", "free_left": 0, "account": account, "lapsed": true }));
     assert_eq!(ask(&world, 1, "Another text about the bakery in Halifax.", &cookie).status(), 409);
     assert_eq!(ask(&world, limited, QUESTION, &cookie).status(), 402, "it was never answered");
     assert_eq!(world.state().prompts.len(), asked);

@@ -168,6 +168,22 @@ fn sources_of_help_that_were_not_sent_do_not_count() {
     assert_eq!(world.state().sent[0].1.subject, "Re: your message");
 }
 
+/// The mailbox never says whether it has sent the sources of help.
+#[test]
+fn sources_of_help_that_may_not_have_gone_are_a_critical_alert() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
+    for run in 0..MOST_FAILURES {
+        look(&world, &format!("run {run}")).unwrap().unwrap();
+    }
+    assert_eq!(outcomes(&world), ["unknown"]);
+    let state = world.state();
+    let told: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
+    let is_told =
+        |line: &&str| line.contains("] CRITICAL | ") && line.contains("sources of help may or may not have gone");
+    assert!(told.iter().any(is_told), "{told:?}");
+}
+
 /// The search for the sale may fail as long as the store does: the alert comes first.
 #[test]
 fn the_alert_does_not_wait_for_the_sale() {

@@ -90,6 +90,26 @@ fn a_failure_after_which_the_mailbox_may_send_is_no_refusal() {
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
 }
 
+/// The mailbox is still sending the draft when the next run tries it again, and refuses for the moment.
+#[test]
+fn a_temporary_refusal_after_a_lost_reply_does_not_say_that_nothing_was_sent() {
+    for status in [409, 423, 503] {
+        let world = replied();
+        world.state().draft_lag = 200_000;
+        for (run, fault) in [("a", Fault::LoseReply), ("b", Fault::Refuse(status))] {
+            world.plan(Plan::none().whenever("mailbox.send_draft", fault));
+            look(&world, run).unwrap().unwrap();
+            assert!(outcomes(&world).is_empty() && told_of(&world, "was not sent") == 0, "{status}: {run}");
+        }
+        world.plan(Plan::none());
+        look(&world, "c").unwrap().unwrap();
+        world.state().inbox.push(unread("m2", 2, "buyer@example.com"));
+        look(&world, "d").unwrap().unwrap();
+        assert_eq!(outcomes(&world), ["sent", "skipped_cooldown"], "{status}");
+        assert_eq!(told_and_sent(&world), (2, 1), "{status}");
+    }
+}
+
 /// Inbox Watch, FM-8: the first run still holds the lease.
 #[test]
 fn a_run_beside_another_does_nothing() {

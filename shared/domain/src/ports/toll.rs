@@ -69,7 +69,8 @@ pub enum Whereabouts {
         /// Whether it paid us the amount. It did not if the payer signed another payment with the same nonce.
         is_ours: bool,
     },
-    /// A transaction has used it, but too few blocks have followed.
+    /// A transaction has used it, and the node has no receipt of the transaction: it lags behind, or does not keep
+    /// receipts that long.
     Unconfirmed,
     /// It is used, and the node finds no transaction that used it within the hour before it expired or within the last
     /// two days. Either it was used at another time, or the node's answers contradict each other.

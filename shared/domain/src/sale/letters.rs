@@ -59,6 +59,8 @@ impl Sale {
             return Claim::Unready;
         }
         let mail = self.letter_mut(letter);
+        let resumed =
+            |progress: &Progress| Progress { early: progress.early.filter(|due| *due > now), ..progress.clone() };
         let progress = match mail {
             Mail::NotOrdered | Mail::Ordered => Progress::default(),
             Mail::Sending { lease_until, .. } if *lease_until > now => return Claim::Busy(*lease_until),
@@ -68,9 +70,11 @@ impl Sale {
                 }
                 Progress { early: Some(*due), ..progress.clone() }
             }
-            Mail::Sending { progress, .. } | Mail::Retrying { progress, .. } => {
-                Progress { early: progress.early.filter(|due| *due > now), ..progress.clone() }
+            // Its worker may have died after the mailbox accepted the draft.
+            Mail::Sending { progress, .. } => {
+                Progress { may_have_gone: progress.may_have_gone || progress.draft.is_some(), ..resumed(progress) }
             }
+            Mail::Retrying { progress, .. } => resumed(progress),
             Mail::Sent { .. } | Mail::NoAddress | Mail::Held | Mail::Dead { .. } | Mail::Unknown { .. } => {
                 return Claim::Done;
             }

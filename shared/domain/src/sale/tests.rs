@@ -70,13 +70,16 @@ fn the_page_orders_again_only_what_nobody_works_on() {
 fn a_recorded_draft_survives_the_worker() {
     let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
     let letter = Letter::Verdict;
+    assert_eq!(sale.claim_mail(letter, "c", at(-100), LEASE), Claim::Granted);
     assert_eq!(sale.claim_mail(letter, "a", at(0), LEASE), Claim::Granted);
+    assert!(!sale.delivering(letter, "a").unwrap().may_have_gone, "there was no draft to send");
     let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
     sale.mail_drafted(letter, "a", &recorded, &rendered()).unwrap();
     assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::Busy(at(100)));
     assert_eq!(sale.claim_mail(letter, "b", at(100), LEASE), Claim::Granted);
     assert!(sale.delivering(letter, "a").is_none());
-    assert_eq!(sale.delivering(letter, "b").unwrap().draft, Some(recorded));
+    let progress = sale.delivering(letter, "b").unwrap();
+    assert_eq!((&progress.draft, progress.may_have_gone), (&Some(recorded), true));
     sale.mail = Mail::Sent { at: at(101) };
     assert_eq!(sale.claim_mail(letter, "b", at(999), LEASE), Claim::Done);
 }

@@ -118,10 +118,10 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
             }
             lapse(ports, purchase, why).await
         }
-        Whereabouts::Unconfirmed => put_off(ports, purchase).await,
-        Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
+        Whereabouts::Unconfirmed | Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
             doubt(ports, purchase).await
         }
+        Whereabouts::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
         Whereabouts::Untraced => {
             give_up(ports, purchase, "the payment is used, and the chain does not show where").await
         }

@@ -109,6 +109,7 @@ impl Facilitator for World {
 impl Node for World {
     async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
         let read = self.boundary("node.whereabouts", |state| match state.chain.used.get(&key(payment)) {
+            Some(_) if state.chain.has_no_receipts => Whereabouts::Unconfirmed,
             Some((nowhere, _)) if nowhere.is_empty() => Whereabouts::Untraced,
             Some((transaction, is_ours)) => Whereabouts::Used { transaction: transaction.clone(), is_ours: *is_ours },
             None => Whereabouts::Unused { head: Timestamp::from_millis(state.now) },
