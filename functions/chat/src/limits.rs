@@ -3,7 +3,7 @@
 use crate::{NotDone, Ports, Settings};
 use domain::{
     Metric, Timestamp,
-    chat::{SubscriberId, SubscriberKey},
+    chat::{MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
 };
 use std::time::Duration;
 
@@ -19,6 +19,10 @@ const LINKS_OF_A_MAILBOX: u32 = 60;
 /// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
 const BRIDGE_MESSAGES: u32 = 30;
 const BRIDGE_ACCEPTANCES: u32 = 5;
+
+/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record and
+/// an alert. As many as the declined messages of the chat that are recorded.
+const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
 
 /// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
 /// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
@@ -78,6 +82,12 @@ pub(crate) async fn free(
 /// Counts one more message on the Bridge; the time until it may be posted, if it may not be posted now.
 pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
+}
+
+/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one is
+/// recorded, if this one may not be.
+pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
 }
 
 /// Counts one more acceptance of the Bridge's agreement, which is work for an operator; the time until it may be accepted, if
