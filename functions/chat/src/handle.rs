@@ -40,8 +40,8 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     let of_exchange = request.path().strip_prefix("/api/chat/exchanges/");
     match (request.method(), request.path()) {
         ("POST", "/api/chat/login") => return sign_in::login(ports, settings, request).await,
-        ("POST", "/api/chat/session") => return sign_in::session(ports, request).await,
-        ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, request).await,
+        ("POST", "/api/chat/session") => return sign_in::session(ports, settings, request).await,
+        ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, settings, request).await,
         ("GET", "/api/chat/me" | "/api/chat/memory" | "/api/chat/bridge" | "/api/chat/bridge/messages")
         | ("POST", "/api/chat/exchanges" | "/api/chat/subscribe" | "/api/chat/portal")
         | ("POST", "/api/chat/bridge/acceptance" | "/api/chat/bridge/messages")
@@ -49,7 +49,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", _) if of_exchange.is_some() => {}
         _ => return Ok(reply::not_found()),
     }
-    let who = match sign_in::who(ports, request).await {
+    let who = match sign_in::who(ports, settings, request).await {
         Ok(Some(who)) => who,
         Ok(None) => return Ok(reply::signed_out()),
         Err(error) if (request.method(), request.path()) == ("POST", "/api/chat/exchanges") => {

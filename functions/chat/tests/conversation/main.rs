@@ -158,7 +158,7 @@ fn nobody_is_served_without_a_session() {
         Request::delete("/api/chat/memory"),
         Request::get("/api/chat/exchanges/x"),
         asking(1, QUESTION, ""),
-        asking(1, QUESTION, &format!("chat_session={}", "0".repeat(64))),
+        asking(1, QUESTION, &format!("__Host-chat_session={}", "0".repeat(64))),
     ] {
         assert_eq!(send(&world, request).unwrap().status(), 401);
     }
