@@ -1,6 +1,6 @@
 //! Routes each request to its call.
 
-use crate::{NotDone, Ports, Settings, bridge, exchange, recollection, reply, sign_in, subscription};
+use crate::{NotDone, Ports, Settings, bridge, erasure, exchange, recollection, reply, sign_in, subscription};
 use domain::chat::SubscriberId;
 use runtime::{
     http::{Reply, Request},
@@ -64,7 +64,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", "/api/chat/bridge/messages", _) => bridge::messages(ports, &who).await,
         ("POST", "/api/chat/bridge/acceptance", _) => bridge::accept(ports, &who, request).await,
         ("POST", "/api/chat/bridge/messages", _) => bridge::post(ports, &who, request).await,
-        ("DELETE", ..) => recollection::erase(ports, &who).await,
+        ("DELETE", ..) => erasure::erase(ports, &who).await,
         ("POST", "/api/chat/subscribe", _) => subscription::subscribe(ports, &who, request).await,
         ("POST", "/api/chat/portal", _) => subscription::portal(ports, &who).await,
         ("POST", ..) => exchange::ask(ports, settings, &who, request).await,

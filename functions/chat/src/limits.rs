@@ -24,6 +24,9 @@ const BRIDGE_ACCEPTANCES: u32 = 5;
 /// an alert. As many as the declined messages of the chat that are recorded.
 const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
 
+/// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
+const ERASURES: u32 = 20;
+
 /// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
 /// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
 /// whose messages used up the offers can still subscribe.
@@ -94,6 +97,11 @@ pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) ->
 /// it may not be accepted now.
 pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
+}
+
+/// Counts one more erasure of a memory; the time until it may begin, if it may not begin now.
+pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
 }
 
 /// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.

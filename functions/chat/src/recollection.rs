@@ -23,7 +23,6 @@ use memory::{
 use prompt::chat_version;
 use runtime::http::Reply;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::{borrow::Cow, cmp::Reverse};
 
 /// The largest part of the memory that a model sees.
@@ -338,16 +337,8 @@ fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) ->
     Ok((shown, has_earlier))
 }
 
-/// DELETE: erases the memory, then replies.
-pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    let account = ports.journal.load(who).await?;
-    let (account, _) = forgetting::begin(ports.journal, account, None).await?;
-    finish(ports, account).await?;
-    Ok(Reply::json(202, &json!({ "status": "erased" })))
-}
-
 /// Finishes an erasure. After a crash the account's next call or the schedule repeats it.
-async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
+pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
     let Ports { journal, bridges, logs, keys, .. } = ports;
     let forgetting = forgetting::Ports { journal, bridges, logs, keys };
     Ok(forgetting::finish(forgetting, account).await?)
