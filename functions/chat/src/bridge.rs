@@ -171,8 +171,8 @@ pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request
     Refusal::of(&disclosed).map_or(delivered, |refusal| Ok(Reply::json(422, &json!(refusal))))
 }
 
-/// Records a message that may disclose self-harm and could not be posted, and alerts operators. Anybody who is signed in can
-/// send such messages at no cost, so only some of a day's are recorded. If they cannot be counted, each is.
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators. Anybody who is signed
+/// in can send such messages at no cost, so only some of a day's are recorded. If they cannot be counted, each is.
 async fn record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,

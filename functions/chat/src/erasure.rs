@@ -5,8 +5,8 @@ use domain::chat::{Account, SubscriberId};
 use runtime::http::Reply;
 use serde_json::json;
 
-/// DELETE: erases the memory, then replies. An erasure of nothing writes nothing, because it costs its sender nothing, and
-/// what it would write stays for years.
+/// DELETE: erases the memory, then replies. An erasure of nothing writes nothing, because it costs its sender nothing,
+/// and what it would write stays for years.
 pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let account = ports.journal.load(who).await?;
     if !holds_nothing(ports, &account.value).await? {
@@ -22,8 +22,8 @@ pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply,
     Ok(Reply::json(202, &json!({ "status": "erased" })))
 }
 
-/// Whether there is nothing to erase: no exchange, no record of the memory, and no acceptance or thread of the Bridge. A key
-/// alone is nothing, because reading an empty memory makes one.
+/// Whether there is nothing to erase: no exchange, no record of the memory, and no acceptance or thread of the Bridge.
+/// A key alone is nothing, because reading an empty memory makes one.
 async fn holds_nothing(ports: Ports<'_>, account: &Account) -> Result<bool, NotDone> {
     if !account.is_blank() {
         return Ok(false);

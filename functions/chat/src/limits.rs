@@ -20,8 +20,8 @@ const LINKS_OF_A_MAILBOX: u32 = 60;
 const BRIDGE_MESSAGES: u32 = 30;
 const BRIDGE_ACCEPTANCES: u32 = 5;
 
-/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record and
-/// an alert. As many as the declined messages of the chat that are recorded.
+/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a
+/// record and an alert. As many as the declined messages of the chat that are recorded.
 const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
 
 /// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
@@ -87,8 +87,8 @@ pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Opti
     take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
 }
 
-/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one is
-/// recorded, if this one may not be.
+/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one
+/// is recorded, if this one may not be.
 pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
 }

@@ -41,8 +41,8 @@ const LATEST_BYTES: usize = 18_000;
 /// The largest number of exchanges that a page can ask for.
 const MOST_NEWEST: usize = 500;
 
-/// The largest part of a memory in one reply, in bytes as [`escaped_bytes`] counts them. Lambda limits a reply with its envelope
-/// to 6,291,556 bytes, so the rest is for headers, commas and the envelope.
+/// The largest part of a memory in one reply, in bytes as [`escaped_bytes`] counts them. Lambda limits a reply with its
+/// envelope to 6,291,556 bytes, so the rest is for headers, commas and the envelope.
 const LARGEST_REPLY: usize = 6_000_000;
 
 /// Shown in place of a memory that no reply can hold (infra/runbook.md: an operator exports it).

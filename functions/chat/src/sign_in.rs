@@ -22,9 +22,10 @@ fn has_tls(settings: &Settings) -> bool {
     settings.site.starts_with("https://")
 }
 
-/// The full name of a cookie. Browsers take a cookie whose name begins with `__Host-` only from this host, and only for all
-/// its paths. Under the plain name, another host of the same domain could plant a cookie that is sent first, and so sign the
-/// site's visitors in to an account of its owner. Such a name needs TLS, which a developer's site does not have.
+/// The full name of a cookie. Browsers take a cookie whose name begins with `__Host-` only from this host, and only for
+/// all its paths. Under the plain name, another host of the same domain could plant a cookie that is sent first, and so
+/// sign the site's visitors in to an account of its owner. Such a name needs TLS, which a developer's site does not
+/// have.
 fn full_name(settings: &Settings, cookie: &str) -> String {
     if has_tls(settings) { format!("__Host-{cookie}") } else { cookie.to_owned() }
 }

@@ -239,7 +239,8 @@ impl Memory {
         self.run.as_ref().is_some_and(|run| run.id == id)
     }
 
-    /// Whether the run before this one died. What kills a process may be a message, so this run must say which one it begins.
+    /// Whether the run before this one died. What kills a process may be a message, so this run must say which one it
+    /// begins.
     pub(crate) fn follows_dead_run(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.follows_dead)
     }
@@ -256,8 +257,8 @@ impl Memory {
         }
     }
 
-    /// The ids of the messages in work, those with the fewest failures first: a message that fails, or kills the process,
-    /// delays no other.
+    /// The ids of the messages in work, those with the fewest failures first: a message that fails, or kills the
+    /// process, delays no other.
     pub(crate) fn in_order(&self) -> Vec<String> {
         let mut ordered: Vec<&AtHand> = self.at_hand.iter().collect();
         ordered.sort_by_key(|at_hand| at_hand.failures);

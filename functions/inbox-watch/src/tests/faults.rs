@@ -217,8 +217,8 @@ impl Inbox for Deadly<'_> {
     }
 }
 
-/// The first death names no message. The run after it says which message it begins, so the third run counts a failure, and
-/// others come first. In the end operators are told, and the message is given up.
+/// The first death names no message. The run after it says which message it begins, so the third run counts a failure,
+/// and others come first. In the end operators are told, and the message is given up.
 #[test]
 fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_with() {
     let world = replied();

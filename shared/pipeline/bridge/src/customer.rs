@@ -150,8 +150,8 @@ pub async fn record_unposted(
     recorded
 }
 
-/// How often the record of a message that could not be posted is tried while other messages of the subscriber keep changing
-/// the Bridge: a burst of sixty, the most that a test sends, is recorded whole.
+/// How often the record of a message that could not be posted is tried while other messages of the subscriber keep
+/// changing the Bridge: a burst of sixty, the most that a test sends, is recorded whole.
 const RECORD_ATTEMPTS: u32 = 8;
 
 async fn try_record_unposted(

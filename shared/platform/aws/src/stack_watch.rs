@@ -33,8 +33,8 @@ pub struct Traffic {
 pub struct Raised {
     /// Those that a fault of the stack raises.
     pub by_faults: Vec<String>,
-    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of the functions behind the site,
-    /// and the one on the site's 5xx replies.
+    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of the functions behind
+    /// the site, and the one on the site's 5xx replies.
     pub by_outsiders: Vec<String>,
 }
 
@@ -51,8 +51,8 @@ impl Raised {
 /// The functions that anybody can call through the site, as the ends of their names.
 const PUBLIC: [&str; 5] = ["-checkout", "-webhook", "-result", "-toll", "-chat"];
 
-/// Whether an alarm watches the throttles of a function behind the site. Many calls at once throttle it, also forged ones, and
-/// cost their sender nothing.
+/// Whether an alarm watches the throttles of a function behind the site. Many calls at once throttle it, also forged
+/// ones, and cost their sender nothing.
 fn is_on_public_throttles(alarm: &MetricAlarm) -> bool {
     let is_public = |dimension: &Dimension| {
         let function = dimension.value().unwrap_or_default();
