@@ -153,7 +153,7 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
 /// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
-/// the reply is the same, and operators are alerted that they cannot read it.
+/// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day.
 pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
@@ -163,12 +163,29 @@ pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request
     let delivered = deliver(ports, who, &id, &message, disclosed.as_ref()).await;
     let Some(disclosed) = disclosed else { return delivered };
     let is_posted = delivered.as_ref().is_ok_and(|reply| reply.status() == 200);
-    if !is_posted && let Err(error) = bridge::record_unposted(desk(ports), who, &id, &disclosed).await {
+    if !is_posted && let Err(error) = record_unposted(ports, who, &id, &disclosed).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
         let error = runtime::telemetry::chain(&error);
         tracing::error!(error, "a message that may disclose self-harm is neither posted nor recorded");
     }
     Refusal::of(&disclosed).map_or(delivered, |refusal| Ok(Reply::json(422, &json!(refusal))))
+}
+
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators. Anybody who is signed
+/// in can send such messages at no cost, so only some of a day's are recorded. If they cannot be counted, each is.
+async fn record_unposted(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    id: &ExchangeId,
+    disclosed: &Evaluation,
+) -> Result<(), BridgeError> {
+    match limits::unposted_disclosure(ports, who).await {
+        Ok(Some(_)) => {
+            tracing::warn!(subscriber = who.prefix(), "too many messages that may disclose self-harm: not recorded");
+            Ok(())
+        }
+        Ok(None) | Err(_) => bridge::record_unposted(desk(ports), who, id, disclosed).await,
+    }
 }
 
 async fn deliver(

@@ -1,6 +1,6 @@
 //! Routes each request to its call.
 
-use crate::{NotDone, Ports, Settings, bridge, exchange, recollection, reply, sign_in, subscription};
+use crate::{NotDone, Ports, Settings, bridge, erasure, exchange, recollection, reply, sign_in, subscription};
 use domain::chat::SubscriberId;
 use runtime::{
     http::{Reply, Request},
@@ -40,8 +40,8 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     let of_exchange = request.path().strip_prefix("/api/chat/exchanges/");
     match (request.method(), request.path()) {
         ("POST", "/api/chat/login") => return sign_in::login(ports, settings, request).await,
-        ("POST", "/api/chat/session") => return sign_in::session(ports, request).await,
-        ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, request).await,
+        ("POST", "/api/chat/session") => return sign_in::session(ports, settings, request).await,
+        ("DELETE", "/api/chat/session") => return sign_in::sign_out(ports, settings, request).await,
         ("GET", "/api/chat/me" | "/api/chat/memory" | "/api/chat/bridge" | "/api/chat/bridge/messages")
         | ("POST", "/api/chat/exchanges" | "/api/chat/subscribe" | "/api/chat/portal")
         | ("POST", "/api/chat/bridge/acceptance" | "/api/chat/bridge/messages")
@@ -49,7 +49,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", _) if of_exchange.is_some() => {}
         _ => return Ok(reply::not_found()),
     }
-    let who = match sign_in::who(ports, request).await {
+    let who = match sign_in::who(ports, settings, request).await {
         Ok(Some(who)) => who,
         Ok(None) => return Ok(reply::signed_out()),
         Err(error) if (request.method(), request.path()) == ("POST", "/api/chat/exchanges") => {
@@ -64,7 +64,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("GET", "/api/chat/bridge/messages", _) => bridge::messages(ports, &who).await,
         ("POST", "/api/chat/bridge/acceptance", _) => bridge::accept(ports, &who, request).await,
         ("POST", "/api/chat/bridge/messages", _) => bridge::post(ports, &who, request).await,
-        ("DELETE", ..) => recollection::erase(ports, &who).await,
+        ("DELETE", ..) => erasure::erase(ports, &who).await,
         ("POST", "/api/chat/subscribe", _) => subscription::subscribe(ports, &who, request).await,
         ("POST", "/api/chat/portal", _) => subscription::portal(ports, &who).await,
         ("POST", ..) => exchange::ask(ports, settings, &who, request).await,

@@ -8,6 +8,7 @@
 mod answer;
 mod bridge;
 mod checks;
+mod erasure;
 mod exchange;
 mod handle;
 mod limits;

@@ -3,7 +3,7 @@
 use crate::{NotDone, Ports, Settings};
 use domain::{
     Metric, Timestamp,
-    chat::{SubscriberId, SubscriberKey},
+    chat::{MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
 };
 use std::time::Duration;
 
@@ -19,6 +19,13 @@ const LINKS_OF_A_MAILBOX: u32 = 60;
 /// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
 const BRIDGE_MESSAGES: u32 = 30;
 const BRIDGE_ACCEPTANCES: u32 = 5;
+
+/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a
+/// record and an alert. As many as the declined messages of the chat that are recorded.
+const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
+
+/// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
+const ERASURES: u32 = 20;
 
 /// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
 /// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
@@ -80,10 +87,21 @@ pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Opti
     take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
 }
 
+/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one
+/// is recorded, if this one may not be.
+pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
+}
+
 /// Counts one more acceptance of the Bridge's agreement, which is work for an operator; the time until it may be accepted, if
 /// it may not be accepted now.
 pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
+}
+
+/// Counts one more erasure of a memory; the time until it may begin, if it may not begin now.
+pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
 }
 
 /// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.

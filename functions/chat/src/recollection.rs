@@ -23,7 +23,6 @@ use memory::{
 use prompt::chat_version;
 use runtime::http::Reply;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::{borrow::Cow, cmp::Reverse};
 
 /// The largest part of the memory that a model sees.
@@ -42,9 +41,9 @@ const LATEST_BYTES: usize = 18_000;
 /// The largest number of exchanges that a page can ask for.
 const MOST_NEWEST: usize = 500;
 
-/// The largest part of a memory in one reply, in bytes. Lambda limits a reply to 6 MB and escapes each quotation mark and
-/// backslash of the document once more, so the rest is a reserve.
-const LARGEST_REPLY: usize = 3_500_000;
+/// The largest part of a memory in one reply, in bytes as [`escaped_bytes`] counts them. Lambda limits a reply with its
+/// envelope to 6,291,556 bytes, so the rest is for headers, commas and the envelope.
+const LARGEST_REPLY: usize = 6_000_000;
 
 /// Shown in place of a memory that no reply can hold (infra/runbook.md: an operator exports it).
 const TOO_LARGE: &str = "Your memory is too large to be downloaded here. Please write to oracle@42sisters.ai, and we will \
@@ -312,8 +311,13 @@ pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<
     whole(document)
 }
 
+/// The bytes of a JSON text in Lambda's envelope, which escapes each quotation mark and backslash once more.
+fn escaped_bytes(text: &[u8]) -> usize {
+    text.len() + text.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
+}
+
 fn whole(document: Vec<u8>) -> Result<Reply, NotDone> {
-    if document.len() > LARGEST_REPLY {
+    if escaped_bytes(&document) > LARGEST_REPLY {
         return Ok(Reply::error(413, "too_large", TOO_LARGE));
     }
     let document = String::from_utf8(document).map_err(|_| NotDone::Form("an event"))?;
@@ -327,7 +331,7 @@ fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) ->
     let mut has_earlier = false;
     for event in events {
         let event = event?;
-        bytes += event.len();
+        bytes += escaped_bytes(event.as_bytes());
         has_earlier = shown.len() == most || bytes > LARGEST_REPLY;
         if has_earlier {
             break;
@@ -338,16 +342,8 @@ fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) ->
     Ok((shown, has_earlier))
 }
 
-/// DELETE: erases the memory, then replies.
-pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    let account = ports.journal.load(who).await?;
-    let (account, _) = forgetting::begin(ports.journal, account, None).await?;
-    finish(ports, account).await?;
-    Ok(Reply::json(202, &json!({ "status": "erased" })))
-}
-
 /// Finishes an erasure. After a crash the account's next call or the schedule repeats it.
-async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
+pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
     let Ports { journal, bridges, logs, keys, .. } = ports;
     let forgetting = forgetting::Ports { journal, bridges, logs, keys };
     Ok(forgetting::finish(forgetting, account).await?)
@@ -363,10 +359,16 @@ mod tests {
         assert_eq!(whole(vec![b' '; LARGEST_REPLY]).unwrap().status(), 200);
         let refused = whole(vec![b' '; LARGEST_REPLY + 1]).unwrap();
         assert!(refused.status() == 413 && refused.body().contains("oracle@42sisters.ai"));
+        for escaped in [b'"', b'\\'] {
+            assert_eq!(whole(vec![escaped; LARGEST_REPLY / 2]).unwrap().status(), 200);
+            assert_eq!(whole(vec![escaped; 3_400_000]).unwrap().status(), 413, "6.8 MB in the envelope");
+        }
         let event = |number: usize| Ok(format!("{number}{}", " ".repeat(999_999)));
         let of = |count: usize, most| end_of((0..count).map(event), most).unwrap();
-        let (shown, has_earlier) = of(5, 500);
-        assert_eq!((shown.len(), has_earlier, shown[2].trim_end()), (3, true, "0"));
+        let (shown, has_earlier) = of(8, 500);
+        assert_eq!((shown.len(), has_earlier, shown[5].trim_end()), (6, true, "0"));
+        let quoted = (0..5).map(|_| Ok("\"".repeat(1_000_000)));
+        assert_eq!(end_of(quoted, 500).unwrap().0.len(), 3);
         assert_eq!((of(3, 500).0.len(), of(3, 500).1), (3, false));
         assert_eq!((of(3, 2).0.len(), of(3, 2).1), (2, true));
         assert!(matches!(end_of([Err(NotDone::Erased)].into_iter(), 1), Err(NotDone::Erased)));

@@ -18,6 +18,23 @@ use serde_json::{Value, json};
 const LINK_COOKIE: &str = "chat_login";
 const SESSION_COOKIE: &str = "chat_session";
 
+fn has_tls(settings: &Settings) -> bool {
+    settings.site.starts_with("https://")
+}
+
+/// The full name of a cookie. Browsers take a cookie whose name begins with `__Host-` only from this host, and only for
+/// all its paths. Under the plain name, another host of the same domain could plant a cookie that is sent first, and so
+/// sign the site's visitors in to an account of its owner. Such a name needs TLS, which a developer's site does not
+/// have.
+fn full_name(settings: &Settings, cookie: &str) -> String {
+    if has_tls(settings) { format!("__Host-{cookie}") } else { cookie.to_owned() }
+}
+
+/// The secret in a cookie of the request.
+fn held<'r>(settings: &Settings, request: &'r Request, cookie: &str) -> Option<&'r str> {
+    request.cookie(&full_name(settings, cookie)).filter(|held| is_secret(held))
+}
+
 /// A random secret: 64 hexadecimal digits.
 fn is_secret(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -43,7 +60,7 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
         Err(reply) => return Ok(reply),
     };
     // A second request of the same browser keeps its secret, so that both links work.
-    let browser = match request.cookie(LINK_COOKIE).filter(|held| is_secret(held)) {
+    let browser = match held(settings, request, LINK_COOKIE) {
         Some(held) => Secret::new(held),
         None => secret(ports)?,
     };
@@ -54,9 +71,9 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
         tracing::error!(error = telemetry::chain(&error), "no link was mailed");
     }
     // A developer's site has no TLS, and clients other than browsers do not send a Secure cookie back to it.
-    let secure = if settings.site.starts_with("https://") { "; Secure" } else { "" };
-    let (held, seconds) = (browser.expose(), LINK_HOLDS.as_secs());
-    let cookie = format!("{LINK_COOKIE}={held}; Path=/api/chat; Max-Age={seconds}; HttpOnly{secure}; SameSite=Strict");
+    let secure = if has_tls(settings) { "; Secure" } else { "" };
+    let (name, held, seconds) = (full_name(settings, LINK_COOKIE), browser.expose(), LINK_HOLDS.as_secs());
+    let cookie = format!("{name}={held}; Path=/; Max-Age={seconds}; HttpOnly{secure}; SameSite=Strict");
     Ok(Reply::json(202, &json!({ "status": "sent" })).header("set-cookie", cookie))
 }
 
@@ -112,13 +129,14 @@ const fn is_unsent(error: &MailError) -> bool {
 }
 
 /// Signs in the browser that asked for the link, once.
-pub(crate) async fn session(ports: Ports<'_>, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
     let token = match field(request, "token") {
         Ok(token) => token,
         Err(reply) => return Ok(reply),
     };
-    let held = request.cookie(LINK_COOKIE).filter(|held| is_secret(held));
-    let (Some(browser), true) = (held, is_secret(&token)) else { return Ok(reply::link_unusable()) };
+    let (Some(browser), true) = (held(settings, request, LINK_COOKIE), is_secret(&token)) else {
+        return Ok(reply::link_unusable());
+    };
     let digest = sha256(token.as_bytes());
     let Some(mut found) = ports.sign_ins.login(&digest).await? else { return Ok(reply::link_unusable()) };
     let now = ports.journal.clock.now();
@@ -137,30 +155,34 @@ pub(crate) async fn session(ports: Ports<'_>, request: &Request) -> Result<Reply
     let secret = secret(ports)?;
     let begun = ChatSession::new(subscriber, now);
     ports.sign_ins.begin_session(&sha256(secret.expose().as_bytes()), &begun).await?;
-    let cookie = session_cookie(secret.expose(), SESSION_HOLDS.as_secs());
+    let cookie = session_cookie(settings, secret.expose(), SESSION_HOLDS.as_secs());
     Ok(Reply::json(200, &json!({ "status": "signed_in" })).header("set-cookie", cookie))
 }
 
-fn session_cookie(value: &str, seconds: u64) -> String {
-    format!("{SESSION_COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict")
+fn session_cookie(settings: &Settings, value: &str, seconds: u64) -> String {
+    let name = full_name(settings, SESSION_COOKIE);
+    format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict")
 }
 
-fn session_digest(request: &Request) -> Option<String> {
-    let held = request.cookie(SESSION_COOKIE).filter(|held| is_secret(held))?;
-    Some(sha256(held.as_bytes()))
+fn session_digest(settings: &Settings, request: &Request) -> Option<String> {
+    held(settings, request, SESSION_COOKIE).map(|held| sha256(held.as_bytes()))
 }
 
 /// Ends the session.
-pub(crate) async fn sign_out(ports: Ports<'_>, request: &Request) -> Result<Reply, NotDone> {
-    if let Some(digest) = session_digest(request) {
+pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+    if let Some(digest) = session_digest(settings, request) {
         ports.sign_ins.end_session(&digest).await?;
     }
-    Ok(Reply::json(200, &json!({ "status": "signed_out" })).header("set-cookie", session_cookie("", 0)))
+    Ok(Reply::json(200, &json!({ "status": "signed_out" })).header("set-cookie", session_cookie(settings, "", 0)))
 }
 
 /// The signed-in customer, if the request carries a valid session.
-pub(crate) async fn who(ports: Ports<'_>, request: &Request) -> Result<Option<SubscriberId>, StorageError> {
-    let Some(digest) = session_digest(request) else { return Ok(None) };
+pub(crate) async fn who(
+    ports: Ports<'_>,
+    settings: &Settings,
+    request: &Request,
+) -> Result<Option<SubscriberId>, StorageError> {
+    let Some(digest) = session_digest(settings, request) else { return Ok(None) };
     let found = ports.sign_ins.session(&digest).await?;
     Ok(found.and_then(|session| session.subscriber(ports.journal.clock.now()).cloned()))
 }

@@ -292,6 +292,49 @@ fn declined_messages_are_recorded_up_to_a_limit() {
     assert_eq!(state.log.values().filter(|line| line.contains(r#""status":"DECLINED""#)).count(), 100);
 }
 
+/// A message to the Bridge that may disclose self-harm, from a customer who has accepted nothing.
+fn disclosing(n: u64, cookie: &str) -> Request {
+    let body = json!({ "id": id(n), "text": "I want to kill myself" }).to_string();
+    Request::post("/api/chat/bridge/messages", body).with_header("cookie", cookie)
+}
+
+/// The records of disclosures that are in the log.
+fn disclosed(world: &World) -> usize {
+    world.state().log.values().filter(|line| line.contains("authority_evaluated")).count()
+}
+
+/// Anybody who is signed in can send a burst of disclosures to a Bridge that is closed to them, too.
+#[test]
+fn every_disclosure_of_a_burst_on_a_closed_bridge_is_recorded() {
+    let life = Life::new();
+    let requests = (1..=60).map(|n| disclosing(n, &life.cookie)).collect();
+    let replies = parallel(&life.world, requests);
+    assert!(replies.len() == 60 && replies.iter().all(|reply| reply.status() == 422));
+    assert!(!life.world.state().measurements.contains(&Metric::AuditWriteFailed.once()));
+    assert_eq!(disclosed(&life.world), 60);
+}
+
+/// Neither the log nor the alerts grow with what costs the sender nothing, and the sources of help come all the same.
+#[test]
+fn disclosures_on_a_closed_bridge_are_recorded_up_to_a_limit_a_day() {
+    let life = Life::new();
+    for n in 1..=u64::from(MOST_DECLINES_A_DAY) + 5 {
+        let reply = send(&life.world, disclosing(n, &life.cookie)).unwrap();
+        assert_eq!(reply.status(), 422);
+        assert!(!body(&reply)["resources"].as_array().unwrap().is_empty());
+    }
+    let alerts = |world: &World| {
+        let state = world.state();
+        state.alerts.iter().filter(|alert| alert.line.contains("BRIDGE_DISCLOSURE")).count()
+    };
+    assert_eq!((disclosed(&life.world), alerts(&life.world)), (100, 100));
+    assert!(!life.world.state().measurements.contains(&Metric::AuditWriteFailed.once()));
+    // A day that cannot be counted withholds no record.
+    life.world.plan(Plan::none().whenever("sign_ins.take", Fault::Fail));
+    assert_eq!(send(&life.world, disclosing(200, &life.cookie)).unwrap().status(), 422);
+    assert_eq!((disclosed(&life.world), alerts(&life.world)), (101, 101));
+}
+
 /// A phone repeats a message while its first request is still running.
 #[test]
 fn one_id_sent_twenty_times_at_once_is_one_exchange() {

@@ -63,6 +63,12 @@ pub(crate) struct Run {
     id: String,
     /// The end of its lease.
     until: Timestamp,
+    /// Whether the run before it died, so that this one saves which message it begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    follows_dead: bool,
+    /// The message that was begun last, in this run or in the dead one before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun: Option<String>,
 }
 
 /// A message that is in work.
@@ -206,7 +212,11 @@ impl Memory {
         self.trim();
         self.count_by_time();
         self.wait_until = None;
-        self.run = Some(Run { id: id.to_owned(), until: now.plus(lease) });
+        // A run that ends clears itself.
+        let dead = self.run.take();
+        let follows_dead = dead.is_some();
+        let begun = dead.and_then(|dead| dead.begun);
+        self.run = Some(Run { id: id.to_owned(), until: now.plus(lease), follows_dead, begun });
         if self.seeded_at.is_some() { Begun::Go } else { Begun::Seed }
     }
 
@@ -227,6 +237,32 @@ impl Memory {
     /// Whether this run still holds the lease: after its lease has expired, another run may hold it.
     pub(crate) fn is_run(&self, id: &str) -> bool {
         self.run.as_ref().is_some_and(|run| run.id == id)
+    }
+
+    /// Whether the run before this one died. What kills a process may be a message, so this run must say which one it
+    /// begins.
+    pub(crate) fn follows_dead_run(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.follows_dead)
+    }
+
+    /// The message with which the run before this one died, at the start of a run.
+    pub(crate) fn fatal_message(&self) -> Option<&str> {
+        self.run.as_ref()?.begun.as_deref()
+    }
+
+    /// Records the message that the run begins.
+    pub(crate) fn begin_message(&mut self, id: &str) {
+        if let Some(run) = &mut self.run {
+            run.begun = Some(id.to_owned());
+        }
+    }
+
+    /// The ids of the messages in work, those with the fewest failures first: a message that fails, or kills the
+    /// process, delays no other.
+    pub(crate) fn in_order(&self) -> Vec<String> {
+        let mut ordered: Vec<&AtHand> = self.at_hand.iter().collect();
+        ordered.sort_by_key(|at_hand| at_hand.failures);
+        ordered.into_iter().map(|at_hand| at_hand.id.clone()).collect()
     }
 
     /// Ends the run.

@@ -77,6 +77,10 @@ impl Watch<'_> {
     /// Takes new messages into work, and handles those in work. These are handled also if the list fails, because they are
     /// fetched by their ids.
     async fn look(&mut self, until: Timestamp) -> Result<(), WatchError> {
+        if let Some(id) = self.notebook.value.memory.fatal_message().map(str::to_owned) {
+            tracing::error!(message = digest(&id), "the process died while it handled a message");
+            self.failed(&id).await?;
+        }
         let since = self.notebook.value.memory.since();
         let listed = match self.arrived(&since, Order::OldestFirst, MOST_LISTED).await {
             Ok(unread) => {
@@ -87,8 +91,7 @@ impl Watch<'_> {
             Err(error) if error.wait().is_some() => return Err(error),
             Err(error) => Err(error),
         };
-        let at_hand: Vec<String> = self.notebook.value.memory.at_hand.iter().map(|it| it.id.clone()).collect();
-        for id in at_hand {
+        for id in self.notebook.value.memory.in_order() {
             if self.now() >= until {
                 break;
             }
@@ -115,6 +118,9 @@ impl Watch<'_> {
     /// Handles one message, from the point where an earlier run left it.
     async fn handle(&mut self, id: &str) -> Result<(), WatchError> {
         let Some(at_hand) = self.at_hand(id) else { return Ok(()) };
+        if self.notebook.value.memory.follows_dead_run() {
+            self.note_begun(id).await?;
+        }
         if let Some(draft) = at_hand.answer.as_ref().and_then(|answer| answer.draft.clone()) {
             return self.settle(id, &draft).await;
         }
@@ -144,6 +150,15 @@ impl Watch<'_> {
             return announced;
         }
         self.answer(&at_hand, &message, address, text?, disclosed.is_some()).await.and(announced)
+    }
+
+    /// Saves that a message is begun, so that the next run counts a failure if the process dies.
+    async fn note_begun(&mut self, id: &str) -> Result<(), WatchError> {
+        let note = |memory: &mut Memory, _| {
+            memory.begin_message(id);
+            Noted::save(())
+        };
+        self.note(note).await
     }
 
     /// Announces a message to operators.

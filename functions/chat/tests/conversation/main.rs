@@ -162,7 +162,7 @@ fn nobody_is_served_without_a_session() {
         Request::delete("/api/chat/memory"),
         Request::get("/api/chat/exchanges/x"),
         asking(1, QUESTION, ""),
-        asking(1, QUESTION, &format!("chat_session={}", "0".repeat(64))),
+        asking(1, QUESTION, &format!("__Host-chat_session={}", "0".repeat(64))),
     ] {
         assert_eq!(send(&world, request).unwrap().status(), 401);
     }
@@ -471,6 +471,48 @@ fn the_memory_is_shown_and_erased_and_three_stay_three() {
     assert_eq!(erase().status(), 202);
     let statuses: Vec<_> = records(&world).into_iter().map(|(status, _)| status).collect();
     assert_eq!(statuses.iter().filter(|status| *status == "ERASED").count(), 4, "{statuses:?}");
+}
+
+fn erasing(world: &testkit::World, cookie: &str) -> u16 {
+    send(world, Request::delete("/api/chat/memory").with_header("cookie", cookie)).unwrap().status()
+}
+
+/// Records, and what is left of a key, stay for years. Anybody who is signed in can ask for erasures at no cost.
+#[test]
+fn an_erasure_of_nothing_writes_nothing() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    assert_eq!(get(&world, "/api/chat/memory", &cookie).status(), 200, "it makes a key");
+    for _ in 0..30 {
+        assert_eq!(erasing(&world, &cookie), 202);
+    }
+    let state = world.state();
+    assert!(state.accounts.is_empty() && state.bridges.is_empty() && state.log.is_empty());
+    assert!(state.memory_logs.is_empty() && state.memory_keys_destroyed.is_empty());
+    drop(state);
+    // After an erasure there is nothing again.
+    assert_eq!(ask(&world, 1, QUESTION, &cookie).status(), 200);
+    for _ in 0..3 {
+        assert_eq!(erasing(&world, &cookie), 202);
+    }
+    let erased = records(&world).into_iter().filter(|(status, _)| status == "ERASED").count();
+    assert_eq!((erased, world.state().memory_logs.len()), (2, 1));
+}
+
+#[test]
+fn a_memory_is_erased_at_most_twenty_times_a_day() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Chat);
+    for n in 1..=20 {
+        assert_eq!((ask(&world, n, QUESTION, &cookie).status(), erasing(&world, &cookie)), (200, 202), "{n}");
+    }
+    assert_eq!(erasing(&world, &cookie), 202, "of nothing");
+    assert_eq!((ask(&world, 21, QUESTION, &cookie).status(), erasing(&world, &cookie)), (200, 429));
+    assert!(get(&world, "/api/chat/memory", &cookie).body().contains("Halifax"));
+    world.advance(Duration::from_secs(86_400));
+    assert_eq!(erasing(&world, &cookie), 202);
+    assert!(!get(&world, "/api/chat/memory", &cookie).body().contains("Halifax"));
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
     for attribute in ["HttpOnly", "Secure", "SameSite=Strict", "Path=/"] {
         assert!(set.contains(attribute), "{set}");
     }
+    assert!(set.starts_with("__Host-chat_session=") && !set.contains("Domain"), "{set}");
     assert_eq!(redeem(&world, &link, &browser).status(), 401, "it was used");
 
     let browser = login(&world, "someone@example.com");
@@ -35,13 +36,43 @@ fn a_link_signs_in_the_browser_that_asked_once_within_ten_minutes() {
     assert!(!stored.contains(&link) && !stored.contains(&browser) && !stored.contains("someone@"), "digests alone");
 }
 
+/// Another host of the domain can plant cookies of the plain names, and browsers send them first.
+#[test]
+fn a_cookie_that_another_host_planted_is_not_read() {
+    let world = world();
+    let own = signed_in(&world, "someone@example.com");
+    let planted = signed_in(&world, "evil@example.com").replace("__Host-", "");
+    assert_eq!(get(&world, "/api/chat/me", &planted).status(), 401);
+    assert_eq!(ask(&world, 1, QUESTION, &format!("{planted}; {own}")).status(), 200);
+    assert_eq!(body(&get(&world, "/api/chat/me", &own))["free_left"], 2, "it is in the visitor's own account");
+
+    let asking = || Request::post("/api/chat/login", json!({ "email": "other@example.com" }).to_string());
+    let asked = send(&world, asking()).unwrap();
+    let set = asked.header_value("set-cookie").unwrap();
+    assert!(set.contains("; Path=/;") && set.contains("Secure") && !set.contains("Domain"), "{set}");
+    let browser = cookie(&asked, "__Host-chat_login").unwrap();
+    let following = Request::post("/api/chat/session", json!({ "token": token(&world) }).to_string());
+    let followed = send(&world, following.with_header("cookie", &format!("chat_login={browser}"))).unwrap();
+    assert_eq!(followed.status(), 401);
+
+    // Browsers refuse the prefix without TLS, so a developer's site has the plain names.
+    let local = Settings { site: "http://127.0.0.1:8080".to_owned(), ..settings() };
+    let on_local = |request: Request| run(handle(ports(&world), &local, request)).unwrap();
+    let browser = cookie(&on_local(asking()), "chat_login").unwrap();
+    let following = Request::post("/api/chat/session", json!({ "token": token(&world) }).to_string());
+    let followed = on_local(following.with_header("cookie", &format!("chat_login={browser}")));
+    let session = format!("chat_session={}", cookie(&followed, "chat_session").unwrap());
+    assert_eq!(on_local(Request::get("/api/chat/me").with_header("cookie", &session)).status(), 200);
+}
+
 #[test]
 fn a_form_of_another_site_signs_nobody_in() {
     let world = world();
     let browser = login(&world, "someone@example.com");
     let link = token(&world);
     let from = |origin: &str, path: &str, body: serde_json::Value| {
-        let request = Request::post(path, body.to_string()).with_header("cookie", &format!("chat_login={browser}"));
+        let request =
+            Request::post(path, body.to_string()).with_header("cookie", &format!("__Host-chat_login={browser}"));
         send(&world, request.with_header("host", "shop.example").with_header("origin", origin)).unwrap().status()
     };
     for other in ["https://evil.example", "https://oracle.example.evil.example", "http://oracle.example", "null", ""] {

@@ -124,7 +124,7 @@ pub fn login(world: &World, address: &str) -> String {
     let body = json!({ "email": address }).to_string();
     let reply = send(world, Request::post("/api/chat/login", body)).unwrap();
     assert_eq!(reply.status(), 202, "{}", reply.body());
-    cookie(&reply, "chat_login").unwrap()
+    cookie(&reply, "__Host-chat_login").unwrap()
 }
 
 /// The token of the latest mailed link.
@@ -136,7 +136,7 @@ pub fn token(world: &World) -> String {
 
 pub fn redeem(world: &World, token: &str, browser: &str) -> Reply {
     let request = Request::post("/api/chat/session", json!({ "token": token }).to_string());
-    send(world, request.with_header("cookie", &format!("chat_login={browser}"))).unwrap()
+    send(world, request.with_header("cookie", &format!("__Host-chat_login={browser}"))).unwrap()
 }
 
 /// Signs a customer in and returns the cookies that the browser sends.
@@ -144,7 +144,7 @@ pub fn signed_in(world: &World, address: &str) -> String {
     let browser = login(world, address);
     let reply = redeem(world, &token(world), &browser);
     assert_eq!(reply.status(), 200, "{}", reply.body());
-    format!("chat_session={}", cookie(&reply, "chat_session").unwrap())
+    format!("__Host-chat_session={}", cookie(&reply, "__Host-chat_session").unwrap())
 }
 
 pub fn id(n: u64) -> String {

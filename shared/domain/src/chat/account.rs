@@ -323,6 +323,12 @@ impl Account {
         Ok(())
     }
 
+    /// Whether it lists nothing that an erasure would remove, and none has begun.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.erasure.is_none() && self.exchanges.iter().all(|exchange| exchange.stage == Stage::Erased)
+    }
+
     /// Begins an erasure: removes all texts and ends all claims in this write. Counts stay. Returns `false` if an
     /// erasure was already begun.
     pub fn begin_erasure(&mut self, now: Timestamp) -> bool {

@@ -4,7 +4,7 @@ use crate::{
     BridgeError, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
-use audit::{Body, Change, Record};
+use audit::{Body, Change, CommitError, Record};
 use authority::Evaluation;
 use domain::{
     Alert, EmailAddress, Timestamp,
@@ -150,13 +150,16 @@ pub async fn record_unposted(
     recorded
 }
 
+/// How often the record of a message that could not be posted is tried while other messages of the subscriber keep
+/// changing the Bridge: a burst of sixty, the most that a test sends, is recorded whole.
+const RECORD_ATTEMPTS: u32 = 8;
+
 async fn try_record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,
     id: &ExchangeId,
     disclosed: &Evaluation,
 ) -> Result<(), BridgeError> {
-    let bridge = ports.journal.load(who).await?;
     let decide = |bridge: &mut Bridge, now| {
         let what_to_do = match bridge.acceptance() {
             Some(_) => "write to the member".to_owned(),
@@ -166,8 +169,17 @@ async fn try_record_unposted(
         let detail = format!("it could not be posted and is not kept: {what_to_do}");
         report(Change::recorded(Vec::new(), ()), bridge, id, disclosed, &detail, now)
     };
-    ports.journal.commit(bridge, decide).await?.settle().await;
-    Ok(())
+    for _ in 0..RECORD_ATTEMPTS {
+        let bridge = ports.journal.load(who).await?;
+        match ports.journal.commit(bridge, decide).await {
+            Err(CommitError::Contended) => {}
+            recorded => {
+                recorded?.settle().await;
+                return Ok(());
+            }
+        }
+    }
+    Err(CommitError::Contended.into())
 }
 
 /// Adds the record and the alert about a message that may disclose self-harm. Neither contains a word of it.

@@ -35,7 +35,7 @@ impl Simulator<'_> {
         let body = json!({ "id": id(FIRST_DISCLOSURE + self.disclosures), "text": DISCLOSURE }).to_string();
         let cookie = self.people[person].browsers[browser].session.clone().unwrap_or_default();
         let request =
-            Request::post("/api/chat/exchanges", body).with_header("cookie", &format!("chat_session={cookie}"));
+            Request::post("/api/chat/exchanges", body).with_header("cookie", &format!("__Host-chat_session={cookie}"));
         self.send(person, browser, "POST declined", None, request, None, None);
     }
 
@@ -50,7 +50,8 @@ impl Simulator<'_> {
         let reads = self.is_calm || !self.random.chance(150);
         if let (Some(held), Some(token), true) = (asking, link, reads) {
             let body = json!({ "token": token }).to_string();
-            let request = Request::post("/api/chat/session", body).with_header("cookie", &format!("chat_login={held}"));
+            let request =
+                Request::post("/api/chat/session", body).with_header("cookie", &format!("__Host-chat_login={held}"));
             self.send(person, browser, "POST session", None, request, Some((token, is_other)), None);
             self.later(person);
             return;
@@ -61,7 +62,7 @@ impl Simulator<'_> {
         let network = if self.is_calm { "198.51.100.1" } else { "203.0.113.1" };
         let mut request = Request::post("/api/chat/login", body).with_address(network);
         if let Some(held) = &self.people[person].browsers[browser].asking {
-            request = request.with_header("cookie", &format!("chat_login={held}"));
+            request = request.with_header("cookie", &format!("__Host-chat_login={held}"));
         }
         self.send(person, browser, "POST login", None, request, None, None);
         self.later(person);
@@ -84,7 +85,7 @@ impl Simulator<'_> {
 
     pub(super) fn act(&mut self, person: usize, browser: usize, act: Act) {
         let cookie = self.people[person].browsers[browser].session.clone().unwrap_or_default();
-        let with = |request: Request| request.with_header("cookie", &format!("chat_session={cookie}"));
+        let with = |request: Request| request.with_header("cookie", &format!("__Host-chat_session={cookie}"));
         let asking = |exchange: u64, text: String| {
             with(Request::post("/api/chat/exchanges", json!({ "id": id(exchange), "text": text }).to_string()))
         };
@@ -198,7 +199,7 @@ impl Simulator<'_> {
         let at = &mut self.people[asked.person].browsers[browser];
         match held {
             Some((name, value)) if !is_lost => match name.as_str() {
-                "chat_login" => at.asking = Some(value),
+                "__Host-chat_login" => at.asking = Some(value),
                 _ => at.session = (!value.is_empty()).then_some(value),
             },
             _ if status == 401 => at.session = None,

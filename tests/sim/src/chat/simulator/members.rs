@@ -96,8 +96,10 @@ impl Simulator<'_> {
     }
 
     fn member(&mut self, person: usize, browser: usize, step: Step) {
-        let cookie =
-            format!("chat_session={}", self.people[person].browsers[browser].session.clone().unwrap_or_default());
+        let cookie = format!(
+            "__Host-chat_session={}",
+            self.people[person].browsers[browser].session.clone().unwrap_or_default()
+        );
         let (call, number, request) = match step {
             Step::Status => ("GET bridge", None, Request::get("/api/chat/bridge")),
             Step::Read => ("GET messages", None, Request::get("/api/chat/bridge/messages")),
