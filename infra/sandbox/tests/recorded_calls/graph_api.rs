@@ -146,6 +146,21 @@ async fn what_is_new_in_a_reply_is_told_apart_from_what_it_quotes() {
     assert_eq!(whole.get("uniqueBody"), None, "it is given only when selected");
 }
 
+/// What schedules ask while a test runs must not use up its fault.
+#[tokio::test]
+async fn polling_uses_up_no_fault() {
+    let world = world().await;
+    let graph = Graph::of(&world).await;
+    world.fault("graph", json!([{ "status": 503 }])).await;
+    let named = |session: &str| {
+        let filter = format!("singleValueExtendedProperties/any(ep:ep/id eq '{PROPERTY}' and ep/value eq '{session}')");
+        format!("messages?$filter={}", percent(&filter))
+    };
+    assert_eq!(graph.get("mailFolders/inbox/messages").await.0, 200);
+    assert_eq!(graph.get(&named("cs_link_7")).await.0, 200);
+    assert_eq!(graph.get(&named("cs_test_1")).await.0, 503, "an erasure asks for the mails of a sale");
+}
+
 fn percent(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
