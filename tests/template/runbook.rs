@@ -1,6 +1,6 @@
 //! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
-//! one for every alert about a member of the Bridge, an account or a subscriber. A test of the command line
-//! (`infra/oracle/src/documented_commands.rs`) checks that its commands exist.
+//! one for every alert about a member of the Bridge, an account or a subscriber. The guide carries the chat's key from stack
+//! to stack. A test of the command line (`infra/oracle/src/documented_commands.rs`) checks that their commands exist.
 
 use crate::{
     alarms::has_event,
@@ -174,6 +174,17 @@ fn every_alert_about_a_member_or_subscriber_has_an_entry() {
     assert!(names.len() >= 10 && names.contains("BRIDGE_LETTER"), "{names:?}");
     for name in names {
         assert!(runbook.contains(&format!("\n| `{name}` | ")), "infra/runbook.md has no entry for {name}");
+    }
+}
+
+/// A stack with another key takes every paying subscriber for a stranger.
+#[test]
+fn the_guide_keeps_the_chats_key_for_every_later_stack() {
+    let guide = read("infra/README.md");
+    for start in ["## 3. ", "**Restore after the loss", "**Move to another region.**", "**Tear down.**"] {
+        let section = guide.split_once(&format!("\n{start}")).expect(start).1;
+        let section = section.split("\n**").next().unwrap_or_default();
+        assert!(section.contains("`chat-key.txt`"), "{start}");
     }
 }
 
