@@ -188,6 +188,17 @@ fn the_guide_keeps_the_chats_key_for_every_later_stack() {
     }
 }
 
+/// Two stacks that watch one mailbox would both answer each mail.
+#[test]
+fn only_one_of_two_stacks_watches_the_mailbox() {
+    let guide = read("infra/README.md");
+    for start in ["**Restore after the loss", "**Move to another region.**"] {
+        let paragraph = guide.split_once(&format!("\n{start}")).expect(start).1;
+        let paragraph = paragraph.split("\n\n").next().unwrap_or_default();
+        assert!(paragraph.contains("`InboxWatch=DISABLED`"), "{start}");
+    }
+}
+
 /// Each drill of the runbook has a test of the same name, and each such test is in the runbook.
 #[test]
 fn every_drill_is_played() {
