@@ -29,6 +29,14 @@ fn overrides(text: &str, environment: &str) -> BTreeMap<String, String> {
     listed.into_iter().flatten().filter_map(pair).collect()
 }
 
+/// Whether a parameter's pattern matches no angle bracket: each class of characters in it excludes them.
+fn excludes_brackets(pattern: &str) -> bool {
+    let mut classes = pattern.split("[^").skip(1);
+    pattern.contains("[^")
+        && !pattern.contains('.')
+        && classes.all(|class| class.starts_with("<>") || class.starts_with("/<>"))
+}
+
 fn violations(text: &str) -> Vec<String> {
     let template = Template::load();
     let mut found = Vec::new();
@@ -37,6 +45,12 @@ fn violations(text: &str) -> Vec<String> {
         let known = |name: &&String| !template.section("Parameters")[name.as_str()].is_null();
         let unknown = overrides.keys().filter(|name| !known(name));
         found.extend(unknown.map(|name| format!("{environment}: the template has no parameter {name}")));
+        let placeholders = overrides.iter().filter(|(_, value)| value.contains('<')).map(|(name, _)| name);
+        let accepted = placeholders.filter(|name| {
+            let pattern = &template.section("Parameters")[name.as_str()]["AllowedPattern"];
+            !pattern.as_str().is_some_and(excludes_brackets)
+        });
+        found.extend(accepted.map(|name| format!("{environment}: a placeholder would be deployed as {name}")));
         let stale = NAMED.into_iter().filter(|name| {
             let default = template.section("Parameters")[*name]["Default"].as_str();
             default.is_none() || overrides.get(*name).map(String::as_str) != default
@@ -79,6 +93,7 @@ fn a_deployment_of_samconfig_is_complete_and_needs_no_optional_key() {
         ("\"TableDeletionProtection=true\",", "", "staging: TableDeletionProtection is not the template's default"),
         ("RollBackOnAlarms=on", "RollBackOnAlarms=off", "RollBackOnAlarms is not"),
         ("TrafficShift=Canary10Percent5Minutes", "TrafficShift=AllAtOnce", "TrafficShift is not"),
+        ("GeminiModel=gemini-3.5-flash", "GeminiModel=<model>", "a placeholder would be deployed as GeminiModel"),
         ("GeminiModel=gemini-3.5-flash", "GeminiModel=gemini-2.5-flash", "GeminiModel is not"),
     ] {
         let found = violations(&text.replacen(from, to, 1));
