@@ -188,6 +188,14 @@ fn the_guide_keeps_the_chats_key_for_every_later_stack() {
     }
 }
 
+/// The AWS CLI waits a minute for a function's reply and then invokes it again.
+#[test]
+fn a_function_that_is_started_by_hand_is_not_waited_for() {
+    let runbook = read("infra/runbook.md");
+    let started: Vec<&str> = runbook.split("aws lambda invoke ").skip(1).collect();
+    assert!(started.iter().all(|rest| rest.starts_with("--invocation-type Event ")) && !started.is_empty());
+}
+
 /// Two stacks that watch one mailbox would both answer each mail.
 #[test]
 fn only_one_of_two_stacks_watches_the_mailbox() {
