@@ -13,6 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 fn read(path: &str) -> String {
@@ -186,6 +187,26 @@ fn the_guide_keeps_the_chats_key_for_every_later_stack() {
         let section = section.split("\n**").next().unwrap_or_default();
         assert!(section.contains("`chat-key.txt`"), "{start}");
     }
+}
+
+/// A restore without lost rows has nothing to write, and goes on.
+#[test]
+fn the_guide_writes_no_rows_if_there_are_none() {
+    let guide = read("infra/README.md");
+    let (_, function) = guide.split_once("    write_rows() {").expect("the function's beginning");
+    let (function, _) = function.split_once("\n    }").expect("the function's end");
+    let script = format!("write_rows() {{{function}\n}}\nwrite_rows /dev/null && echo written");
+    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"written\n"[..], &b""[..]));
+}
+
+/// A small account can reserve no executions: Lambda keeps 100 of its quota unreserved.
+#[test]
+fn who_is_told_to_raise_a_reservation_is_told_of_the_quota() {
+    let rows = rows(&read("infra/runbook.md"));
+    let raised = rows.iter().filter(|(_, (_, text))| text.contains("ReservedConcurrency`"));
+    let without: Vec<_> = raised.filter(|(_, (_, text))| !text.contains("or ask AWS for a higher quota")).collect();
+    assert!(without.is_empty(), "{without:?}");
 }
 
 /// The AWS CLI waits a minute for a function's reply and then invokes it again.
