@@ -118,7 +118,9 @@ fn what_is_refused_for_good_is_not_tried_again() {
         let mut sim = sim();
         // Email Retry, FM-03.
         let cause = match &refusal {
-            MailError::ConsentRefused => ": GRAPH_REFRESH_TOKEN revoked or refused (401)",
+            MailError::ConsentRefused => {
+                ": GRAPH_REFRESH_TOKEN revoked or refused (401), or the application's client secret has expired"
+            }
             _ => "",
         };
         let code = refusal.code();

@@ -1,6 +1,6 @@
 //! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
-//! one for every alert about a member of the Bridge, an account or a subscriber. A test of the command line
-//! (`infra/oracle/src/documented_commands.rs`) checks that its commands exist.
+//! one for every alert about a member of the Bridge, an account or a subscriber. The guide carries the chat's key from stack
+//! to stack. A test of the command line (`infra/oracle/src/documented_commands.rs`) checks that their commands exist.
 
 use crate::{
     alarms::has_event,
@@ -13,6 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 fn read(path: &str) -> String {
@@ -174,6 +175,56 @@ fn every_alert_about_a_member_or_subscriber_has_an_entry() {
     assert!(names.len() >= 10 && names.contains("BRIDGE_LETTER"), "{names:?}");
     for name in names {
         assert!(runbook.contains(&format!("\n| `{name}` | ")), "infra/runbook.md has no entry for {name}");
+    }
+}
+
+/// A stack with another key takes every paying subscriber for a stranger.
+#[test]
+fn the_guide_keeps_the_chats_key_for_every_later_stack() {
+    let guide = read("infra/README.md");
+    for start in ["## 3. ", "**Restore after the loss", "**Move to another region.**", "**Tear down.**"] {
+        let section = guide.split_once(&format!("\n{start}")).expect(start).1;
+        let section = section.split("\n**").next().unwrap_or_default();
+        assert!(section.contains("`chat-key.txt`"), "{start}");
+    }
+}
+
+/// A restore without lost rows has nothing to write, and goes on.
+#[test]
+fn the_guide_writes_no_rows_if_there_are_none() {
+    let guide = read("infra/README.md");
+    let (_, function) = guide.split_once("    write_rows() {").expect("the function's beginning");
+    let (function, _) = function.split_once("\n    }").expect("the function's end");
+    let script = format!("write_rows() {{{function}\n}}\nwrite_rows /dev/null && echo written");
+    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"written\n"[..], &b""[..]));
+}
+
+/// A small account can reserve no executions: Lambda keeps 100 of its quota unreserved.
+#[test]
+fn who_is_told_to_raise_a_reservation_is_told_of_the_quota() {
+    let rows = rows(&read("infra/runbook.md"));
+    let raised = rows.iter().filter(|(_, (_, text))| text.contains("ReservedConcurrency`"));
+    let without: Vec<_> = raised.filter(|(_, (_, text))| !text.contains("or ask AWS for a higher quota")).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+/// The AWS CLI waits a minute for a function's reply and then invokes it again.
+#[test]
+fn a_function_that_is_started_by_hand_is_not_waited_for() {
+    let runbook = read("infra/runbook.md");
+    let started: Vec<&str> = runbook.split("aws lambda invoke ").skip(1).collect();
+    assert!(started.iter().all(|rest| rest.starts_with("--invocation-type Event ")) && !started.is_empty());
+}
+
+/// Two stacks that watch one mailbox would both answer each mail.
+#[test]
+fn only_one_of_two_stacks_watches_the_mailbox() {
+    let guide = read("infra/README.md");
+    for start in ["**Restore after the loss", "**Move to another region.**"] {
+        let paragraph = guide.split_once(&format!("\n{start}")).expect(start).1;
+        let paragraph = paragraph.split("\n\n").next().unwrap_or_default();
+        assert!(paragraph.contains("`InboxWatch=DISABLED`"), "{start}");
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) enum InvalidValue {
     Empty,
     #[error("the value has white space or line breaks in it")]
     Spaces,
+    #[error("the value is the word null: the login service sent no token, and its error_description says why")]
+    Null,
     #[error("the value must begin with {0}")]
     Prefix(&'static str),
     #[error("the value must be 64 lowercase hexadecimal digits (openssl rand -hex 32)")]
@@ -100,6 +102,8 @@ impl Name {
             }
             Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
             Self::Graph => graph(current, value),
+            // What `jq -r .refresh_token` makes of a refusal.
+            Self::GraphToken if value == "null" => Err(InvalidValue::Null),
             Self::GraphToken => Ok(json!({ "refresh_token": prefixed(value, &[""], "")? })),
             Self::Audit => audit(current, value),
             Self::Chat => chat(current, value),
@@ -210,6 +214,7 @@ mod tests {
         let none = json!({});
         assert_eq!(made(Name::GraphToken, &none, " r\n"), Ok(json!({ "refresh_token": "r" })));
         assert_eq!(made(Name::GraphToken, &none, r#"{"refresh_token": "r"}"#), Err(InvalidValue::Spaces));
+        assert_eq!(made(Name::GraphToken, &none, "null\n"), Err(InvalidValue::Null));
         let before = json!({ "tenant_id": "t", "client_id": "c", "refresh_token": "before" });
         let consent = r#"{"tenant_id":"t","client_id":"c","refresh_token":"old"}"#;
         for current in [&none, &before] {

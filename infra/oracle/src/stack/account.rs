@@ -1,11 +1,14 @@
-//! An AWS account, accessed with the usual chain of credentials: environment, profiles of the shared files, web
-//! identity, container, instance. Only this command line uses the chain; functions get their keys from Lambda.
+//! An AWS account, accessed with the credentials of a named profile, or else of the usual chain: environment, profiles of
+//! the shared files, web identity, container, instance. Only this command line does so; functions get their keys from
+//! Lambda.
 
 use super::{
     caller::{Identifies, NoAnswer},
     signed_call::SignedCalls,
 };
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{
+    BehaviorVersion, Region, SdkConfig, profile::ProfileFileCredentialsProvider, provider_config::ProviderConfig,
+};
 use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 
 /// The reason why an account cannot be used.
@@ -15,7 +18,8 @@ pub(crate) enum AccountError {
     Region(String),
     #[error(
         "no credentials: set AWS_PROFILE or give --profile, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for a \
-         profile of IAM Identity Center: eval \"$(aws configure export-credentials --format env)\""
+         profile of IAM Identity Center: eval \"$(aws configure export-credentials --profile NAME --format env)\", and \
+         then no --profile"
     )]
     NoCredentials(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("CloudFormation does not describe a stack {name:?} in {region}")]
@@ -39,8 +43,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Finds the region and the credentials in the usual places and in the usual order. Loads them once per command: a
-    /// command takes minutes, and credentials last longer.
+    /// Finds the region and the credentials where the AWS CLI finds them. Loads them once per command: a command takes
+    /// minutes, and credentials last longer.
     pub(crate) async fn find(wanted: &Wanted) -> Result<Self, AccountError> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(aws::https());
         if let Some(profile) = &wanted.profile {
@@ -55,13 +59,16 @@ impl Account {
         }
         let config = loader.load().await;
         let profile = wanted.profile.clone().unwrap_or_else(|| "default".to_owned());
-        let region = config.region().ok_or_else(|| AccountError::Region(profile))?.to_string();
+        let region = config.region().ok_or_else(|| AccountError::Region(profile))?.clone();
         let missing = |source| AccountError::NoCredentials(source);
-        let provider = config.credentials_provider().ok_or_else(|| missing("there is no provider".into()))?;
+        let provider = match &wanted.profile {
+            Some(profile) if wanted.emulator.is_none() => of_profile(profile, &region),
+            _ => config.credentials_provider().ok_or_else(|| missing("there is no provider".into()))?,
+        };
         let credentials = provider.provide_credentials().await.map_err(|error| missing(error.into()))?;
         let config =
             config.into_builder().credentials_provider(SharedCredentialsProvider::new(credentials.clone())).build();
-        Ok(Self { config, credentials, region })
+        Ok(Self { config, credentials, region: region.to_string() })
     }
 
     /// The account's value for a variable that Lambda sets in a function's environment.
@@ -98,9 +105,54 @@ impl Account {
     }
 }
 
+/// The credentials of one profile. The usual chain would take the environment's keys before those of a profile that the
+/// operator names.
+fn of_profile(name: &str, region: &Region) -> SharedCredentialsProvider {
+    let settings = ProviderConfig::default().with_http_client(aws::https()).with_region(Some(region.clone()));
+    SharedCredentialsProvider::new(
+        ProfileFileCredentialsProvider::builder().configure(&settings).profile_name(name).build(),
+    )
+}
+
 impl Identifies for Account {
     async fn caller_arn(&self) -> Result<String, NoAnswer> {
         let answer = aws_sdk_sts::Client::new(&self.config).get_caller_identity().send().await?;
         answer.arn.ok_or_else(|| "STS answers without an ARN".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::wait;
+    use std::{env, fs, process::Command};
+
+    /// Set in the process that the test starts of itself, because a test must not change its own environment.
+    const STARTED: &str = "ORACLE_TEST_OF_CREDENTIALS";
+
+    fn key(profile: Option<&str>) -> Option<String> {
+        let region = Some("us-east-1".to_owned());
+        let wanted = Wanted { profile: profile.map(str::to_owned), region, emulator: None };
+        let account = wait(async { Ok(Account::find(&wanted).await) }).unwrap().unwrap();
+        account.variable("AWS_ACCESS_KEY_ID")
+    }
+
+    #[test]
+    fn a_named_profile_precedes_the_keys_of_the_environment() {
+        if env::var_os(STARTED).is_some() {
+            assert_eq!(key(Some("ops")).as_deref(), Some("of-the-profile"));
+            assert_eq!(key(None).as_deref(), Some("of-the-environment"));
+            return;
+        }
+        let file = env::temp_dir().join(format!("oracle-credentials-{}", std::process::id()));
+        fs::write(&file, "[ops]\naws_access_key_id = of-the-profile\naws_secret_access_key = x\n").unwrap();
+        let mut test = Command::new(env::current_exe().unwrap());
+        test.args(["--exact", "stack::account::tests::a_named_profile_precedes_the_keys_of_the_environment"]);
+        test.env(STARTED, "1").env("AWS_SHARED_CREDENTIALS_FILE", &file).env("AWS_CONFIG_FILE", "/dev/null");
+        test.env("AWS_ACCESS_KEY_ID", "of-the-environment").env("AWS_SECRET_ACCESS_KEY", "x");
+        let output = test.env_remove("AWS_PROFILE").env_remove("AWS_SESSION_TOKEN").output().unwrap();
+        fs::remove_file(&file).unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
     }
 }

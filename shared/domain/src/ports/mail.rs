@@ -29,8 +29,9 @@ pub enum MailError {
     /// 400: the mail itself is refused; retrying is useless.
     #[error("the mail was refused (400)")]
     Rejected,
-    /// The login service refused the refresh token or the client: a human must consent again (Email Retry, FM-03).
-    #[error("GRAPH_REFRESH_TOKEN revoked or refused (401)")]
+    /// The login service refused the refresh token or the client: a human must consent again, or renew the client's
+    /// secret (Email Retry, FM-03).
+    #[error("GRAPH_REFRESH_TOKEN revoked or refused (401), or the application's client secret has expired")]
     ConsentRefused,
     /// 403: a permission is missing or was withdrawn.
     #[error("the mailbox refused access ({0})")]

@@ -55,8 +55,8 @@ pub async fn examine(vendors: Vendors<'_>) -> Vec<Finding> {
         Err(error) => vec![Finding::unknown(
             mailbox::SUBJECT,
             &error,
-            "see that the secrets graph and graph-token are filled; if consent was withdrawn, consent again and \
-             `oracle secrets set graph-token`",
+            "see that the secrets graph and graph-token are filled, and in Microsoft Entra that the client secret has \
+             not expired; if consent was withdrawn, consent again and `oracle secrets set graph-token`",
         )],
     });
     findings
