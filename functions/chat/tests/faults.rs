@@ -10,6 +10,7 @@ use domain::{
     chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
 };
 use runtime::http::{Reply, Request};
+use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
