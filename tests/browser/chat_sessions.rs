@@ -186,6 +186,40 @@ async fn a_text_that_was_not_sent_stays_for_its_writer_only() {
     browser.close().await;
 }
 
+/// Somebody else signs in in another tab, and no call of this one has failed. What was said and written here leaves the
+/// page before anything of theirs is shown.
+#[tokio::test]
+async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_one() {
+    let accounts = "
+      window.become = (account) => {
+        const plan = location.search === '' ? 'bridge' : 'free';
+        window.replies['GET /api/chat/me'] = [200, { plan, free_left: 0, account }];
+      };
+      window.become('one');";
+    let browser = open(&format!("{MEMBER}{accounts}")).await;
+    let left = "[...['message', 'bridge-message'].map((id) => byId(id).value), byId('thread').textContent === '']";
+    // The last one waits until its payment is confirmed, and finds it by itself.
+    for (page, account, act, text) in [
+        ("/chat", "one", "window.look();", "Not sent."),
+        ("/chat", "two", "window.look();", ""),
+        ("/chat?subscribed=1", "two", "", ""),
+    ] {
+        browser.visit(page).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.see("#thread .said").await;
+        let next = format!(
+            "for (const id of ['message', 'bridge-message']) byId(id).value = 'Not sent.'; \
+             window.replies['GET /api/chat/memory'] = [200, {{ events: [], earlier: false }}]; \
+             window.become('{account}'); {act} return null"
+        );
+        browser.run(&next).await;
+        reads(&browser, "GET /api/chat/bridge/messages", 2).await;
+        becomes(&browser, left, &json!([text, text, text.is_empty()])).await;
+        assert!(!browser.sees("#confirming").await, "{page}");
+    }
+    browser.close().await;
+}
+
 /// The reply to a sign-in is lost. The link is not: trying again uses it.
 #[tokio::test]
 async fn a_link_whose_reply_is_lost_is_used_again() {

@@ -292,6 +292,8 @@
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
       if (own !== signOuts || endIfSignedOut(status)) return;
+      // Somebody else has signed in in another tab.
+      if (status === 200 && answer.account !== account) return begin();
       if (status === 200 && answer.plan !== "free") {
         confirmed();
         tellCustomer(answer);
@@ -651,20 +653,21 @@
     }
   });
 
-  // A reply may have come, or access may have ended, while the page was open; or its customer signed in in another tab, where
-  // mailed links usually open.
+  // A reply may have come, or access may have ended, while the page was open; or somebody signed in in another tab, where
+  // mailed links usually open: its customer, or somebody else.
   let isReturning = false;
   const lookAgain = async () => {
-    if (document.hidden) return;
-    if (!byId("talk").hidden) {
-      await readBridge();
-      return;
-    }
-    if (isReturning || (byId("sign-in").hidden && byId("sent").hidden)) return;
+    const isTalking = !byId("talk").hidden;
+    if (document.hidden || isReturning || (!isTalking && byId("sign-in").hidden && byId("sent").hidden)) return;
+    const own = signOuts;
     isReturning = true;
-    const { status } = await call("GET", "/api/chat/me");
-    if (status === 200) await begin();
+    const { status, answer } = await call("GET", "/api/chat/me");
+    const isNew = status === 200 && (!isTalking || answer.account !== account);
+    if (isNew && own === signOuts) await begin();
     isReturning = false;
+    if (!isTalking || isNew || own !== signOuts || endIfSignedOut(status)) return;
+    // A Bridge is not read while it is unknown whose it would be.
+    if (status === 200) await readBridge();
   };
   document.addEventListener("visibilitychange", lookAgain);
   window.addEventListener("hashchange", async () => {
