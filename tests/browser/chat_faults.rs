@@ -133,6 +133,23 @@ async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
     browser.close().await;
 }
 
+/// Trying again at once does not help whom a limit refuses.
+#[tokio::test]
+async fn an_erasure_that_a_limit_refused_is_told_as_such() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    for (status, told) in
+        [(429, "That is a lot at once. Please try again later."), (503, "It could not be erased. Please try again.")]
+    {
+        browser.run(&format!("window.replies['DELETE /api/chat/memory'] = [{status}, {{}}]; return null")).await;
+        browser.click("#memory-erase").await;
+        browser.click("#memory-yes").await;
+        becomes(&browser, "byId('memory-problem').textContent", &json!(told)).await;
+        assert!(browser.sees("#thread .said").await, "{status}");
+    }
+    browser.close().await;
+}
+
 /// The first try arrives and its reply is lost; a limit refuses the next one. The customer sends the same words again: they
 /// are still one message.
 #[tokio::test]

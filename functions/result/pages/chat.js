@@ -737,7 +737,9 @@
     busy(byId("memory-yes"), false);
     if (endIfSignedOut(status)) return;
     sure(false);
-    if (status !== 202) return problem("memory-problem", "It could not be erased. Please try again.");
+    if (status !== 202) {
+      return problem("memory-problem", status === 429 ? "That is a lot at once. Please try again later." : "It could not be erased. Please try again.");
+    }
     // What waits to be sent belongs to the erased memory. A message that is written from here on does not.
     pending(null);
     closeBox("");
