@@ -78,9 +78,9 @@ pub(crate) async fn make(
             if broke == Broke::OutOfTime {
                 let breakers = gauged(ports);
                 let asking = asking(ports, &breakers);
-                for model in &models {
-                    model.record_dropped_call(asking, &settings.policy, context.session, ENOUGH).await;
-                }
+                let (policy, session) = (&settings.policy, context.session);
+                // At once, because the apology waits for them.
+                join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
             }
             return Made { replies: None, facts: json!({ "problem": broke.to_string() }) };
         }

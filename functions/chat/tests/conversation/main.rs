@@ -15,12 +15,16 @@ use domain::{
         billing::{SubscriptionState, SubscriptionStatus},
     },
     money::ObjectId,
-    ports::{MailError, MemoryAppend, MemoryLogs, MemoryRecord, StorageError},
+    ports::{Breakers, MailError, MemoryAppend, MemoryLogs, MemoryRecord, SaveError, StorageError, Versioned},
     relay::{RelayDraft, RelayMailbox},
 };
 use runtime::http::Request;
 use serde_json::json;
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 use support::*;
 use testkit::{Fault, Plan, run};
 
@@ -411,6 +415,34 @@ fn a_call_that_the_time_limit_drops_leaves_no_half_open_call_behind() {
         let (breaker, _) = world.state().breakers[&circuit].clone();
         assert_eq!((breaker.probing_since, breaker.failures), (None, failures), "{seconds} s");
     }
+}
+
+/// Breakers of which no save ends, with the number of saves that have begun.
+struct Stalled<'w>(&'w testkit::World, AtomicUsize);
+
+#[async_trait::async_trait]
+impl Breakers for Stalled<'_> {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        Breakers::load(self.0, model).await
+    }
+
+    async fn save(&self, _model: &str, _breaker: &Breaker, _expected: u64) -> Result<(), SaveError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+}
+
+/// The apology waits until the dropped calls are recorded. A slow store is not waited for once for each voice.
+#[test]
+fn the_dropped_calls_of_both_voices_are_recorded_at_once() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    grant(&world, "someone@example.com", PaidPlan::Pro);
+    world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+    let breakers = Stalled(&world, AtomicUsize::new(0));
+    let ports = chat::Ports { breakers: &breakers, ..ports(&world) };
+    assert!(run(handle(ports, &settings(), asking(1, QUESTION, &cookie))).is_none(), "it waits for the store");
+    assert_eq!(breakers.1.load(Ordering::Relaxed), 2);
 }
 
 /// Appends facts of a million bytes to the world's only memory.
