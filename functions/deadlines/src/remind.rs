@@ -17,8 +17,8 @@ pub(crate) async fn remind(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<()
 }
 
 /// The text about a session that the key of this function cannot see.
-const OTHER_MODE: &str = "the key stripe-refund is of Stripe's other mode (live or test) and cannot see the session: store the \
-                          keys of one mode (oracle secrets set), then try again (oracle reattempt)";
+const OTHER_MODE: &str = "the key stripe-refund is of Stripe's other mode (live or test) and cannot see the session: \
+                          store the keys of one mode (oracle secrets set), then try again (oracle reattempt)";
 
 /// Alerts operators again to a sale whose session our key cannot see.
 pub(crate) async fn remind_of_mode(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {

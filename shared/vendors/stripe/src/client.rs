@@ -106,6 +106,11 @@ impl Client {
         self.live
     }
 
+    /// Whether an id belongs to the mode, live or test, that the key does not belong to.
+    pub(crate) fn is_id_of_other_mode(&self, id: &SessionId) -> bool {
+        id.looks_issued() && self.live.is_some_and(|live| live == id.is_test_mode())
+    }
+
     /// Retrieves a session, with Stripe's whole reply.
     pub(crate) async fn retrieve(&self, id: &SessionId) -> Result<(CheckoutSession, Value), PaymentError> {
         // A session id has no characters with a meaning in a path.
@@ -131,7 +136,7 @@ impl Client {
 #[async_trait]
 impl Payments for Client {
     async fn is_of_other_mode(&self, id: &SessionId) -> bool {
-        id.looks_issued() && self.live.is_some_and(|live| live == id.is_test_mode())
+        self.is_id_of_other_mode(id)
     }
 
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {

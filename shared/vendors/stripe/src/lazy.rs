@@ -1,5 +1,6 @@
 //! Stripe with its key read at the first call, so that a starting function reads nothing that it may not need. A
-//! refused key is read again, so that a rotated one works without a restart.
+//! refused key is read again, and so is one that cannot see a session because of its mode (live or test), so that its
+//! successor works without a restart.
 
 use crate::{PaymentLink, Portal, WebhookEndpoint, maker::Maker, renewing::RenewingClient};
 use async_trait::async_trait;
@@ -82,13 +83,11 @@ impl LazyClient {
 impl Payments for LazyClient {
     async fn is_of_other_mode(&self, id: &SessionId) -> bool {
         // The call that follows reports an unreadable key.
-        match self.client.get().await {
-            Ok(client) => client.is_of_other_mode(id).await,
-            Err(_) => false,
-        }
+        self.client.get_for(id).await.is_ok_and(|client| client.is_id_of_other_mode(id))
     }
 
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
+        self.client.get_for(id).await?;
         self.client.call(|client| async move { client.session(id).await }).await
     }
 

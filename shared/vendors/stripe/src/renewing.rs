@@ -2,7 +2,7 @@
 
 use crate::{Client, maker::Maker, reply::is_unauthorized};
 use domain::{
-    MadeFromSecret, RenewableSecret, Secret,
+    MadeFromSecret, RenewableSecret, Secret, SessionId,
     ports::PaymentError,
     renewable::{Made, NotMade},
 };
@@ -32,6 +32,16 @@ impl RenewingClient {
     /// The client. If this fails, Stripe has not been called.
     pub(crate) async fn get(&self) -> Result<Made<Client>, PaymentError> {
         self.made.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
+    }
+
+    /// As [`Self::get`], for a call about a session: with the key of its mode, if there is one. With one of the other mode
+    /// Stripe answers that there is no such session instead of refusing the key, so the key is read again before the call.
+    pub(crate) async fn get_for(&self, id: &SessionId) -> Result<Made<Client>, PaymentError> {
+        let client = self.get().await?;
+        if !client.is_id_of_other_mode(id) {
+            return Ok(client);
+        }
+        Ok(self.made.other_than(&client, |document| self.make(document)).await.unwrap_or(client))
     }
 
     /// Makes a call, and once more with another client, if Stripe refused this one's key and there is another key. The

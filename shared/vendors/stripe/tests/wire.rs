@@ -13,7 +13,10 @@ use domain::{
 };
 use server::{Reply, Server, json, json_with};
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use stripe::{Client, Config, ConfigError};
@@ -327,6 +330,42 @@ async fn a_rotated_key_works_without_a_restart_and_sells_once() {
     let keys: Vec<_> = seen.iter().map(|request| request.header("authorization").unwrap()).collect();
     assert_eq!(keys, ["Bearer sk_old", "Bearer sk_new", "Bearer sk_new"]);
     assert_eq!(seen[0].header("idempotency-key"), seen[1].header("idempotency-key"));
+}
+
+/// A key of the test mode, and whether one of the live mode has replaced it since it was read.
+struct Replaced(AtomicBool);
+
+#[async_trait::async_trait]
+impl domain::ports::SecretSource for Replaced {
+    async fn document(&self) -> Result<Secret, domain::ports::StorageError> {
+        Ok(Secret::new(r#"{"secret_key":"sk_test_1"}"#))
+    }
+}
+
+#[async_trait::async_trait]
+impl domain::RenewableSecret for Replaced {
+    async fn renewed(&self, _refused: &Secret) -> Result<Option<Secret>, domain::ports::StorageError> {
+        Ok(self.0.load(Ordering::Relaxed).then(|| Secret::new(r#"{"secret_key":"sk_live_1"}"#)))
+    }
+}
+
+/// Stripe does not call such a key refused: it says that there is no such session.
+#[tokio::test]
+async fn a_key_of_the_other_mode_is_replaced_without_a_restart() {
+    let id = SessionId::parse("cs_live_a1B2c3D4e5F6").unwrap();
+    let session = SESSION.replace("cs_test_1", id.as_str());
+    let server = Server::start([json(404, r#"{"error":{"code":"resource_missing"}}"#), json(200, session)]).await;
+    let (secret, site) = (Arc::new(Replaced(AtomicBool::new(false))), "https://oracle.example".to_owned());
+    let kept: Arc<dyn domain::RenewableSecret> = Arc::<Replaced>::clone(&secret);
+    let client = stripe::LazyClient::new(server.url.clone(), site, kept, Arc::new(Waits::default()), Arc::new(Certain));
+    assert!(client.is_of_other_mode(&id).await);
+    assert!(matches!(client.session(&id).await, Err(PaymentError::NotFound)));
+    secret.0.store(true, Ordering::Relaxed);
+    assert_eq!(client.session(&id).await.unwrap().id, id);
+    assert!(!client.is_of_other_mode(&id).await);
+    let seen = server.seen();
+    let keys: Vec<_> = seen.iter().map(|request| request.header("authorization").unwrap()).collect();
+    assert_eq!(keys, ["Bearer sk_test_1", "Bearer sk_live_1"]);
 }
 
 #[tokio::test]
