@@ -33,33 +33,24 @@ pub struct Traffic {
 pub struct Raised {
     /// Those that a fault of the stack raises.
     pub by_faults: Vec<String>,
-    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of the functions behind
-    /// the site, and the one on the site's 5xx replies.
+    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of functions, and the one
+    /// on the site's 5xx replies.
     pub by_outsiders: Vec<String>,
 }
 
 impl Raised {
     fn add(&mut self, alarm: MetricAlarm) {
         let is_of = |metric: &Metric| alarm.metric_name() == Some(metric.name());
-        let is_by_outsiders =
-            Metric::BY_OUTSIDERS.iter().any(is_of) || is_on_public_throttles(&alarm) || is_on_5xx(&alarm);
+        let is_by_outsiders = Metric::BY_OUTSIDERS.iter().any(is_of) || is_on_throttles(&alarm) || is_on_5xx(&alarm);
         let list = if is_by_outsiders { &mut self.by_outsiders } else { &mut self.by_faults };
         list.extend(alarm.alarm_description.or(alarm.alarm_name));
     }
 }
 
-/// The functions that anybody can call through the site, as the ends of their names.
-const PUBLIC: [&str; 5] = ["-checkout", "-webhook", "-result", "-toll", "-chat"];
-
-/// Whether an alarm watches the throttles of a function behind the site. Many calls at once throttle it, also forged
-/// ones, and cost their sender nothing.
-fn is_on_public_throttles(alarm: &MetricAlarm) -> bool {
-    let is_public = |dimension: &Dimension| {
-        let function = dimension.value().unwrap_or_default();
-        dimension.name() == Some("FunctionName") && PUBLIC.iter().any(|end| function.ends_with(end))
-    };
+/// Whether an alarm watches the throttles of a function. Many calls at once throttle it, also forged ones, and cost their
+/// sender nothing; without reserved concurrency, they throttle every other function too. No new version causes throttles.
+fn is_on_throttles(alarm: &MetricAlarm) -> bool {
     (alarm.namespace(), alarm.metric_name()) == (Some("AWS/Lambda"), Some("Throttles"))
-        && alarm.dimensions().iter().any(is_public)
 }
 
 /// Whether an alarm watches the 5xx replies of the whole site. Some are no fault: an agent's payment buys no answer, calls
@@ -301,18 +292,16 @@ mod tests {
         assert_eq!(raised.by_outsiders, by_outsiders);
         raised.add(calculated("5XXError"));
         assert_eq!(raised.by_outsiders.last().map(String::as_str), Some("calculated"));
-        let of_function = |metric: &str, function: &str| {
-            let dimension = Dimension::builder().name("FunctionName").value(function).build();
-            let alarm = MetricAlarm::builder().namespace("AWS/Lambda").metric_name(metric).dimensions(dimension);
-            alarm.alarm_description(format!("{function} {metric}")).build()
+        let of_functions = |namespace: &str, metric: &str| {
+            let alarm = MetricAlarm::builder().namespace(namespace).metric_name(metric);
+            alarm.alarm_description(format!("{namespace} {metric}")).build()
         };
         let mut raised = Raised::default();
-        let public = ["checkout", "webhook", "result", "toll", "chat"].map(|name| format!("oracle-{name}"));
-        public.iter().for_each(|function| raised.add(of_function("Throttles", function)));
-        assert_eq!(raised.by_outsiders, public.map(|function| format!("{function} Throttles")));
-        raised.add(of_function("Throttles", "oracle-verdict"));
-        raised.add(of_function("Errors", "oracle-result"));
-        assert_eq!(raised.by_faults, ["oracle-verdict Throttles", "oracle-result Errors"]);
+        for (namespace, metric) in [("AWS/Lambda", "Throttles"), ("AWS/Lambda", "Errors"), ("Oracle", "Throttles")] {
+            raised.add(of_functions(namespace, metric));
+        }
+        assert_eq!(raised.by_outsiders, ["AWS/Lambda Throttles"]);
+        assert_eq!(raised.by_faults, ["AWS/Lambda Errors", "Oracle Throttles"]);
     }
 
     #[test]
