@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
-    let plan = wait(async { erase::plan(ports, &session).await.map_err(|error| failed("nothing is erased", error)) })?;
+    let plan = wait(async { erase::plan(ports, &session).await.map_err(not_planned) })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
         output::print_answer(arguments.target.json, &answer, || planned(&plan))?;
@@ -46,13 +46,19 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let items = vec![json!(plan)];
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
-    let unfinished = |error| failed("the erasure is not finished", error);
+    let unfinished = |error| failed(UNFINISHED, error);
     let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(unfinished) })?;
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
     output::print_answer(arguments.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
     })?;
     Ok(Ended::Done)
+}
+
+const UNFINISHED: &str = "the erasure is not finished";
+
+fn not_planned(error: EraseError) -> CommandError {
+    failed(if error.is_decided() { UNFINISHED } else { "nothing is erased" }, error)
 }
 
 fn failed(what: &str, error: EraseError) -> CommandError {

@@ -26,9 +26,12 @@ pub enum EraseError {
     /// A reason is missing: the log is kept for years and has to say why data was removed.
     #[error("an erasure needs a reason: --reason")]
     NoReason,
-    /// A store or the mailbox did not answer when its contents were counted, before anything was decided.
+    /// A store or the mailbox did not answer when its contents were counted, and nothing is decided.
     #[error("what is kept could not be looked at; nothing is decided, repeat the command")]
     NotLooked(#[source] StepError),
+    /// The same, after an earlier run has decided.
+    #[error("it is decided, but what is left could not be looked at; it is removed without this command")]
+    NotLookedAgain(#[source] StepError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -45,6 +48,12 @@ impl EraseError {
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::NoSale | Self::SmokeTest | Self::MayStillBePaid | Self::NoReason)
+    }
+
+    /// Whether the erasure is known to be decided, so that what is left is removed without the operator.
+    #[must_use]
+    pub const fn is_decided(&self) -> bool {
+        matches!(self, Self::NotLookedAgain(_) | Self::Step(_))
     }
 }
 
@@ -85,10 +94,12 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseEr
         Fulfilment::Erased { replies, .. } => replies.clone(),
         _ => sale.replies().iter().map(|reply| reply.message.clone()).collect(),
     };
-    let mut removes = by_name(&erasure::look(ports, session, &replies).await.map_err(EraseError::NotLooked)?);
+    // An earlier run may have decided, and failed at what fails now.
+    let not_looked: fn(StepError) -> EraseError =
+        if sale.is_erased() { EraseError::NotLookedAgain } else { EraseError::NotLooked };
+    let mut removes = by_name(&erasure::look(ports, session, &replies).await.map_err(not_looked)?);
     if let Some(followup) = &followup {
-        let kept = erasure::look(ports, followup.session_id(), &[]).await.map_err(EraseError::NotLooked)?;
-        add(&mut removes, by_name(&kept));
+        add(&mut removes, by_name(&erasure::look(ports, followup.session_id(), &[]).await.map_err(not_looked)?));
     }
     Ok(Plan {
         session_id: session.clone(),
