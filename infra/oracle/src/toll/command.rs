@@ -210,8 +210,10 @@ fn row(purchase: &Purchase) -> Value {
         Stage::Working { .. } => "the answer is being made: nothing is settled",
         Stage::Settling { .. } => "the answer is ready and its settlement is open: the schedule asks the chain",
         Stage::Settled { confirmed: true, .. } => "sold, and on the chain",
-        Stage::Settled { resolved: true, .. } => "sold, not found on the chain, and dealt with",
-        Stage::Settled { doubtful: true, .. } => "called settled, and the chain does not have it: ask the facilitator",
+        Stage::Settled { resolved: true, .. } => "sold, not confirmed by the chain, and dealt with",
+        Stage::Settled { doubtful: true, .. } => {
+            "called settled, and not confirmed by the chain: look for its transaction"
+        }
         Stage::Settled { .. } => "sold, and not confirmed on the chain yet",
         Stage::Lapsed { untraced: false, .. } => "lapsed: never settled, nothing was charged",
         Stage::Lapsed { resolved: false, .. } => {

@@ -114,19 +114,19 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
         Whereabouts::Used { is_ours: false, .. } => {
             let why = "the payer's nonce was used for something else";
             if matches!(purchase.value.stage(), Stage::Settled { .. }) {
-                return doubt(ports, purchase).await;
+                return doubt(ports, purchase, NOT_THERE).await;
             }
             lapse(ports, purchase, why).await
         }
         Whereabouts::Unconfirmed | Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
-            doubt(ports, purchase).await
+            doubt(ports, purchase, NOT_SHOWN).await
         }
         Whereabouts::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
         Whereabouts::Untraced => {
             give_up(ports, purchase, "the payment is used, and the chain does not show where").await
         }
         Whereabouts::Unused { head } => match purchase.value.stage() {
-            Stage::Settled { .. } => doubt(ports, purchase).await,
+            Stage::Settled { .. } => doubt(ports, purchase, NOT_THERE).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
             // After a refusal the payer was asked for another payment: only the payer may try this one again.
             Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => put_off(ports, purchase).await,
@@ -200,16 +200,20 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
 }
 
 /// What operators read of a settlement that is called made and is not on the chain.
-const DOUBTFUL: &str = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
+const NOT_THERE: &str = "the facilitator reports a settlement that the chain does not have (oracle toll list)";
 
-/// The facilitator reported a transfer that the chain does not have.
-async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
+/// What they read of one whose payment is used, while the node shows no transfer.
+const NOT_SHOWN: &str =
+    "a settlement is not confirmed: its payment is used, and no receipt is there (oracle toll list)";
+
+/// The node does not confirm the transfer that the facilitator reported. `what` says why.
+async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>, what: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| match purchase.doubt(now) {
         Ok(true) => {
             let details = json!({ "reported": purchase.transaction().map(cut), "on_chain": null });
             let record = Record::toll_check(now, purchase.received_at(), details);
             let subject = purchase.id().reference();
-            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, DOUBTFUL);
+            let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, what);
             Change::recorded(vec![record], ()).alerting(alert)
         }
         Ok(false) => later(purchase, now),
@@ -251,7 +255,7 @@ async fn remind(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), S
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let Ok(since) = purchase.remind(now) else { return Change::nothing(()) };
         let what = match purchase.stage() {
-            Stage::Settled { .. } => DOUBTFUL,
+            Stage::Settled { .. } => "a settlement is not confirmed by the chain (oracle toll list)",
             Stage::Lapsed { .. } => "a payment in USDC cannot be traced: look for the money (oracle toll list)",
             _ => "a payment in USDC has no answer: give it back (oracle toll list)",
         };

@@ -53,6 +53,13 @@ const OPERATION: &str = "node call";
 /// The status 413.
 const TOO_LARGE: u16 = 413;
 
+/// The transactions of a block.
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    transactions: Vec<B256>,
+}
+
 /// A node.
 pub struct NodeClient {
     endpoint: Endpoint,
@@ -68,15 +75,18 @@ impl NodeClient {
         Some(Self { endpoint: Endpoint::new(url, CALL)?, network, pay_to, clock })
     }
 
-    /// Checks that the node follows the network and searches an hour of blocks at once. Then one search nearly always
-    /// finds a payment whose settlement got no reply.
+    /// Checks that the node follows the network, searches an hour of blocks at once, and has a receipt of their oldest.
+    /// Then one search nearly always finds a payment whose settlement got no reply, and every sale can be confirmed.
     ///
     /// # Errors
     /// [`StorageError`], whose source names the call that failed.
     pub async fn check(&self) -> Result<(), StorageError> {
         let newest = u64::try_from(self.settled_head().await?.number).unwrap_or(0);
         let from = newest.saturating_sub(FIRST_BLOCKS - 1);
-        self.used_within(Address::ZERO, B256::ZERO, from, newest).await.map(drop)
+        self.used_within(Address::ZERO, B256::ZERO, from, newest).await?;
+        let oldest: Listed = self.required("eth_getBlockByNumber", json!([U64::from(from), false])).await?;
+        let Some(transaction) = oldest.transactions.first() else { return Ok(()) };
+        self.receipt(transaction).await?.map(drop).ok_or_else(|| failed("eth_getTransactionReceipt: nothing"))
     }
 
     /// Makes a call, and parses `result`; `None` for JSON null. The source of the error is [`Refused`] if the node has
@@ -329,12 +339,13 @@ mod tests {
         most: u64,
         /// The reply to a search of more.
         refusal: (u16, &'static str),
+        keeps_receipts: bool,
         searches: Cell<u32>,
     }
 
     impl Chain {
         fn new(used: u64, most: u64) -> Self {
-            Self { expired: EXPIRED, used, most, refusal: REFUSAL, searches: Cell::new(0) }
+            Self { expired: EXPIRED, used, most, refusal: REFUSAL, keeps_receipts: true, searches: Cell::new(0) }
         }
 
         fn answer(&self, request: &str) -> (u16, String, String) {
@@ -345,9 +356,9 @@ mod tests {
             let result = match call["method"].as_str().unwrap() {
                 "eth_chainId" => json!(U64::from(84_532)),
                 "eth_blockNumber" => json!(U64::from(HEAD + CONFIRMATIONS - 1)),
-                "eth_getBlockByNumber" => {
-                    json!({ "hash": B256::ZERO, "number": params[0], "timestamp": U64::from(NOW) })
-                }
+                "eth_getBlockByNumber" => json!({
+                    "hash": B256::ZERO, "number": params[0], "timestamp": U64::from(NOW), "transactions": [TRANSACTION],
+                }),
                 "eth_call" => json!(B256::with_last_byte(1)),
                 "eth_getLogs" => {
                     self.searches.set(self.searches.get() + 1);
@@ -359,6 +370,7 @@ mod tests {
                     let found = blocks.contains(&self.used).then(|| json!({ "transactionHash": TRANSACTION }));
                     Value::from_iter(found)
                 }
+                "eth_getTransactionReceipt" if !self.keeps_receipts => Value::Null,
                 "eth_getTransactionReceipt" => json!({
                     "transactionHash": TRANSACTION, "blockHash": B256::ZERO, "blockNumber": U64::from(self.used),
                     "status": "0x1", "logs": [],
@@ -462,7 +474,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_node_is_checked_for_its_chain_and_for_an_hour_of_blocks() {
+    async fn a_node_is_checked_for_its_chain_and_for_an_hour_of_blocks_with_their_receipts() {
         let check = async |chain: &Chain, network: Network| {
             let client = |url: String| NodeClient::new(&url, network, Address::ZERO, Arc::new(Still)).unwrap();
             with_server(|request| chain.answer(request), async |url: String| client(url).check().await).await
@@ -473,6 +485,9 @@ mod tests {
         assert_eq!(why(narrow), "eth_getLogs: status 413, error -32614");
         let other = check(&Chain::new(0, 1_800), Network::Base).await;
         assert_eq!(why(other), "the node follows another chain");
+        let without = Chain { keeps_receipts: false, ..Chain::new(0, 1_800) };
+        assert_eq!(why(check(&without, Network::BaseSepolia).await), "eth_getTransactionReceipt: nothing");
+        assert_eq!(Chain { used: EXPIRED, ..without }.whereabouts().await.unwrap(), Whereabouts::Unconfirmed);
     }
 
     /// The path of a node's address may contain a key.

@@ -75,10 +75,10 @@ fn a_purchase_says_what_is_known_of_its_money() {
     let operator = Operator::parse("dana", None).unwrap();
     let why = |purchase: &Purchase| row(purchase)["why"].as_str().unwrap().to_owned();
     let mut sold = doubtful();
-    assert!(why(&sold).contains("the chain does not have it"));
+    assert!(why(&sold).contains("not confirmed by the chain: look"));
     let change = resolve(&mut sold, &operator, NOW);
     assert!(change.answer && change.records.len() == 1);
-    assert_eq!(why(&sold), "sold, not found on the chain, and dealt with");
+    assert_eq!(why(&sold), "sold, not confirmed by the chain, and dealt with");
     let again = resolve(&mut sold, &operator, NOW);
     assert!(!again.answer && !again.save, "the command says so, and records nothing");
     for (untraced, says) in [(false, "nothing was charged"), (true, "look for the money")] {

@@ -13,7 +13,7 @@ const SETTLE_AGAIN: Duration = Duration::from_secs(60);
 /// After this time the chain is checked for a settlement.
 const CONFIRM_AFTER: Duration = Duration::from_secs(120);
 
-/// If the chain does not have the settlement after this time, a human checks it.
+/// If the chain does not show the settlement after this time, a human checks it.
 const DOUBTFUL_AFTER: Duration = Duration::from_secs(3600);
 
 /// The time between two looks that change nothing. It is not shorter than a run of the schedule, so a purchase that was
@@ -161,7 +161,7 @@ impl Purchase {
         Ok((reported != on_chain).then_some(reported))
     }
 
-    /// Records that the chain does not have the transfer that the facilitator reported. Returns whether a human has to
+    /// Records that the chain does not show the transfer that the facilitator reported. Returns whether a human has to
     /// check it now.
     ///
     /// # Errors
