@@ -4,7 +4,7 @@ use audit::{Change, Context, Journal, SubscriberJournal};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
-    money::{PaymentChange, PaymentId, PaymentReport},
+    money::{Money, PaymentChange, PaymentId, PaymentReport},
     ports::{Ledger, SubscriptionLedger},
     sale::{Charge, Event},
 };
@@ -88,20 +88,32 @@ fn note(
         Err(_) => return Change::nothing(None),
     };
     let committed = Change::of(&event, &Context::new(now, changed.received_at), Some(change));
-    match alert(session, change, &changed.report, now) {
+    match alert(session, change, sale.money(), &changed.report, now) {
         Some(alert) => committed.alerting(alert),
         None => committed,
     }
 }
 
-fn alert(session: &CheckoutSession, change: PaymentChange, report: &PaymentReport, now: Timestamp) -> Option<Alert> {
+/// What operators read of a refund that only a human issues again.
+const CAME_BACK: &str = "a refund came back: issue it again, or give it back by hand";
+
+/// The alert about a change that left the money in this state.
+fn alert(
+    session: &CheckoutSession,
+    change: PaymentChange,
+    money: &Money,
+    report: &PaymentReport,
+    now: Timestamp,
+) -> Option<Alert> {
     let (severity, operation, detail) = match change {
         PaymentChange::Refunded
         | PaymentChange::PartlyRefunded
         | PaymentChange::InquiryAnswered
         | PaymentChange::DisputeAnswered => return None,
-        PaymentChange::RefundFailed => {
-            (Severity::Critical, "REFUND", "a refund came back: issue it again, or give it back by hand")
+        PaymentChange::RefundFailed => (Severity::Critical, "REFUND", CAME_BACK),
+        // A refund bounced before the dispute, or during it, and nothing goes on by itself.
+        PaymentChange::DisputeWon if matches!(money, Money::RefundFailed { .. }) => {
+            (Severity::Critical, "REFUND", CAME_BACK)
         }
         PaymentChange::InquiryOpened => {
             (Severity::Critical, "INQUIRY", "the customer's bank asks about the payment: answer it, the sale goes on")

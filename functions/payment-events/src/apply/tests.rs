@@ -1,7 +1,7 @@
 use super::*;
 use domain::{
     Channel,
-    money::{Authorisation, DisputeStatus, Money, ObjectId, RefundStatus},
+    money::{Authorisation, DisputeStatus, ObjectId, RefundStatus},
     open_work::Work,
     sale::{Claim, Claimant},
 };
@@ -132,6 +132,23 @@ fn a_refund_that_came_back_wakes_somebody_who_can_issue_it_again() {
         assert!(matches!(sale(&world).money(), Money::Refunded { .. }), "issued again, in Stripe's dashboard");
         assert_eq!(sale(&world).open_work(), None);
     }
+}
+
+/// Nothing goes on by itself: a human issues the refund again.
+#[test]
+fn a_dispute_that_is_won_after_a_refund_came_back_wakes_somebody() {
+    let world = world();
+    for report in [
+        refund(1, 500, RefundStatus::Succeeded),
+        refund(1, 500, RefundStatus::Failed),
+        dispute(2, DisputeStatus::NeedsResponse),
+        dispute(2, DisputeStatus::Won),
+    ] {
+        tell(&world, report).unwrap().unwrap();
+    }
+    assert!(matches!(sale(&world).money(), Money::RefundFailed { .. }));
+    let alert = world.state().alerts.last().unwrap().clone();
+    assert!(alert.channel == Channel::Critical && alert.line.contains("came back"), "{}", alert.line);
 }
 
 #[test]
