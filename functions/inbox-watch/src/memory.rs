@@ -66,7 +66,7 @@ pub(crate) struct Run {
     /// Whether the run before it died, so that this one saves which message it begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     follows_dead: bool,
-    /// The message that was begun last, in this run or in the dead one before it.
+    /// The message that was begun last, in this run or in the dead one before it, until its failure is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begun: Option<String>,
 }
@@ -424,9 +424,13 @@ impl Memory {
         answer.is_some_and(|answer| *answer.draft.get_or_insert_with(|| draft.clone()) == *draft)
     }
 
-    /// Counts a failure, and returns its consequence. After [`MOST_FAILURES`] the message is tried as often again
+    /// Counts a failure, a death of its run only once, and returns its consequence. After [`MOST_FAILURES`] the message is tried as often again
     /// without the step that may be to blame, and then it is abandoned.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
+        // A run that dies before it begins a message says nothing against the one that was begun before it.
+        if let Some(run) = self.run.as_mut().filter(|run| run.begun.as_deref() == Some(id)) {
+            run.begun = None;
+        }
         let Some(at_hand) = self.find_mut(id) else { return Failed::Again };
         at_hand.failures += 1;
         if at_hand.failures < MOST_FAILURES {

@@ -1,6 +1,6 @@
 //! Runs with faults: any one, any pair, and messages that fail again and again.
 
-use super::*;
+use super::{changes::Watched, *};
 
 /// The invariants after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
 /// acknowledgement was sent at most once, and an unknown outcome was alerted.
@@ -206,44 +206,13 @@ fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
     }
 }
 
-/// A mailbox with a message whose text kills the process that reads it.
-struct Deadly<'w> {
-    world: &'w World,
-    id: &'static str,
-}
-
-#[async_trait]
-impl Inbox for Deadly<'_> {
-    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        self.world.arrived(since, order, most).await
-    }
-    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
-        self.world.message(id).await
-    }
-    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
-        if id == self.id {
-            std::future::pending::<()>().await;
-        }
-        self.world.new_text(id).await
-    }
-    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
-        self.world.correspondence(id).await
-    }
-    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
-        self.world.sale_of(message).await
-    }
-    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
-        self.world.create_acknowledgement(mail).await
-    }
-}
-
 /// The first death names no message. The run after it says which message it begins, so the third run counts a failure,
 /// and others come first. In the end operators are told, and the message is given up.
 #[test]
 fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_with() {
     let world = replied();
     world.state().inbox.push(unread("m2", 2, "other@example.com"));
-    let deadly = Deadly { world: &world, id: "m1" };
+    let deadly = Watched::deadly(&world, "m1");
     let dies =
         |number: u32| look_with(&world, &format!("a{number}"), (&deadly, &world), &NoLimit, &keys("v1")).is_none();
     assert!(dies(1) && dies(2));
@@ -256,4 +225,19 @@ fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_w
     assert_eq!(world.state().broadcasts[1..], [answer::WITHOUT_DETAILS]);
     assert_eq!((outcomes(&world), memory(&world).at_hand.len()), (vec!["sent".to_owned(), "given_up".to_owned()], 0));
     assert_eq!(told_of(&world, "could not be dealt with"), 1);
+}
+
+/// The runs after it die while the inbox is listed. That says nothing against the message.
+#[test]
+fn a_death_counts_once_for_the_message_that_was_begun() {
+    let world = replied();
+    let deadly = Watched::deadly(&world, "m1");
+    for run in ["a", "b"] {
+        assert!(look_with(&world, run, (&deadly, &world), &NoLimit, &keys("v1")).is_none());
+    }
+    world.plan(Plan::none().whenever("inbox.arrived", Fault::CrashBefore));
+    for number in 0..4 {
+        assert!(look(&world, &format!("c{number}")).is_none());
+        assert_eq!(memory(&world).at_hand[0].failures, 1, "{number}");
+    }
 }
