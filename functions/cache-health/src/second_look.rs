@@ -16,6 +16,7 @@ use domain::{
 };
 use filter::Outcome;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Archived verdicts per look, one read each. At one look a minute that is 200,000 a week.
 const MOST: usize = 20;
@@ -25,8 +26,8 @@ const MOST: usize = 20;
 const MOST_FAILURES: u64 = 10;
 
 /// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn
-/// whether others can be read.
-const OTHERS: usize = 4;
+/// whether others can be read. While none can, each of them raises an alert at every look.
+const OTHERS: usize = 2;
 
 type Current = Versioned<Notebook<Memory>>;
 
@@ -111,8 +112,8 @@ async fn can_read_another(ports: &Ports<'_>, last: Option<&SessionId>, unread: &
     let Ok(behind) = ports.archive.listed(Some(unread), MOST).await else { return false };
     // A fault may be that of several neighbours, so the farthest ones are tried.
     let far = behind.into_iter().rev().take(OTHERS);
-    let mut others: Vec<SessionId> = last.cloned().into_iter().chain(first).chain(far).collect();
-    others.retain(|session| session != unread);
+    let mut others: BTreeSet<SessionId> = last.cloned().into_iter().chain(first).chain(far).collect();
+    others.remove(unread);
     for session in &others {
         let sale = ports.sales.store.load_with_verdict(session).await;
         if sale.is_ok() && ports.archive.find(session).await.is_ok() {

@@ -144,6 +144,26 @@ fn no_verdict_is_passed_over_while_none_can_be_read() {
     assert!(stage.events("archive_unread").is_empty());
 }
 
+/// Each failing read raises an alert of its own, so a look reads few verdicts, and none twice.
+#[test]
+fn an_outage_of_the_archive_costs_few_reads_a_look() {
+    for (count, reads) in [(3, 3), (12, 4)] {
+        let stage = Stage::new();
+        for number in 1..=count {
+            delivered(&stage, number, "The CSDM leaves no doubt.");
+        }
+        stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
+        for _ in 0..12 {
+            stage.look();
+        }
+        stage.world.state().boundaries.clear();
+        stage.look();
+        let state = stage.world.state();
+        let read = state.boundaries.iter().filter(|name| **name == "store.load_with_verdict").count();
+        assert_eq!(read, reads, "of {count}");
+    }
+}
+
 /// A verdict that was delivered under an earlier list is checked once with the newest one, with a fault at any step.
 #[test]
 fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_what_it_replaces() {
