@@ -184,8 +184,8 @@ fn a_message_that_is_no_reply_is_an_inquiry_once() {
     }
 }
 
-/// SES's ids of a sale's mails outlive its erasure. A message that named the sale would be on no list, and nothing would
-/// remove its acknowledgement.
+/// SES's ids of a sale's mails outlive its erasure. A message that named the sale would be on no list, and nothing
+/// would remove its acknowledgement.
 #[test]
 fn a_reply_to_a_mail_of_an_erased_sale_is_an_inquiry() {
     let world = replied();

@@ -183,8 +183,8 @@ pub enum Money {
         /// A refund that was decided before: it still applies if the dispute is won.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refund: Option<Authorisation>,
-        /// Whether a refund was canceled or bounced before, or during the dispute: if the dispute is won, a human issues it
-        /// again.
+        /// Whether a refund was canceled or bounced before, or during the dispute: if the dispute is won, a human
+        /// issues it again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         bounced: bool,
     },

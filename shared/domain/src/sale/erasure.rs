@@ -15,8 +15,8 @@ impl Sale {
         self.is_money_kept() && self.is_undelivered()
     }
 
-    /// Whether it was paid and not delivered, whatever became of the money since. A follow-up has no money of its own, and
-    /// a verdict that is given away was not paid.
+    /// Whether it was paid and not delivered, whatever became of the money since. A follow-up has no money of its own,
+    /// and a verdict that is given away was not paid.
     fn is_undelivered(&self) -> bool {
         match self.fulfilment {
             Fulfilment::Ready { .. } => false,
@@ -30,8 +30,8 @@ impl Sale {
     /// stays.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is erased already, when it is a smoke test's (which removes itself), and when it may still
-    /// be paid: a payment for an erased sale appears on no list.
+    /// [`Refused`] when the sale is erased already, when it is a smoke test's (which removes itself), and when it may
+    /// still be paid: a payment for an erased sale appears on no list.
     pub fn erase(&mut self, operator: &Operator, now: Timestamp) -> Result<Event, Refused> {
         if self.smoke || self.may_still_be_paid() || matches!(self.fulfilment, Fulfilment::Erased { .. }) {
             return Err(self.refuse("erased"));

@@ -170,7 +170,8 @@ impl Sale {
     }
 
     /// The state of the money after a change. Refunded money stays refunded, whatever the result of a dispute, until a
-    /// refund bounces. A refund that bounced before a dispute, or during it, is a human's again once the dispute is won.
+    /// refund bounces. A refund that bounced before a dispute, or during it, is a human's again once the dispute is
+    /// won.
     fn money_after(&self, change: PaymentChange, is_returned: bool, now: Timestamp) -> Money {
         let bounced = change == PaymentChange::RefundFailed;
         let money = &self.money;

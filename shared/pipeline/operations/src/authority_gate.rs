@@ -64,8 +64,8 @@ pub async fn approve(
     Ok(decision)
 }
 
-/// Rejects a declined question, which ends the wait for approvals: the deadlines function refunds the money, except of a
-/// follow-up, which has none of its own.
+/// Rejects a declined question, which ends the wait for approvals: the deadlines function refunds the money, except of
+/// a follow-up, which has none of its own.
 ///
 /// # Errors
 /// [`DecideError`].

@@ -63,8 +63,8 @@ const fn is_dispute(report: &BillingReport) -> bool {
     matches!(report, BillingReport::Payment { report: PaymentReport::Dispute { .. }, .. })
 }
 
-/// Whether the daily comparison repeats the alert about two subscriptions, which is on no list: once for each subscriber,
-/// with the last of their subscriptions.
+/// Whether the daily comparison repeats the alert about two subscriptions, which is on no list: once for each
+/// subscriber, with the last of their subscriptions.
 fn is_reminded(subscriber: &Subscriber, reported: &Reported) -> bool {
     let BillingReport::Subscription { id, .. } = &reported.report else { return false };
     let going_on: Vec<_> = subscriber.billing().going_on().map(|(id, _)| id).collect();
