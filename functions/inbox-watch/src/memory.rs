@@ -424,8 +424,8 @@ impl Memory {
         answer.is_some_and(|answer| *answer.draft.get_or_insert_with(|| draft.clone()) == *draft)
     }
 
-    /// Counts a failure, a death of its run only once, and returns its consequence. After [`MOST_FAILURES`] the message is tried as often again
-    /// without the step that may be to blame, and then it is abandoned.
+    /// Counts a failure, a death of its run only once, and returns its consequence. After [`MOST_FAILURES`] the message
+    /// is tried as often again without the step that may be to blame, and then it is abandoned.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
         // A run that dies before it begins a message says nothing against the one that was begun before it.
         if let Some(run) = self.run.as_mut().filter(|run| run.begun.as_deref() == Some(id)) {

@@ -653,8 +653,8 @@
     }
   });
 
-  // A reply may have come, or access may have ended, while the page was open; or somebody signed in in another tab, where
-  // mailed links usually open: its customer, or somebody else.
+  // A reply may have come, or access may have ended, while the page was open; or somebody signed in in another tab,
+  // where mailed links usually open: its customer, or somebody else.
   let isReturning = false;
   const lookAgain = async () => {
     const isTalking = !byId("talk").hidden;

@@ -42,8 +42,8 @@ fn of_facilitator(unsupported: Result<Vec<u8>, FacilitatorError>, network: Netwo
 }
 
 fn of_node(checked: Result<(), StorageError>) -> Vec<Finding> {
-    let remedy = "deploy with a TollRpcUrl of TollNetwork that needs no key, answers eth_getLogs for 1,800 blocks at once \
-                  and has their receipts; otherwise payments may not be found, and sales not be confirmed";
+    let remedy = "deploy with a TollRpcUrl of TollNetwork that needs no key, answers eth_getLogs for 1,800 blocks at \
+                  once and has their receipts; otherwise payments may not be found, and sales not be confirmed";
     let found = |error: StorageError| Finding {
         is_unknown: is_outage(&error),
         ..Finding::new(NODE, with_cause(&error), remedy)

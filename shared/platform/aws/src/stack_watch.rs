@@ -47,8 +47,9 @@ impl Raised {
     }
 }
 
-/// Whether an alarm watches the throttles of a function. Many calls at once throttle it, also forged ones, and cost their
-/// sender nothing; without reserved concurrency, they throttle every other function too. No new version causes throttles.
+/// Whether an alarm watches the throttles of a function. Many calls at once throttle it, also forged ones, and cost
+/// their sender nothing; without reserved concurrency, they throttle every other function too. No new version causes
+/// throttles.
 fn is_on_throttles(alarm: &MetricAlarm) -> bool {
     (alarm.namespace(), alarm.metric_name()) == (Some("AWS/Lambda"), Some("Throttles"))
 }

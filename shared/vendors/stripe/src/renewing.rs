@@ -34,8 +34,9 @@ impl RenewingClient {
         self.made.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
     }
 
-    /// As [`Self::get`], for a call about a session: with the key of its mode, if there is one. With one of the other mode
-    /// Stripe answers that there is no such session instead of refusing the key, so the key is read again before the call.
+    /// As [`Self::get`], for a call about a session: with the key of its mode, if there is one. With one of the other
+    /// mode Stripe answers that there is no such session instead of refusing the key, so the key is read again before
+    /// the call.
     pub(crate) async fn get_for(&self, id: &SessionId) -> Result<Made<Client>, PaymentError> {
         let client = self.get().await?;
         if !client.is_id_of_other_mode(id) {
