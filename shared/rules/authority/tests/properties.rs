@@ -189,3 +189,12 @@ fn random_texts_end_in_a_state() {
         }
     }
 }
+
+/// Every "end" may be followed by each "myself", and each match asks for the same exceptions. If the engine walks all of them each
+/// time, this takes minutes.
+#[test]
+fn a_text_of_a_patterns_words_takes_no_longer_than_others() {
+    let (before, after) = ("myself ".repeat(100_000), "end ".repeat(100_000));
+    let text = format!("{before}{after}{}", "myself end suicide ".repeat(40));
+    assert_eq!(evaluate(&text, None).state(), State::Blocked);
+}

@@ -6,10 +6,13 @@
 
 use super::data::{FITTED, FITTED_KINDS, FITTED_PLACES, FITTED_ROWS};
 use super::matching::Fired;
-use crate::tables::{FITTED_DETECTS, Fitted};
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, Fitted};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
 use crate::text::windows::windows;
+
+/// The number of columns of kinds, which follow those that detect.
+const KINDS: usize = FITTED_COLUMNS.len() - FITTED_DETECTS;
 
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
@@ -27,11 +30,15 @@ pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fir
     let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
+        // The sums of the kinds up to a word of the windows that begin here; most reach no total and need none.
+        let (mut kinds, mut counted) = ([0; KINDS], start);
         features.each_sum(start, ends, |end, sums| {
             for (detects, sum) in sums.into_iter().enumerate().filter(|(detects, sum)| *sum >= totals[*detects]) {
-                let kinds = FITTED.iter().enumerate().filter(|(_, fitted)| usize::from(fitted.detects) == detects);
-                let of_kind = |fitted: &Fitted| features.sum_of_kind((start, end), usize::from(fitted.kind));
-                let Some((number, _)) = kinds.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
+                features.add_kinds(start, (counted, end), &mut kinds);
+                counted = end;
+                let of_kind = |fitted: &Fitted| kinds[usize::from(fitted.kind) - FITTED_DETECTS];
+                let detecting = FITTED.iter().enumerate().filter(|(_, fitted)| usize::from(fitted.detects) == detects);
+                let Some((number, _)) = detecting.max_by_key(|(_, fitted)| of_kind(fitted)) else { continue };
                 if sum > highest[number].0 {
                     highest[number] = (sum, Some((start, end)));
                 }
@@ -109,12 +116,15 @@ impl Features {
         }
     }
 
-    /// The sum of the weights of a kind, by its column, in a window.
-    fn sum_of_kind(&self, (start, end): (usize, usize), column: usize) -> i32 {
-        let [from, to] = [start, end].map(|word| self.first[word]);
-        let new = self.all[from as usize..to as usize].iter().filter(|feature| feature.after <= from);
-        let weight = |feature: &Feature| FITTED_KINDS[usize::from(feature.row)][column - FITTED_DETECTS].cast_signed();
-        new.map(|feature| i32::from(weight(feature))).sum()
+    /// Adds the weights of the kinds of some words of a window, which begins at `start`.
+    fn add_kinds(&self, start: usize, (from, to): (usize, usize), kinds: &mut [i32; KINDS]) {
+        let begin = self.first[start];
+        let [from, to] = [from, to].map(|word| self.first[word] as usize);
+        for feature in self.all[from..to].iter().filter(|feature| feature.after <= begin) {
+            for (sum, weight) in kinds.iter_mut().zip(FITTED_KINDS[usize::from(feature.row)]) {
+                *sum += i32::from(weight.cast_signed());
+            }
+        }
     }
 }
 

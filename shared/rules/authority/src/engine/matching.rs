@@ -2,6 +2,9 @@
 //! The file has more than 300 lines because sequences, windows, exceptions and negations are all checked on the same
 //! private matches.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{Hit, Hits};
 use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
@@ -65,6 +68,9 @@ struct Chains<'h> {
     heads: Vec<u32>,
     /// Per hit, the next one of its chain; [`END`] after the last.
     next: Vec<u32>,
+    /// The matches of the exceptions that were asked for, by the numbers of their patterns: many matches ask for the same
+    /// ones.
+    excepted: RefCell<BTreeMap<u16, Vec<Match>>>,
 }
 
 const END: u32 = u32::MAX;
@@ -77,7 +83,7 @@ impl<'h> Chains<'h> {
         for (index, (hit, next)) in hits.hits.iter().zip(&mut next).enumerate().rev() {
             *next = std::mem::replace(&mut heads[usize::from(hit.concept) & mask], index as u32);
         }
-        Self { hits, heads, next }
+        Self { hits, heads, next, excepted: RefCell::default() }
     }
 
     /// Appends the numbers of the hits of a set, in their order.
@@ -133,7 +139,8 @@ impl<'h> Candidates<'h> {
         let start = element.checked_sub(1).map_or(0, |before| self.ends[before]);
         let hits = self.hits;
         let numbers = &self.numbers[start..self.ends[element]];
-        numbers.iter().map(|number| &hits.hits[*number as usize]).skip_while(move |hit| (hit.start as usize) < from)
+        let first = numbers.partition_point(|number| (hits.hits[*number as usize].start as usize) < from);
+        numbers[first..].iter().map(|number| &hits.hits[*number as usize])
     }
 }
 
@@ -271,14 +278,20 @@ fn around(hits: &Hits, start: usize, end: usize) -> (usize, usize) {
 /// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
 /// count: a harmless idiom beside a question does not make the question harmless.
 fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
-    let covers = |exception: &Match| exception.covers(one);
-    exceptions(mapping).any(|exception| chains.hits.has_all(exception) && matches(chains, exception).iter().any(covers))
+    exceptions(mapping).any(|number| {
+        let exception = &PATTERNS[usize::from(number)];
+        chains.hits.has_all(exception) && {
+            let mut excepted = chains.excepted.borrow_mut();
+            let matches = excepted.entry(number).or_insert_with(|| matches(chains, exception));
+            matches.iter().any(|exception| exception.covers(one))
+        }
+    })
 }
 
-/// The patterns of the exceptions of a mapping and of the idioms of its value.
-fn exceptions(mapping: &Mapping) -> impl Iterator<Item = &'static Pattern> {
-    let patterns = |(from, until): (u16, u16)| &PATTERNS[usize::from(from)..usize::from(until)];
-    patterns(mapping.exceptions).iter().chain(patterns(mapping.idioms))
+/// The numbers of the patterns of the exceptions of a mapping and of the idioms of its value.
+fn exceptions(mapping: &Mapping) -> impl Iterator<Item = u16> {
+    let numbers = |(from, until): (u16, u16)| from..until;
+    numbers(mapping.exceptions).chain(numbers(mapping.idioms))
 }
 
 /// Whether a negation is in the match or one of the three words before it, without other sentences.
