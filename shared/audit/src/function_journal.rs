@@ -367,9 +367,9 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
     let tenths = u64::try_from(now.as_seconds().rem_euclid(86_400)).unwrap_or(0) * 10;
     head.count = tenths.max(head.count);
     head.hash = waiting.first().and_then(|line| line["prev"].as_str()).unwrap_or_default().to_owned();
-    let renumbered = |line: &Value| {
+    let renumbered = |(entry, line): (&AuditEntry, &Value)| {
         let text = |name: &str| line[name].as_str().unwrap_or_default();
-        chain::link(&mut head, text("stream"), Vec::new(), |seq, prev| {
+        chain::link(&mut head, text("stream"), entry.measurements.clone(), |seq, prev| {
             line::json(&FunctionLine {
                 timestamp: text("timestamp"),
                 function: text("function"),
@@ -382,7 +382,7 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
             })
         })
     };
-    notebook.outbox = waiting.iter().map(renumbered).collect();
+    notebook.outbox = notebook.outbox.iter().zip(&waiting).map(renumbered).collect();
     notebook.head = Some(head);
     true
 }

@@ -2,7 +2,7 @@
 
 use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
 use domain::{
-    Alert, Timestamp,
+    Alert, Metric, Timestamp,
     alert::Severity,
     ports::{Notes, SaveError, StorageError, Versioned},
 };
@@ -143,6 +143,18 @@ fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
         ("1970-01-01/function/night-watch/000001.json", &36_601.into())
     );
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
+}
+
+/// An escalated evaluation rings its alarm also where its record has to take another number.
+#[test]
+fn a_record_with_another_number_keeps_its_measurements() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    run(step(&world)).unwrap().unwrap();
+    world.state().notes.clear();
+    let evaluation = json!({ "authority": { "locked": true, "escalation": ["NCMEC_CYBERTIPLINE"] } });
+    run(journal(&world).record_required("evaluated", &evaluation)).unwrap().unwrap();
+    assert_eq!(field(&lines(&world)[1].1, "seq"), 36_001);
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
 }
 
 /// One run a minute, with a record of this length.
