@@ -249,7 +249,7 @@ fn breaker(what: String, breaker: &Breaker) -> Check {
     }
 }
 
-/// Whether the deployed build has a verdict. The gate cannot tell that itself: while it is off, and in the deployment that
+/// Whether the deployed build has a verdict that lets it ship. The gate cannot tell that itself: while it is off, and in the deployment that
 /// switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
 fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
     let check = |state, detail: String| Check::new("deploy gate", state, detail);
@@ -260,7 +260,12 @@ fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -
         |build: &Build| build.deployment.is_some() && build.release == release && build.versions.join(",") == versions;
     let of_build = |entry: &&Entry| entry.build.as_ref().is_some_and(is_deployed);
     match verdicts.iter().rev().find(of_build) {
-        Some(entry) => check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at))),
+        Some(entry) if entry.verdict.may_ship() => {
+            check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
+        }
+        Some(entry) => {
+            check(State::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
+        }
         None => check(
             State::Waiting,
             format!("no verdict on {release}, as after the deployment that switches it on: deploy a new Release"),
@@ -396,23 +401,27 @@ mod tests {
 
     #[test]
     fn a_deployed_build_without_a_verdict_waits_for_one() {
-        let entry = |release: &str, versions: [&str; 2], deployment: Option<&str>| -> Entry {
+        let entry = |release: &str, verdict: &str, versions: [&str; 2], deployment: Option<&str>| -> Entry {
             serde_json::from_value(serde_json::json!({
-                "at": "2026-11-22T10:00:00.000Z", "subject": "a release", "verdict": "AMBER", "text": "",
+                "at": "2026-11-22T10:00:00.000Z", "subject": "a release", "verdict": verdict, "text": "",
                 "build": { "release": release, "versions": versions, "deployment": deployment },
             }))
             .unwrap()
         };
         let judged = [
-            entry("v7", ["checkout:3", "webhook:4"], Some("d-1")),
-            entry("v8", ["checkout:4", "webhook:4"], Some("d-2")),
-            entry("v9", ["checkout:5", "webhook:5"], None),
+            entry("v7", "AMBER", ["checkout:3", "webhook:4"], Some("d-1")),
+            entry("v8", "AMBER", ["checkout:4", "webhook:4"], Some("d-2")),
+            entry("v9", "AMBER", ["checkout:5", "webhook:5"], None),
+            entry("v10", "RED", ["checkout:6", "webhook:6"], Some("d-3")),
         ];
         let seen = |is_on, release, versions| deploy_gate(is_on, release, versions, &judged);
         let sound = seen(true, "v7", "checkout:3,webhook:4");
         assert_eq!((sound.state, sound.detail.as_str()), (State::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
         assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, State::Waiting, "other code under the same name");
         assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, State::Waiting, "judged by hand");
+        let overridden = seen(true, "v10", "checkout:6,webhook:6");
+        let detail = "v10 was judged RED and is live by an override";
+        assert_eq!((overridden.state, overridden.detail.as_str()), (State::Waiting, detail));
         assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, State::Waiting);
     }
 
