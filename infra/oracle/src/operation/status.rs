@@ -3,7 +3,7 @@
 //! The file has more than 300 lines because every source is judged by a short function of its own, and all results go
 //! into one table.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use audit::Notebook;
 use audit_verify::{
@@ -175,6 +175,10 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         Ok(found) => log(&found, now),
         Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
     });
+    checks.push(match Notes::load(&deployed.stores.sales, doctor::FAILED_CHECKS_NOTE).await {
+        Ok(note) => dependencies(note.value.as_deref()),
+        Err(error) => Check::new("dependencies", State::Unknown, error.to_string()),
+    });
     let measurements = Measurements::of(&deployed.account);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
@@ -311,6 +315,21 @@ fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
     }
 }
 
+/// The check of what boot-probe's last run found. It alerts once to each check that fails, which may be days ago.
+fn dependencies(note: Option<&str>) -> Check {
+    let check = |state, detail: String| Check::new("dependencies", state, detail);
+    match note.map(serde_json::from_str::<BTreeSet<String>>).transpose() {
+        Ok(failed) => match Vec::from_iter(failed.unwrap_or_default()).as_slice() {
+            [] => check(State::Ok, "boot-probe found nothing wrong".to_owned()),
+            failed => {
+                let reasons = "boot-probe's log has the reasons";
+                check(State::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
+            }
+        },
+        Err(error) => check(State::Unknown, format!("boot-probe's note cannot be read: {error}")),
+    }
+}
+
 fn alarms(found: Option<Alarms>) -> Check {
     let check = |state, detail: String| Check::new("alarms", state, detail);
     let Some(Alarms { count, alarming, unevaluated, silent }) = found else {
@@ -441,6 +460,15 @@ mod tests {
         let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
         let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
         assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);
+    }
+
+    #[test]
+    fn a_check_of_boot_probe_that_still_fails_is_wrong() {
+        let wrong = dependencies(Some(r#"["Stripe key for refunds","mailbox"]"#));
+        assert_eq!(wrong.state, State::Wrong);
+        assert!(wrong.detail.starts_with("Stripe key for refunds, mailbox; "), "{}", wrong.detail);
+        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (State::Ok, State::Ok));
+        assert_eq!(dependencies(Some("{}")).state, State::Unknown);
     }
 
     #[test]
