@@ -99,21 +99,43 @@ fn a_run_that_was_overtaken_decides_again() {
     assert_eq!(lines(&world).len(), 1);
 }
 
-#[test]
-fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
-    let world = World::default();
-    run(step(&world)).unwrap().unwrap();
+/// Replaces the saved number by a text.
+fn make_memory_unreadable(world: &World) {
     let broken = {
         let state = world.state();
         let (document, version) = &state.notes["night-watch"];
         (document.replace("\"memory\":1", "\"memory\":\"one\""), *version)
     };
     world.state().notes.insert("night-watch".to_owned(), broken);
+}
+
+#[test]
+fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
+    let world = World::default();
+    run(step(&world)).unwrap().unwrap();
+    make_memory_unreadable(&world);
     assert_eq!(run(step(&world)).unwrap().unwrap(), 1);
     let lines = lines(&world);
     assert_eq!(lines.len(), 2, "the place of the first record is not taken again");
     assert_eq!(field(&lines[1].1, "prev"), sha256(lines[0].1.as_bytes()).as_str());
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("begins anew")));
+}
+
+/// The head counts the records that wait: without them the log would have a hole.
+#[test]
+fn what_waits_outlives_a_memory_that_nobody_can_read() {
+    let world = World::default();
+    world.plan(Plan::at(1, Fault::CrashAfter));
+    drop(run(step(&world)));
+    assert_eq!((lines(&world).len(), alerts(&world, " | one")), (0, 0), "saved, and neither published nor raised");
+    make_memory_unreadable(&world);
+    world.plan(Plan::none());
+    assert_eq!(run(step(&world)).unwrap().unwrap(), 1);
+    let lines = lines(&world);
+    assert_eq!(lines.len(), 2);
+    assert_eq!((field(&lines[0].1, "seq"), field(&lines[1].1, "seq")), (json!(1), json!(2)));
+    assert_eq!(field(&lines[1].1, "prev"), sha256(lines[0].1.as_bytes()).as_str());
+    assert_eq!(alerts(&world, " | one"), 2, "the one that waited, and the new one");
 }
 
 /// Inbox Watch, FM-3: the note is lost, and with it the end of the stream.
