@@ -248,33 +248,51 @@ pub(crate) async fn report(
     let mut aggregate = Aggregate::over(period.clone());
     let work = |stream: String, listed: Vec<ListedObject>| {
         let objects = objects.clone();
-        // Lists every stream, since a sale of any day may be refunded in this period. Reads only streams that may have
-        // records of the period.
+        // Lists every stream, since a sale of any day may be refunded in this period. Reads only streams that count and
+        // may have records of the period.
         let opened = stream.get(..10).unwrap_or_default();
         let written = listed.iter().map(|object| object.written_at).max();
-        let is_read = written.is_some_and(|written| period.may_hold(opened, written));
+        let counted = counted(&stream);
+        let is_read = counted.is_some() && written.is_some_and(|written| period.may_hold(opened, written));
         async move {
             let read = if is_read { objects.objects(keys(&listed)).await? } else { Vec::new() };
-            Ok((stream, read))
+            Ok((counted, read))
         }
     };
-    let done = |(stream, objects): (String, Vec<Object>)| {
-        // Functions' own streams have no records of sales. Payments in USDC are in their purchases' streams; those that
-        // bought nothing are in the toll function's streams. The streams of chat accounts, subscribers and Bridges are
-        // not sales of a tier either.
-        let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
+    let done = |(counted, objects): (Option<Counted>, Vec<Object>)| {
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
-        match function_of_stream(&stream) {
-            Some(name) if has_payments(name) => aggregate.add_payments(lines),
-            Some(_) => {}
-            None if begins(toll::PREFIX) => aggregate.add_payments(lines),
-            None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) || begins(BRIDGE_PREFIX) => {}
-            None => aggregate.add_sale(lines),
+        match counted {
+            Some(Counted::Sale) => aggregate.add_sale(lines),
+            Some(Counted::Payments) => aggregate.add_payments(lines),
+            None => {}
         }
         progress(aggregate.sales(), aggregate.records());
     };
     each_stream(objects.as_ref(), "", work, done).await?;
     Ok(aggregate.finish())
+}
+
+/// What a report counts in a stream.
+#[derive(Clone, Copy)]
+enum Counted {
+    Sale,
+    /// Payments in USDC.
+    Payments,
+}
+
+/// What a report counts in this stream; `None` if nothing. Functions' own streams have no records of sales. Payments in
+/// USDC are in their purchases' streams; those that bought nothing are in the toll function's streams. The streams of chat
+/// accounts, subscribers and Bridges are not sales of a tier either.
+fn counted(stream: &str) -> Option<Counted> {
+    if let Some(name) = function_of_stream(stream) {
+        return has_payments(name).then_some(Counted::Payments);
+    }
+    let begins = |prefix: &str| session_of_stream(stream).is_some_and(|session| session.starts_with(prefix));
+    if begins(toll::PREFIX) {
+        return Some(Counted::Payments);
+    }
+    let is_other = [CHAT_PREFIX, STREAM_PREFIX, BRIDGE_PREFIX].into_iter().any(begins);
+    (!is_other).then_some(Counted::Sale)
 }
 
 /// Whether a function's stream is one of the toll's with payments that bought nothing. Its other streams have the

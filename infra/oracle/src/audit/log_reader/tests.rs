@@ -203,6 +203,26 @@ fn a_report_reads_every_record_once() {
     assert!(crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).is_err());
 }
 
+/// Each record costs a request, and cache-health alone writes one a minute.
+#[test]
+fn a_report_reads_no_stream_that_it_does_not_count() {
+    let world = world();
+    let plant = |stream: &str| {
+        let key = chain::key("2027-01-15", stream, 1);
+        let mut state = world.state();
+        state.log.insert(key.clone(), "{}".to_owned());
+        state.log_unreadable.insert(key);
+    };
+    let sales =
+        || crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).map(|it| it.sales);
+    for stream in ["function/cache-health", "function/toll-declined-2", "session/cs_chat_a", "session/cs_bridge_b"] {
+        plant(stream);
+    }
+    assert_eq!(sales().unwrap(), 20);
+    plant("function/toll-2");
+    assert!(sales().is_err(), "its payments count");
+}
+
 #[test]
 fn a_log_that_cannot_be_read_is_not_called_sound() {
     for name in ["log.keys", "log.object", "store.load", "store.all", "store.streams"] {
