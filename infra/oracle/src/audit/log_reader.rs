@@ -3,7 +3,7 @@
 //! and the streams of sales and of functions are verified in different ways.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     future::Future,
     sync::Arc,
 };
@@ -347,40 +347,46 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     verification
 }
 
-/// Verifies a function's stream over all its days. Reads it again if it looks damaged, as [`examine`] does.
+/// Verifies a function's stream over all its days. While it looks damaged, the day that the finding names and the newest
+/// ones are read again, until the function writes nothing during the reading. The newest day is read last, because only
+/// that one grows.
 async fn examine_function(
     ports: &Ports,
     name: &str,
     mut days: Days,
-    findings: Vec<Finding>,
+    by_digests: Vec<Finding>,
     is_whole: bool,
 ) -> Result<Verification, StorageError> {
     let mut verification = Verification::default();
-    let mut rounds = 0;
+    let mut note = ports.notes.load(name).await?;
+    let (mut rounds, mut stood_still) = (0, false);
     loop {
-        let note = ports.notes.load(name).await?;
         let known = note.value.as_deref().and_then(Known::of_note);
         let found = verify_days(name, &days, known.as_ref(), is_whole).err();
-        let stood_still = rounds > 0 && ports.notes.load(name).await?.version == note.version;
         if found.is_none() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Vec::len).sum();
             verification.add_stream(objects, known.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's.
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-            for finding in found.into_iter().chain(findings) {
+            for finding in found.into_iter().chain(by_digests) {
                 of_days.entry(stream_of(&finding.key).to_owned()).or_default().push(finding);
             }
             verification.findings.extend(of_days.into_values().filter_map(worst));
             return Ok(verification);
         }
         rounds += 1;
+        let named = found.iter().map(|finding| stream_of(&finding.key).to_owned());
         let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
-        for stream in days.keys().cloned().chain(newest).collect::<HashSet<String>>() {
+        let again: BTreeSet<String> = named.chain(days.keys().rev().take(2).cloned()).chain(newest).collect();
+        for stream in again {
             let listed = ports.objects.listed(&format!("{stream}/")).await?;
             let objects = ports.objects.objects(keys(&listed)).await?;
             days.insert(stream, objects);
         }
         days.retain(|_, objects| !objects.is_empty());
+        let before = note.version;
+        note = ports.notes.load(name).await?;
+        stood_still = note.version == before;
     }
 }
 
