@@ -11,7 +11,7 @@ use std::{
 use audit_verify::{
     Aggregate, Period, Verification,
     digests::{DIGESTED_WITHIN, DigestedStream},
-    functions::{Days, verify_days},
+    functions::{Day, Days, verify_days},
     report::Report,
     stream::{Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
 };
@@ -96,7 +96,7 @@ fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) 
 enum Seen {
     Judged(Verification),
     /// One day of a function's stream with its comparison with the digests. It is judged together with the other days.
-    Day(Vec<Object>, ByDigests),
+    Day(Day, ByDigests),
 }
 
 /// Verifies the log, compares it with the digests, and finds streams that the table knows of and that are missing as a
@@ -129,10 +129,10 @@ pub(crate) async fn verify(
     let done = |(stream, found): (String, Seen)| {
         match found {
             Seen::Judged(verification) => all.merge(verification),
-            Seen::Day(objects, said) => {
+            Seen::Day(day, said) => {
                 let name = function_of_stream(&stream).unwrap_or_default().to_owned();
                 let (days, findings) = functions.entry(name).or_default();
-                days.insert(stream.clone(), objects);
+                days.insert(stream.clone(), day);
                 findings.extend(said.finding);
                 all.undigested.extend(said.undigested);
             }
@@ -315,7 +315,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
     }
     if function_of_stream(stream).is_some() {
         let by_digests = said.compare(&objects, &listed);
-        return Ok(Seen::Day(objects, by_digests));
+        return Ok(Seen::Day(Day::of(stream, objects), by_digests));
     }
     let mut verification = judge(stream, &objects, known(ports, stream).await?, said.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
@@ -347,7 +347,7 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     verification
 }
 
-/// Verifies a function's stream over all its days. While it looks damaged, the day that the finding names and the newest
+/// Verifies a function's stream over all its days. While it looks damaged, the days that the findings name and the newest
 /// ones are read again, until the function writes nothing during the reading. The newest day is read last, because only
 /// that one grows.
 async fn examine_function(
@@ -362,9 +362,9 @@ async fn examine_function(
     let (mut rounds, mut stood_still) = (0, false);
     loop {
         let known = note.value.as_deref().and_then(Known::of_note);
-        let found = verify_days(name, &days, known.as_ref(), is_whole).err();
-        if found.is_none() || rounds == ROUNDS || stood_still {
-            let objects = days.values().map(Vec::len).sum();
+        let found = verify_days(name, &days, known.as_ref(), is_whole);
+        if found.is_empty() || rounds == ROUNDS || stood_still {
+            let objects = days.values().map(Day::count).sum();
             verification.add_stream(objects, known.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's.
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
@@ -381,9 +381,9 @@ async fn examine_function(
         for stream in again {
             let listed = ports.objects.listed(&format!("{stream}/")).await?;
             let objects = ports.objects.objects(keys(&listed)).await?;
-            days.insert(stream, objects);
+            days.insert(stream, Day::Objects(objects));
         }
-        days.retain(|_, objects| !objects.is_empty());
+        days.retain(|_, day| day.count() > 0);
         let before = note.version;
         note = ports.notes.load(name).await?;
         stood_still = note.version == before;

@@ -252,6 +252,13 @@ fn a_function_may_write_while_its_stream_is_read() {
     world.state().log.remove(&first);
     let deleted = [Finding { key: first, damage: Damage::Deleted }];
     assert_eq!(verified(2).findings, deleted, "but damage stays damage");
+    let key = |day: &str, seq| chain::key(day, "function/cache-health", seq);
+    world.advance(std::time::Duration::from_secs(86_400));
+    look(&world);
+    look(&world);
+    world.state().log.remove(&key("1970-01-02", 2));
+    let truncated = Finding { key: key("1970-01-02", 2), damage: Damage::Truncated };
+    assert_eq!(verified(0).findings, [deleted[0].clone(), truncated], "of each day");
 }
 
 /// Each record costs a request, and cache-health alone writes one a minute.
