@@ -281,8 +281,8 @@ enum Counted {
 }
 
 /// What a report counts in this stream; `None` if nothing. Functions' own streams have no records of sales. Payments in
-/// USDC are in their purchases' streams; those that bought nothing are in the toll function's streams. The streams of chat
-/// accounts, subscribers and Bridges are not sales of a tier either.
+/// USDC are in their purchases' streams; those that bought nothing are in the toll function's streams. The streams of
+/// chat accounts, subscribers and Bridges are not sales of a tier either.
 fn counted(stream: &str) -> Option<Counted> {
     if let Some(name) = function_of_stream(stream) {
         return has_payments(name).then_some(Counted::Payments);
@@ -347,9 +347,9 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     verification
 }
 
-/// Verifies a function's stream over all its days. While it looks damaged, the days that the findings name and the newest
-/// ones are read again, until the function writes nothing during the reading. The newest day is read last, because only
-/// that one grows.
+/// Verifies a function's stream over all its days. While it looks damaged, the days that the findings name and the
+/// newest ones are read again, until the function writes nothing during the reading. The newest day is read last,
+/// because only that one grows.
 async fn examine_function(
     ports: &Ports,
     name: &str,

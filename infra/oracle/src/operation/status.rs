@@ -253,8 +253,8 @@ fn breaker(what: String, breaker: &Breaker) -> Check {
     }
 }
 
-/// Whether the deployed build has a verdict that lets it ship. The gate cannot tell that itself: while it is off, and in the deployment that
-/// switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
+/// Whether the deployed build has a verdict that lets it ship. The gate cannot tell that itself: while it is off, and
+/// in the deployment that switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
 fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
     let check = |state, detail: String| Check::new("deploy gate", state, detail);
     if !is_on {

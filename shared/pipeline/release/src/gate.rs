@@ -36,8 +36,8 @@ struct SmokeMemory {
     last: Option<LastRun>,
 }
 
-/// The score of the last smoke test, if it is recent. `deployed_at` is when the deployment began, if the caller knows it: an
-/// earlier run tested another build.
+/// The score of the last smoke test, if it is recent. `deployed_at` is when the deployment began, if the caller knows
+/// it: an earlier run tested another build.
 ///
 /// # Errors
 /// [`StorageError`] if the table could not be read.
