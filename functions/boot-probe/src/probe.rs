@@ -1,5 +1,6 @@
 //! Turns probe findings into alerts.
 
+use doctor::FAILED_CHECKS_NOTE;
 use domain::{
     Alert, Timestamp,
     alert::Severity,
@@ -11,13 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The failed checks, each with a reason for operators.
 pub type Findings = BTreeMap<&'static str, String>;
 
-/// The note that holds the names of the checks that failed last time.
-pub(crate) const NOTE: &str = "boot-probe";
-
 /// Alerts on changes since the last run and then saves the findings: a run that crashes in between alerts again. A note
 /// that cannot be read counts as empty, so that every failed check is alerted on.
 pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Clock, findings: &Findings) {
-    let noted = notes.load(NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
+    let noted = notes.load(FAILED_CHECKS_NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
     let before: BTreeSet<String> =
         noted.value.and_then(|document| serde_json::from_str(&document).ok()).unwrap_or_default();
     for alert in changes(&before, findings, clock.now()) {
@@ -28,7 +26,7 @@ pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Cl
         return;
     }
     let document = Value::from_iter(names).to_string();
-    if notes.save(NOTE, &document, noted.version).await.is_err() {
+    if notes.save(FAILED_CHECKS_NOTE, &document, noted.version).await.is_err() {
         tracing::error!("cannot save the findings: the next run alerts on them again");
     }
 }

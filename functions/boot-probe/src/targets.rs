@@ -6,12 +6,12 @@ use crate::{
         mailbox_answers, refund_key_works, stripe_answers,
     },
     handle::{Ports, Probed},
-    probe::{Findings, NOTE},
+    probe::Findings,
 };
 use async_trait::async_trait;
 use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
 use backend::{Backend, Bucket, QueueName, SecretName, TollClients, Topic};
-use doctor::Vendors;
+use doctor::{FAILED_CHECKS_NOTE, Vendors};
 use domain::{
     Timestamp,
     ports::{ModelError, Notes, SecretSource},
@@ -104,7 +104,7 @@ impl Targets {
 
     async fn probe(&self) -> Findings {
         let mut checks = Checks::default();
-        checks.look("table", async { Notes::load(&self.table, NOTE).await.map(drop) }).await;
+        checks.look("table", async { Notes::load(&self.table, FAILED_CHECKS_NOTE).await.map(drop) }).await;
         for (name, bucket) in &self.buckets {
             checks.look(name, self.reach.bucket(bucket)).await;
         }

@@ -2,56 +2,148 @@
 
 use crate::{
     link::previous_of,
-    stream::{Around, Damage, Finding, Known, Object, Place, verify_part},
+    stream::{Around, Damage, Finding, Known, Object, Place, missing, stream_of, verify_part},
 };
 use audit::digest::sha256;
+use domain::sale::AuditEntry;
 use std::collections::BTreeMap;
 
-/// The objects of one function's stream by day prefix (`{day}/function/{name}`), in order.
-pub type Days = BTreeMap<String, Vec<Object>>;
+/// The days of one function's stream by prefix (`{day}/function/{name}`), in order.
+pub type Days = BTreeMap<String, Day>;
+
+/// One day of a function's stream.
+#[derive(Clone, Debug)]
+pub enum Day {
+    /// All its objects, ordered by key.
+    Objects(Vec<Object>),
+    /// The ends of a day whose objects fit one another, without the objects: a year of all functions has a million.
+    Ends(Ends),
+}
+
+/// The ends of a day: all that the verification of the other days needs of it.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    count: usize,
+    first: Object,
+    /// The hash of the last record.
+    last: String,
+}
+
+impl Day {
+    /// Keeps the ends of a day, or all its objects if they do not fit one another.
+    #[must_use]
+    pub fn of(stream: &str, objects: Vec<Object>) -> Self {
+        let last = verify_part(stream, &objects, Around::default()).ok().flatten();
+        match last.zip(objects.first().cloned()) {
+            Some((last, first)) => Self::Ends(Ends { count: objects.len(), first, last }),
+            None => Self::Objects(objects),
+        }
+    }
+
+    /// The number of its objects.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        match self {
+            Self::Objects(objects) => objects.len(),
+            Self::Ends(ends) => ends.count,
+        }
+    }
+
+    fn first(&self) -> Option<&Object> {
+        match self {
+            Self::Objects(objects) => objects.first(),
+            Self::Ends(ends) => Some(&ends.first),
+        }
+    }
+
+    /// Verifies it among the other days. Returns the hash of its last record.
+    fn verify(&self, stream: &str, around: Around<'_>) -> Result<Option<String>, Finding> {
+        match self {
+            Self::Objects(objects) => verify_part(stream, objects, around),
+            Self::Ends(ends) => ends.verify(stream, around).map(Some),
+        }
+    }
+
+    /// Adds a record that waits in the note, which counts as published.
+    fn add_waiting(&mut self, entry: &AuditEntry) -> Result<(), Finding> {
+        let found = |damage| Err(Finding { key: entry.key.clone(), damage });
+        let Self::Objects(objects) = self else { return found(Damage::Truncated) };
+        let bytes = format!("{}\n", entry.line).into_bytes();
+        match objects.binary_search_by(|(key, _)| key.as_str().cmp(&entry.key)) {
+            Ok(index) if objects[index].1 == bytes => Ok(()),
+            Ok(_) => found(Damage::Forked),
+            Err(index) => {
+                objects.insert(index, (entry.key.clone(), bytes));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Ends {
+    fn verify(&self, stream: &str, around: Around<'_>) -> Result<String, Finding> {
+        let (key, bytes) = &self.first;
+        if around.before.is_some_and(|before| previous_of(bytes).as_deref() != Some(before)) {
+            return Err(Finding { key: key.clone(), damage: Damage::Edited });
+        }
+        let is_counted = |known: &Known| {
+            known.published() == self.count as u64 && known.published_hash().as_ref() == Some(&self.last)
+        };
+        if around.after.is_none_or(|after| after == self.last) && around.known.is_none_or(is_counted) {
+            Ok(self.last.clone())
+        } else {
+            Err(missing(stream, self.count as u64 + 1, Damage::Truncated))
+        }
+    }
+}
 
 /// Verifies one function's stream. `is_whole` is whether `days` begins with the stream's first day. Without `known` the
-/// end cannot be compared, and a stream without damage counts as orphaned.
+/// end cannot be compared, and the stream is orphaned.
 ///
-/// # Errors
-/// The [`Finding`] of the first bad record.
-pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: bool) -> Result<(), Finding> {
-    let mut days = days.clone();
-    // A record that waits in the note counts as published; it may belong to an earlier day than the last.
+/// Returns the first bad record of each bad day, so that the damage of one day hides no other's. A finding of a day
+/// without its objects ([`Day::Ends`]) only says that something may be wrong: verify again with the objects.
+#[must_use]
+pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: bool) -> Vec<Finding> {
+    let (mut days, mut findings) = (days.clone(), Vec::new());
+    // A waiting record may belong to an earlier day than the last.
     for entry in known.iter().flat_map(|known| &known.waiting) {
-        let bytes = format!("{}\n", entry.line).into_bytes();
-        let stream = crate::stream::stream_of(&entry.key);
-        let objects = days.entry(stream.to_owned()).or_default();
-        match objects.binary_search_by(|(key, _)| key.as_str().cmp(&entry.key)) {
-            Ok(index) if objects[index].1 == bytes => {}
-            Ok(_) => return Err(Finding { key: entry.key.clone(), damage: Damage::Forked }),
-            Err(index) => objects.insert(index, (entry.key.clone(), bytes)),
-        }
+        let day = days.entry(stream_of(&entry.key).to_owned()).or_insert_with(|| Day::Objects(Vec::new()));
+        findings.extend(day.add_waiting(entry).err());
     }
     let known = known.map(|known| Known { head: known.head.clone(), waiting: Vec::new() });
     let last = known.as_ref().map(|known| format!("{}/function/{name}", known.head.opened));
     if let Some(last) = &last {
-        days.entry(last.clone()).or_default();
+        days.entry(last.clone()).or_insert_with(|| Day::Objects(Vec::new()));
     }
     let mut before = is_whole.then(|| sha256(b""));
-    let streams: Vec<(&String, &Vec<Object>)> = days.iter().collect();
-    for (index, (stream, objects)) in streams.iter().enumerate() {
-        if let Some((key, _)) = objects.first()
-            && last.as_ref().is_some_and(|last| *stream > last)
-        {
-            return Err(Finding { key: key.clone(), damage: Damage::Forked });
-        }
+    let streams: Vec<(&String, &Day)> = days.iter().collect();
+    for (index, (stream, day)) in streams.iter().enumerate() {
         // Only the first record of a day names the hash of the day before.
-        let first = streams.get(index + 1).and_then(|(_, objects)| objects.first());
-        let first = first.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
-        let after = first.and_then(|(_, bytes)| previous_of(bytes));
+        let next = streams.get(index + 1).and_then(|(_, next)| next.first());
+        let next = next.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
+        let after = next.and_then(|(_, bytes)| previous_of(bytes));
         let known = known.as_ref().filter(|_| last.as_ref() == Some(*stream));
         let around = Around { before: before.as_deref(), known, after: after.as_deref() };
-        before = verify_part(stream, objects, around)?.or(before);
+        let verified = match day.first() {
+            Some((key, _)) if last.as_ref().is_some_and(|last| *stream > last) => {
+                Err(Finding { key: key.clone(), damage: Damage::Forked })
+            }
+            _ => day.verify(stream, around),
+        };
+        match verified {
+            Ok(hash) => before = hash.or(before),
+            Err(finding) => {
+                findings.push(finding);
+                // It is not known which hash the next day has to name.
+                before = None;
+            }
+        }
     }
-    match days.values().flatten().next() {
-        // A function saves its head before it publishes anything, and its note is never removed.
-        Some((key, _)) if known.is_none() => Err(Finding { key: key.clone(), damage: Damage::Orphaned }),
-        _ => Ok(()),
+    // A function saves its head before it publishes anything, and its note is never removed.
+    if known.is_none()
+        && let Some((key, _)) = days.values().find_map(Day::first)
+    {
+        findings.push(Finding { key: key.clone(), damage: Damage::Orphaned });
     }
+    findings
 }

@@ -137,7 +137,7 @@ fn is_in(place: &Place<'_>, stream: &str) -> bool {
     stream.split_once('/') == Some((place.opened, place.stream))
 }
 
-fn missing(stream: &str, seq: u64, damage: Damage) -> Finding {
+pub(crate) fn missing(stream: &str, seq: u64, damage: Damage) -> Finding {
     let (opened, name) = stream.split_once('/').unwrap_or(("", stream));
     Finding { key: chain::key(opened, name, seq), damage }
 }

@@ -77,6 +77,22 @@ impl<T> Notebook<T> {
     }
 }
 
+impl<T: Default> Notebook<T> {
+    /// An empty state with the rest of a document whose state cannot be read: its head counts the records that wait, so
+    /// without them the log would have a hole.
+    fn begun_anew(document: &str) -> Self {
+        let document: Value = serde_json::from_str(document).unwrap_or_default();
+        Self {
+            memory: T::default(),
+            head: readable(&document["head"]),
+            outbox: readable(&document["outbox"]),
+            alerts: readable(&document["alerts"]),
+            log_fails: readable(&document["log_fails"]),
+            left_out: readable(&document["left_out"]),
+        }
+    }
+}
+
 /// The state of a stream that keeps none: its notebook only holds the records that wait for the log.
 #[derive(Default, Serialize, Deserialize)]
 struct Stateless {}
@@ -130,7 +146,8 @@ pub struct FunctionJournal<'a> {
 
 impl<'a> FunctionJournal<'a> {
     /// Loads the function's notebook: empty and with version 0 before its first run. A function whose state cannot be
-    /// read must still run, so it starts with an empty state in the same stream, and operators are alerted.
+    /// read must still run, so it starts with an empty state in the same stream, with the records and alerts that wait,
+    /// and operators are alerted.
     ///
     /// # Errors
     /// [`StorageError`] when the table could not be read.
@@ -145,8 +162,7 @@ impl<'a> FunctionJournal<'a> {
             Err(error) => {
                 let detail = format!("what it remembers cannot be read, it begins anew: {error}");
                 self.alerts.raise(self.alert(self.clock.now(), &detail)).await;
-                let head = serde_json::from_str::<HeadOnly>(&document).ok().and_then(|it| it.head);
-                Notebook { head, ..Notebook::default() }
+                Notebook::begun_anew(&document)
             }
         };
         Ok(Versioned { value, version })
@@ -367,9 +383,9 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
     let tenths = u64::try_from(now.as_seconds().rem_euclid(86_400)).unwrap_or(0) * 10;
     head.count = tenths.max(head.count);
     head.hash = waiting.first().and_then(|line| line["prev"].as_str()).unwrap_or_default().to_owned();
-    let renumbered = |line: &Value| {
+    let renumbered = |(entry, line): (&AuditEntry, &Value)| {
         let text = |name: &str| line[name].as_str().unwrap_or_default();
-        chain::link(&mut head, text("stream"), Vec::new(), |seq, prev| {
+        chain::link(&mut head, text("stream"), entry.measurements.clone(), |seq, prev| {
             line::json(&FunctionLine {
                 timestamp: text("timestamp"),
                 function: text("function"),
@@ -382,13 +398,12 @@ fn renumber<T>(notebook: &mut Notebook<T>, now: Timestamp) -> bool {
             })
         })
     };
-    notebook.outbox = waiting.iter().map(renumbered).collect();
+    notebook.outbox = notebook.outbox.iter().zip(&waiting).map(renumbered).collect();
     notebook.head = Some(head);
     true
 }
 
-/// The part of a notebook that the chain needs, for a state that cannot be read.
-#[derive(Deserialize)]
-struct HeadOnly {
-    head: Option<AuditHead>,
+/// A field of a document of which other fields cannot be read; its default if it cannot be read either.
+fn readable<F: Default + DeserializeOwned>(field: &Value) -> F {
+    F::deserialize(field).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
 use domain::{
-    Alert, Timestamp,
+    Alert, Metric, Timestamp,
     alert::Severity,
     ports::{Notes, SaveError, StorageError, Versioned},
 };
@@ -99,21 +99,43 @@ fn a_run_that_was_overtaken_decides_again() {
     assert_eq!(lines(&world).len(), 1);
 }
 
-#[test]
-fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
-    let world = World::default();
-    run(step(&world)).unwrap().unwrap();
+/// Replaces the saved number by a text.
+fn make_memory_unreadable(world: &World) {
     let broken = {
         let state = world.state();
         let (document, version) = &state.notes["night-watch"];
         (document.replace("\"memory\":1", "\"memory\":\"one\""), *version)
     };
     world.state().notes.insert("night-watch".to_owned(), broken);
+}
+
+#[test]
+fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
+    let world = World::default();
+    run(step(&world)).unwrap().unwrap();
+    make_memory_unreadable(&world);
     assert_eq!(run(step(&world)).unwrap().unwrap(), 1);
     let lines = lines(&world);
     assert_eq!(lines.len(), 2, "the place of the first record is not taken again");
     assert_eq!(field(&lines[1].1, "prev"), sha256(lines[0].1.as_bytes()).as_str());
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("begins anew")));
+}
+
+/// The head counts the records that wait: without them the log would have a hole.
+#[test]
+fn what_waits_outlives_a_memory_that_nobody_can_read() {
+    let world = World::default();
+    world.plan(Plan::at(1, Fault::CrashAfter));
+    drop(run(step(&world)));
+    assert_eq!((lines(&world).len(), alerts(&world, " | one")), (0, 0), "saved, and neither published nor raised");
+    make_memory_unreadable(&world);
+    world.plan(Plan::none());
+    assert_eq!(run(step(&world)).unwrap().unwrap(), 1);
+    let lines = lines(&world);
+    assert_eq!(lines.len(), 2);
+    assert_eq!((field(&lines[0].1, "seq"), field(&lines[1].1, "seq")), (json!(1), json!(2)));
+    assert_eq!(field(&lines[1].1, "prev"), sha256(lines[0].1.as_bytes()).as_str());
+    assert_eq!(alerts(&world, " | one"), 2, "the one that waited, and the new one");
 }
 
 /// Inbox Watch, FM-3: the note is lost, and with it the end of the stream.
@@ -143,6 +165,18 @@ fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
         ("1970-01-01/function/night-watch/000001.json", &36_601.into())
     );
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("forked")));
+}
+
+/// An escalated evaluation rings its alarm also where its record has to take another number.
+#[test]
+fn a_record_with_another_number_keeps_its_measurements() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    run(step(&world)).unwrap().unwrap();
+    world.state().notes.clear();
+    let evaluation = json!({ "authority": { "locked": true, "escalation": ["NCMEC_CYBERTIPLINE"] } });
+    run(journal(&world).record_required("evaluated", &evaluation)).unwrap().unwrap();
+    assert_eq!(field(&lines(&world)[1].1, "seq"), 36_001);
+    assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
 }
 
 /// One run a minute, with a record of this length.

@@ -35,8 +35,12 @@ pub(crate) fn observe(target: &Target, window: Duration) -> Result<(String, Depl
         let functions = function_names(&deployed);
         let (alarms, by_outsiders) =
             watch.ringing().await.ok().map(|raised| (raised.by_faults, raised.by_outsiders)).unzip();
+        let smoke = match deployed.account.deployed_at(deployed.name()).await {
+            Ok(deployed_at) => release::last_smoke_test(notes.as_ref(), now, deployed_at).await.ok().flatten(),
+            Err(_) => None,
+        };
         Ok(Deployment {
-            smoke: release::last_smoke_test(notes.as_ref(), now).await.ok().flatten(),
+            smoke,
             alarms,
             alarms_by_outsiders: by_outsiders.unwrap_or_default(),
             removed: watch.replaced().await.ok(),

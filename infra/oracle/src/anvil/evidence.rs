@@ -45,9 +45,9 @@ pub(crate) enum Subject {
     },
     /// A deployment: smoke test, alarms, what the template's changes remove, the canary's figures.
     ///
-    /// Without a file, looks at the stack: the smoke test of the last 15 minutes, raised alarms, CloudFormation's events,
-    /// and the calls of the new versions behind the aliases that shift their traffic. What cannot be asked was not
-    /// observed.
+    /// Without a file, looks at the stack: the smoke test of the last 15 minutes that began after the stack's last
+    /// update, raised alarms, CloudFormation's events, and the calls of the new versions behind the aliases that shift
+    /// their traffic. What cannot be asked was not observed.
     #[command(
         after_help = "Examples:\n  oracle anvil assess deploy --stack-name oracle --minutes 10\n  oracle anvil assess deploy deployment.json\n\nExit code 1: it may not ship."
     )]

@@ -116,8 +116,10 @@ pub(crate) async fn read(
     let mut rounds = 0;
     loop {
         let read = read_once(digests, since, now).await?;
-        // The function may store, sign and note the next digest during the reading.
-        let may_go_on = |damage| matches!(damage, Damage::Truncated | Damage::Unnoted | Damage::Unsigned);
+        // The function may store, sign and note the next digest during the reading. One that is stored between the last
+        // reading and the listing looks as if it followed a gap.
+        let may_go_on =
+            |damage| matches!(damage, Damage::Truncated | Damage::Unnoted | Damage::Unsigned | Damage::Deleted);
         let again = read.0.findings.iter().any(|finding| may_go_on(finding.damage));
         rounds += 1;
         if !again || rounds == ROUNDS {

@@ -3,7 +3,7 @@
 //! and the streams of sales and of functions are verified in different ways.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     future::Future,
     sync::Arc,
 };
@@ -11,7 +11,7 @@ use std::{
 use audit_verify::{
     Aggregate, Period, Verification,
     digests::{DIGESTED_WITHIN, DigestedStream},
-    functions::{Days, verify_days},
+    functions::{Day, Days, verify_days},
     report::Report,
     stream::{Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
 };
@@ -96,7 +96,7 @@ fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) 
 enum Seen {
     Judged(Verification),
     /// One day of a function's stream with its comparison with the digests. It is judged together with the other days.
-    Day(Vec<Object>, ByDigests),
+    Day(Day, ByDigests),
 }
 
 /// Verifies the log, compares it with the digests, and finds streams that the table knows of and that are missing as a
@@ -129,10 +129,10 @@ pub(crate) async fn verify(
     let done = |(stream, found): (String, Seen)| {
         match found {
             Seen::Judged(verification) => all.merge(verification),
-            Seen::Day(objects, said) => {
+            Seen::Day(day, said) => {
                 let name = function_of_stream(&stream).unwrap_or_default().to_owned();
                 let (days, findings) = functions.entry(name).or_default();
-                days.insert(stream.clone(), objects);
+                days.insert(stream.clone(), day);
                 findings.extend(said.finding);
                 all.undigested.extend(said.undigested);
             }
@@ -248,33 +248,51 @@ pub(crate) async fn report(
     let mut aggregate = Aggregate::over(period.clone());
     let work = |stream: String, listed: Vec<ListedObject>| {
         let objects = objects.clone();
-        // Lists every stream, since a sale of any day may be refunded in this period. Reads only streams that may have
-        // records of the period.
+        // Lists every stream, since a sale of any day may be refunded in this period. Reads only streams that count and
+        // may have records of the period.
         let opened = stream.get(..10).unwrap_or_default();
         let written = listed.iter().map(|object| object.written_at).max();
-        let is_read = written.is_some_and(|written| period.may_hold(opened, written));
+        let counted = counted(&stream);
+        let is_read = counted.is_some() && written.is_some_and(|written| period.may_hold(opened, written));
         async move {
             let read = if is_read { objects.objects(keys(&listed)).await? } else { Vec::new() };
-            Ok((stream, read))
+            Ok((counted, read))
         }
     };
-    let done = |(stream, objects): (String, Vec<Object>)| {
-        // Functions' own streams have no records of sales. Payments in USDC are in their purchases' streams; those that
-        // bought nothing are in the toll function's streams. The streams of chat accounts, subscribers and Bridges are
-        // not sales of a tier either.
-        let begins = |prefix: &str| session_of_stream(&stream).is_some_and(|session| session.starts_with(prefix));
+    let done = |(counted, objects): (Option<Counted>, Vec<Object>)| {
         let lines = objects.iter().map(|(_, bytes)| bytes.as_slice());
-        match function_of_stream(&stream) {
-            Some(name) if has_payments(name) => aggregate.add_payments(lines),
-            Some(_) => {}
-            None if begins(toll::PREFIX) => aggregate.add_payments(lines),
-            None if begins(CHAT_PREFIX) || begins(STREAM_PREFIX) || begins(BRIDGE_PREFIX) => {}
-            None => aggregate.add_sale(lines),
+        match counted {
+            Some(Counted::Sale) => aggregate.add_sale(lines),
+            Some(Counted::Payments) => aggregate.add_payments(lines),
+            None => {}
         }
         progress(aggregate.sales(), aggregate.records());
     };
     each_stream(objects.as_ref(), "", work, done).await?;
     Ok(aggregate.finish())
+}
+
+/// What a report counts in a stream.
+#[derive(Clone, Copy)]
+enum Counted {
+    Sale,
+    /// Payments in USDC.
+    Payments,
+}
+
+/// What a report counts in this stream; `None` if nothing. Functions' own streams have no records of sales. Payments in
+/// USDC are in their purchases' streams; those that bought nothing are in the toll function's streams. The streams of
+/// chat accounts, subscribers and Bridges are not sales of a tier either.
+fn counted(stream: &str) -> Option<Counted> {
+    if let Some(name) = function_of_stream(stream) {
+        return has_payments(name).then_some(Counted::Payments);
+    }
+    let begins = |prefix: &str| session_of_stream(stream).is_some_and(|session| session.starts_with(prefix));
+    if begins(toll::PREFIX) {
+        return Some(Counted::Payments);
+    }
+    let is_other = [CHAT_PREFIX, STREAM_PREFIX, BRIDGE_PREFIX].into_iter().any(begins);
+    (!is_other).then_some(Counted::Sale)
 }
 
 /// Whether a function's stream is one of the toll's with payments that bought nothing. Its other streams have the
@@ -297,7 +315,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
     }
     if function_of_stream(stream).is_some() {
         let by_digests = said.compare(&objects, &listed);
-        return Ok(Seen::Day(objects, by_digests));
+        return Ok(Seen::Day(Day::of(stream, objects), by_digests));
     }
     let mut verification = judge(stream, &objects, known(ports, stream).await?, said.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
@@ -329,40 +347,46 @@ fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_d
     verification
 }
 
-/// Verifies a function's stream over all its days. Reads it again if it looks damaged, as [`examine`] does.
+/// Verifies a function's stream over all its days. While it looks damaged, the days that the findings name and the
+/// newest ones are read again, until the function writes nothing during the reading. The newest day is read last,
+/// because only that one grows.
 async fn examine_function(
     ports: &Ports,
     name: &str,
     mut days: Days,
-    findings: Vec<Finding>,
+    by_digests: Vec<Finding>,
     is_whole: bool,
 ) -> Result<Verification, StorageError> {
     let mut verification = Verification::default();
-    let mut rounds = 0;
+    let mut note = ports.notes.load(name).await?;
+    let (mut rounds, mut stood_still) = (0, false);
     loop {
-        let note = ports.notes.load(name).await?;
         let known = note.value.as_deref().and_then(Known::of_note);
-        let found = verify_days(name, &days, known.as_ref(), is_whole).err();
-        let stood_still = rounds > 0 && ports.notes.load(name).await?.version == note.version;
-        if found.is_none() || rounds == ROUNDS || stood_still {
-            let objects = days.values().map(Vec::len).sum();
+        let found = verify_days(name, &days, known.as_ref(), is_whole);
+        if found.is_empty() || rounds == ROUNDS || stood_still {
+            let objects = days.values().map(Day::count).sum();
             verification.add_stream(objects, known.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's.
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-            for finding in found.into_iter().chain(findings) {
+            for finding in found.into_iter().chain(by_digests) {
                 of_days.entry(stream_of(&finding.key).to_owned()).or_default().push(finding);
             }
             verification.findings.extend(of_days.into_values().filter_map(worst));
             return Ok(verification);
         }
         rounds += 1;
+        let named = found.iter().map(|finding| stream_of(&finding.key).to_owned());
         let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
-        for stream in days.keys().cloned().chain(newest).collect::<HashSet<String>>() {
+        let again: BTreeSet<String> = named.chain(days.keys().rev().take(2).cloned()).chain(newest).collect();
+        for stream in again {
             let listed = ports.objects.listed(&format!("{stream}/")).await?;
             let objects = ports.objects.objects(keys(&listed)).await?;
-            days.insert(stream, objects);
+            days.insert(stream, Day::Objects(objects));
         }
-        days.retain(|_, objects| !objects.is_empty());
+        days.retain(|_, day| day.count() > 0);
+        let before = note.version;
+        note = ports.notes.load(name).await?;
+        stood_still = note.version == before;
     }
 }
 

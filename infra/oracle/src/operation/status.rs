@@ -3,7 +3,7 @@
 //! The file has more than 300 lines because every source is judged by a short function of its own, and all results go
 //! into one table.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use audit::Notebook;
 use audit_verify::{
@@ -175,6 +175,10 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         Ok(found) => log(&found, now),
         Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
     });
+    checks.push(match Notes::load(&deployed.stores.sales, doctor::FAILED_CHECKS_NOTE).await {
+        Ok(note) => dependencies(note.value.as_deref()),
+        Err(error) => Check::new("dependencies", State::Unknown, error.to_string()),
+    });
     let measurements = Measurements::of(&deployed.account);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
@@ -249,8 +253,8 @@ fn breaker(what: String, breaker: &Breaker) -> Check {
     }
 }
 
-/// Whether the deployed build has a verdict. The gate cannot tell that itself: while it is off, and in the deployment that
-/// switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
+/// Whether the deployed build has a verdict that lets it ship. The gate cannot tell that itself: while it is off, and
+/// in the deployment that switches it on, it is not asked. A verdict that was requested by hand let nothing go live.
 fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
     let check = |state, detail: String| Check::new("deploy gate", state, detail);
     if !is_on {
@@ -260,7 +264,12 @@ fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -
         |build: &Build| build.deployment.is_some() && build.release == release && build.versions.join(",") == versions;
     let of_build = |entry: &&Entry| entry.build.as_ref().is_some_and(is_deployed);
     match verdicts.iter().rev().find(of_build) {
-        Some(entry) => check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at))),
+        Some(entry) if entry.verdict.may_ship() => {
+            check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
+        }
+        Some(entry) => {
+            check(State::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
+        }
         None => check(
             State::Waiting,
             format!("no verdict on {release}, as after the deployment that switches it on: deploy a new Release"),
@@ -303,6 +312,21 @@ fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
         ),
         Some(at) => check(State::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
         None => check(State::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
+    }
+}
+
+/// The check of what boot-probe's last run found. It alerts once to each check that fails, which may be days ago.
+fn dependencies(note: Option<&str>) -> Check {
+    let check = |state, detail: String| Check::new("dependencies", state, detail);
+    match note.map(serde_json::from_str::<BTreeSet<String>>).transpose() {
+        Ok(failed) => match Vec::from_iter(failed.unwrap_or_default()).as_slice() {
+            [] => check(State::Ok, "boot-probe found nothing wrong".to_owned()),
+            failed => {
+                let reasons = "boot-probe's log has the reasons";
+                check(State::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
+            }
+        },
+        Err(error) => check(State::Unknown, format!("boot-probe's note cannot be read: {error}")),
     }
 }
 
@@ -396,23 +420,27 @@ mod tests {
 
     #[test]
     fn a_deployed_build_without_a_verdict_waits_for_one() {
-        let entry = |release: &str, versions: [&str; 2], deployment: Option<&str>| -> Entry {
+        let entry = |release: &str, verdict: &str, versions: [&str; 2], deployment: Option<&str>| -> Entry {
             serde_json::from_value(serde_json::json!({
-                "at": "2026-11-22T10:00:00.000Z", "subject": "a release", "verdict": "AMBER", "text": "",
+                "at": "2026-11-22T10:00:00.000Z", "subject": "a release", "verdict": verdict, "text": "",
                 "build": { "release": release, "versions": versions, "deployment": deployment },
             }))
             .unwrap()
         };
         let judged = [
-            entry("v7", ["checkout:3", "webhook:4"], Some("d-1")),
-            entry("v8", ["checkout:4", "webhook:4"], Some("d-2")),
-            entry("v9", ["checkout:5", "webhook:5"], None),
+            entry("v7", "AMBER", ["checkout:3", "webhook:4"], Some("d-1")),
+            entry("v8", "AMBER", ["checkout:4", "webhook:4"], Some("d-2")),
+            entry("v9", "AMBER", ["checkout:5", "webhook:5"], None),
+            entry("v10", "RED", ["checkout:6", "webhook:6"], Some("d-3")),
         ];
         let seen = |is_on, release, versions| deploy_gate(is_on, release, versions, &judged);
         let sound = seen(true, "v7", "checkout:3,webhook:4");
         assert_eq!((sound.state, sound.detail.as_str()), (State::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
         assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, State::Waiting, "other code under the same name");
         assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, State::Waiting, "judged by hand");
+        let overridden = seen(true, "v10", "checkout:6,webhook:6");
+        let detail = "v10 was judged RED and is live by an override";
+        assert_eq!((overridden.state, overridden.detail.as_str()), (State::Waiting, detail));
         assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, State::Waiting);
     }
 
@@ -432,6 +460,15 @@ mod tests {
         let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
         let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
         assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);
+    }
+
+    #[test]
+    fn a_check_of_boot_probe_that_still_fails_is_wrong() {
+        let wrong = dependencies(Some(r#"["Stripe key for refunds","mailbox"]"#));
+        assert_eq!(wrong.state, State::Wrong);
+        assert!(wrong.detail.starts_with("Stripe key for refunds, mailbox; "), "{}", wrong.detail);
+        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (State::Ok, State::Ok));
+        assert_eq!(dependencies(Some("{}")).state, State::Unknown);
     }
 
     #[test]

@@ -9,7 +9,11 @@ use super::{
 use aws_config::{
     BehaviorVersion, Region, SdkConfig, profile::ProfileFileCredentialsProvider, provider_config::ProviderConfig,
 };
-use aws_sdk_cloudformation::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+use aws_sdk_cloudformation::{
+    config::{Credentials, ProvideCredentials, SharedCredentialsProvider},
+    types::Stack,
+};
+use domain::Timestamp;
 
 /// The reason why an account cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,13 +89,21 @@ impl Account {
 
     /// The outputs of a stack, by its name.
     pub(crate) async fn outputs(&self, name: &str) -> Result<Vec<(String, String)>, AccountError> {
+        let outputs = self.described(name).await?.outputs.unwrap_or_default().into_iter();
+        Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
+    }
+
+    /// When the last deployment of a stack began; `None` if CloudFormation does not say.
+    pub(crate) async fn deployed_at(&self, name: &str) -> Result<Option<Timestamp>, AccountError> {
+        Ok(deployed_at(&self.described(name).await?))
+    }
+
+    async fn described(&self, name: &str) -> Result<Stack, AccountError> {
         let client = aws_sdk_cloudformation::Client::new(&self.config);
         let no_stack = |source| AccountError::Stack { name: name.to_owned(), region: self.region.clone(), source };
         let described = client.describe_stacks().stack_name(name).send().await;
         let stacks = described.map_err(|error| no_stack(error.into()))?.stacks.unwrap_or_default();
-        let stack = stacks.into_iter().next().ok_or_else(|| no_stack("the answer names no stack".into()))?;
-        let outputs = stack.outputs.unwrap_or_default().into_iter();
-        Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
+        stacks.into_iter().next().ok_or_else(|| no_stack("the answer names no stack".into()))
     }
 
     /// Signed calls of services without a client here.
@@ -103,6 +115,12 @@ impl Account {
     pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         aws_sdk_cloudwatch::Client::new(&self.config)
     }
+}
+
+/// When the last update of a stack began, or its creation.
+fn deployed_at(stack: &Stack) -> Option<Timestamp> {
+    let began = stack.last_updated_time.or(stack.creation_time)?;
+    Some(Timestamp::from_seconds(began.secs()))
 }
 
 /// The credentials of one profile. The usual chain would take the environment's keys before those of a profile that the
@@ -125,6 +143,7 @@ impl Identifies for Account {
 mod tests {
     use super::*;
     use crate::command::wait;
+    use aws_sdk_cloudformation::primitives::DateTime;
     use std::{env, fs, process::Command};
 
     /// Set in the process that the test starts of itself, because a test must not change its own environment.
@@ -135,6 +154,15 @@ mod tests {
         let wanted = Wanted { profile: profile.map(str::to_owned), region, emulator: None };
         let account = wait(async { Ok(Account::find(&wanted).await) }).unwrap().unwrap();
         account.variable("AWS_ACCESS_KEY_ID")
+    }
+
+    #[test]
+    fn a_stack_was_deployed_when_its_last_update_began() {
+        let created = Stack::builder().creation_time(DateTime::from_secs(7));
+        assert_eq!(deployed_at(&created.clone().build()), Some(Timestamp::from_seconds(7)));
+        let updated = created.last_updated_time(DateTime::from_secs(9)).build();
+        assert_eq!(deployed_at(&updated), Some(Timestamp::from_seconds(9)));
+        assert_eq!(deployed_at(&Stack::builder().build()), None);
     }
 
     #[test]

@@ -12,6 +12,10 @@ mod vendors;
 pub use toll::toll;
 pub use vendors::{Vendors, examine};
 
+/// The note in which boot-probe keeps the names of the checks that failed in its last run: a JSON array of texts.
+/// Without the note, none has ever failed.
+pub const FAILED_CHECKS_NOTE: &str = "boot-probe";
+
 /// A setting that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

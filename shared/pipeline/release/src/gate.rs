@@ -36,15 +36,21 @@ struct SmokeMemory {
     last: Option<LastRun>,
 }
 
-/// The score of the last smoke test, if it is recent.
+/// The score of the last smoke test, if it is recent. `deployed_at` is when the deployment began, if the caller knows
+/// it: an earlier run tested another build.
 ///
 /// # Errors
 /// [`StorageError`] if the table could not be read.
-pub async fn last_smoke_test(notes: &dyn Notes, now: Timestamp) -> Result<Option<Score>, StorageError> {
+pub async fn last_smoke_test(
+    notes: &dyn Notes,
+    now: Timestamp,
+    deployed_at: Option<Timestamp>,
+) -> Result<Option<Score>, StorageError> {
     let Some(document) = notes.load(smoke::FUNCTION).await?.value else { return Ok(None) };
     let last = serde_json::from_str::<Notebook<SmokeMemory>>(&document).ok().and_then(|notebook| notebook.memory.last);
-    let recent = last.filter(|last| now.since(last.at) <= SMOKE_TEST_COUNTS_FOR);
-    Ok(recent.map(|last| Score { passed: last.passed, of: last.of }))
+    let is_of_build = |last: &LastRun| deployed_at.is_none_or(|deployed_at| last.at >= deployed_at);
+    let counted = last.filter(|last| now.since(last.at) <= SMOKE_TEST_COUNTS_FOR && is_of_build(last));
+    Ok(counted.map(|last| Score { passed: last.passed, of: last.of }))
 }
 
 /// The last verdicts, the oldest first.

@@ -16,6 +16,9 @@ use std::{collections::BTreeSet, time::Duration};
 const HOLDS_DATA: [&str; 5] =
     ["AWS::DynamoDB::Table", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret"];
 
+/// The end of the name of the queue with notices about new audit records; before it comes the stack's name.
+const LOG_NOTICES_QUEUE: &str = "-log-notices";
+
 /// The period of CloudWatch's figures: a minute.
 const PERIOD: i32 = 60;
 
@@ -33,15 +36,18 @@ pub struct Traffic {
 pub struct Raised {
     /// Those that a fault of the stack raises.
     pub by_faults: Vec<String>,
-    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of functions, and the one
-    /// on the site's 5xx replies.
+    /// Those that people outside can raise too ([`Metric::BY_OUTSIDERS`]), those on throttles of functions, the one on
+    /// the site's 5xx replies, and the one on the age of notices about the audit log.
     pub by_outsiders: Vec<String>,
 }
 
 impl Raised {
     fn add(&mut self, alarm: MetricAlarm) {
         let is_of = |metric: &Metric| alarm.metric_name() == Some(metric.name());
-        let is_by_outsiders = Metric::BY_OUTSIDERS.iter().any(is_of) || is_on_throttles(&alarm) || is_on_5xx(&alarm);
+        let is_by_outsiders = Metric::BY_OUTSIDERS.iter().any(is_of)
+            || is_on_throttles(&alarm)
+            || is_on_5xx(&alarm)
+            || is_on_log_notices(&alarm);
         let list = if is_by_outsiders { &mut self.by_outsiders } else { &mut self.by_faults };
         list.extend(alarm.alarm_description.or(alarm.alarm_name));
     }
@@ -60,6 +66,16 @@ fn is_on_throttles(alarm: &MetricAlarm) -> bool {
 fn is_on_5xx(alarm: &MetricAlarm) -> bool {
     let mut watched = alarm.metrics().iter().filter_map(|query| query.metric_stat()?.metric()?.metric_name());
     watched.any(|name| name == "5XXError")
+}
+
+/// Whether an alarm watches the age of the oldest notice about a new audit record. Strangers can make more records than
+/// the hourly runs digest, at no cost. A digest function that fails or does not run has alarms of its own.
+fn is_on_log_notices(alarm: &MetricAlarm) -> bool {
+    let is_of_queue = |dimension: &Dimension| {
+        dimension.name() == Some("QueueName")
+            && dimension.value().is_some_and(|queue| queue.ends_with(LOG_NOTICES_QUEUE))
+    };
+    alarm.metric_name() == Some("ApproximateAgeOfOldestMessage") && alarm.dimensions().iter().any(is_of_queue)
 }
 
 /// One stack's alarms, events and figures.
@@ -303,6 +319,18 @@ mod tests {
         }
         assert_eq!(raised.by_outsiders, ["AWS/Lambda Throttles"]);
         assert_eq!(raised.by_faults, ["AWS/Lambda Errors", "Oracle Throttles"]);
+        let of_queue = |metric: &str, queue: &str| {
+            let queue_name = Dimension::builder().name("QueueName").value(queue).build();
+            let alarm = MetricAlarm::builder().namespace("AWS/SQS").metric_name(metric).dimensions(queue_name);
+            alarm.alarm_description(queue).build()
+        };
+        let mut raised = Raised::default();
+        for queue in ["oracle-log-notices", "oracle-notices", "oracle-orders"] {
+            raised.add(of_queue("ApproximateAgeOfOldestMessage", queue));
+        }
+        raised.add(of_queue("ApproximateNumberOfMessagesVisible", "oracle-log-notices-dead-letters"));
+        assert_eq!(raised.by_outsiders, ["oracle-log-notices"]);
+        assert_eq!(raised.by_faults, ["oracle-notices", "oracle-orders", "oracle-log-notices-dead-letters"]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::audit::public_key::KeyPair;
+use async_trait::async_trait;
 use audit::digest::sha256;
 use audit_verify::signed_digest::{Entry, Signature};
+use std::{collections::BTreeMap, sync::Mutex};
 use testkit::{Fault, Plan, World};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -145,6 +147,43 @@ fn a_head_that_operators_were_told_of_shows_what_was_set_back() {
     for broken in ["", "40", "0:00", "x:00", "40:zz", &announced[..60]] {
         assert!(broken.parse::<Announced>().is_err(), "{broken}");
     }
+}
+
+/// A store in which digests appear just before they are listed.
+struct Growing {
+    world: Arc<World>,
+    coming: Mutex<BTreeMap<String, String>>,
+}
+
+#[async_trait]
+impl DigestStore for Growing {
+    async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError> {
+        DigestStore::keep(self.world.as_ref(), key, document).await
+    }
+
+    async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        DigestStore::find(self.world.as_ref(), key).await
+    }
+
+    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        let coming = std::mem::take(&mut *self.coming.lock().unwrap());
+        self.world.state().digests.extend(coming);
+        DigestStore::keys(self.world.as_ref(), prefix, after).await
+    }
+}
+
+#[test]
+fn a_digest_that_is_stored_during_the_reading_leaves_no_gap() {
+    let pair = KeyPair::new();
+    let world = kept(3, &pair);
+    let take = |key: String| {
+        let text = world.state().digests.remove(&key).unwrap();
+        (key, text)
+    };
+    let coming = [document_key(3), signature_key(3)].map(take).into();
+    let store = Arc::new(Growing { world: world.clone(), coming: Mutex::new(coming) });
+    let (report, _) = verified(&Digests { store, ..digests(&world, vec![pair.public()], &[]) }, "");
+    assert_eq!((report.findings, report.last), (Vec::new(), Some(3)));
 }
 
 #[test]

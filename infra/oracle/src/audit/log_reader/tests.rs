@@ -2,14 +2,22 @@
 
 use super::*;
 use crate::audit::public_key::KeyPair;
-use audit::{Record, Source, Status, Stream, chain, digest::sha256};
+use async_trait::async_trait;
+use audit::{FunctionJournal, Record, Source, Status, Stream, chain, digest::sha256};
 use audit_verify::{
     signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key},
     stream::Damage,
 };
-use domain::{Sale, Timestamp, sale::AuditEntry};
-use std::sync::Arc;
-use testkit::{Fault, Plan, World};
+use domain::{
+    Sale, Timestamp,
+    ports::{Notes, SaveError},
+    sale::AuditEntry,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicI32, Ordering},
+};
+use testkit::{Fault, Plan, World, run};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -201,6 +209,76 @@ fn a_report_reads_every_record_once() {
     let none = crate::command::wait(report(&ports(&world).objects, &from("2027-01-17"), |_, _| ())).unwrap();
     assert_eq!(none.sales, 0, "nothing is read that was not written since");
     assert!(crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).is_err());
+}
+
+/// Adds a record to the stream of a function.
+fn look(world: &World) {
+    let journal = FunctionJournal { function: "cache-health", notes: world, log: world, alerts: world, clock: world };
+    run(journal.record_required("looked", &serde_json::json!({}))).unwrap().unwrap();
+}
+
+/// The notes of a world in which a function adds a record before each of the first loads.
+struct Busy {
+    world: Arc<World>,
+    loads: AtomicI32,
+}
+
+#[async_trait]
+impl Notes for Busy {
+    async fn load(&self, name: &str) -> Result<Versioned<Option<String>>, StorageError> {
+        if self.loads.fetch_sub(1, Ordering::Relaxed) > 0 {
+            look(&self.world);
+        }
+        Notes::load(self.world.as_ref(), name).await
+    }
+
+    async fn save(&self, name: &str, document: &str, expected: u64) -> Result<u64, SaveError> {
+        Notes::save(self.world.as_ref(), name, document, expected).await
+    }
+}
+
+#[test]
+fn a_function_may_write_while_its_stream_is_read() {
+    let world = Arc::new(World::default());
+    let verified = |loads| {
+        let notes = Arc::new(Busy { world: world.clone(), loads: AtomicI32::new(loads) });
+        let ports = Ports { notes, ..ports(&world) };
+        crate::command::wait(verify(&ports, None, "", NOW, |_| ())).unwrap()
+    };
+    look(&world);
+    let found = verified(2);
+    assert_eq!((found.findings, found.records), (Vec::new(), 3));
+    let first = chain::key("1970-01-01", "function/cache-health", 1);
+    world.state().log.remove(&first);
+    let deleted = [Finding { key: first, damage: Damage::Deleted }];
+    assert_eq!(verified(2).findings, deleted, "but damage stays damage");
+    let key = |day: &str, seq| chain::key(day, "function/cache-health", seq);
+    world.advance(std::time::Duration::from_secs(86_400));
+    look(&world);
+    look(&world);
+    world.state().log.remove(&key("1970-01-02", 2));
+    let truncated = Finding { key: key("1970-01-02", 2), damage: Damage::Truncated };
+    assert_eq!(verified(0).findings, [deleted[0].clone(), truncated], "of each day");
+}
+
+/// Each record costs a request, and cache-health alone writes one a minute.
+#[test]
+fn a_report_reads_no_stream_that_it_does_not_count() {
+    let world = world();
+    let plant = |stream: &str| {
+        let key = chain::key("2027-01-15", stream, 1);
+        let mut state = world.state();
+        state.log.insert(key.clone(), "{}".to_owned());
+        state.log_unreadable.insert(key);
+    };
+    let sales =
+        || crate::command::wait(report(&ports(&world).objects, &Period::default(), |_, _| ())).map(|it| it.sales);
+    for stream in ["function/cache-health", "function/toll-declined-2", "session/cs_chat_a", "session/cs_bridge_b"] {
+        plant(stream);
+    }
+    assert_eq!(sales().unwrap(), 20);
+    plant("function/toll-2");
+    assert!(sales().is_err(), "its payments count");
 }
 
 #[test]

@@ -116,12 +116,15 @@ fn only_a_smoke_test_of_this_deployment_counts() {
     let world = World::at(NOW);
     let of = |document: Value| {
         world.state().notes.insert(smoke::FUNCTION.to_owned(), (document.to_string(), 1));
-        run(last_smoke_test(&world, NOW)).unwrap().unwrap().map(|score| (score.passed, score.of))
+        run(last_smoke_test(&world, NOW, None)).unwrap().unwrap().map(|score| (score.passed, score.of))
     };
     let ran = |at: Timestamp| json!({ "memory": { "last": { "at": at, "passed": 10, "of": 10 } }, "head": null });
     assert_eq!(of(ran(NOW)), Some((10, 10)));
     let late = NOW.plus(SMOKE_TEST_COUNTS_FOR + Duration::from_secs(1));
-    assert!(run(last_smoke_test(&world, late)).unwrap().unwrap().is_none());
+    assert!(run(last_smoke_test(&world, late, None)).unwrap().unwrap().is_none());
+    let since = |deployed_at| run(last_smoke_test(&world, NOW, Some(deployed_at))).unwrap().unwrap();
+    assert!(since(NOW).is_some());
+    assert!(since(NOW.plus(Duration::from_secs(1))).is_none(), "it tested the build before");
     assert_eq!(of(json!({ "memory": {}, "head": null })), None);
     assert_eq!(of(json!("garbage")), None);
 }
