@@ -12,7 +12,7 @@ use domain::{Operator, SessionId, ports::SaleStore};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Signature, wait},
+    command::{CommandError, OrFailed, Signature, wait},
     stack::Deployed,
 };
 
@@ -40,7 +40,7 @@ pub(crate) fn of_sales(deployed: &Deployed, sessions: &[SessionId]) -> Result<Ob
 
 /// A stored sale with its version; both are `null` if there is no such sale.
 async fn of_sale(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
-    let found = store.load(session).await.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+    let found = store.load(session).await.or_failed("the sale cannot be read")?;
     Ok(match found {
         Some(found) => json!({ "session": session, "version": found.version, "sale": found.value }),
         None => json!({ "session": session, "version": null, "sale": null }),
@@ -105,9 +105,8 @@ impl Observed<'_> {
     }
 
     fn with_evidence(&self, mut facts: Value) -> Result<Value, CommandError> {
-        let unbound = |error| CommandError::failed("the decision is bound to no evidence, and nothing was done", error);
         facts["items"] = self.items.len().into();
-        facts["evidence"] = json!(self.bind().map_err(unbound)?);
+        facts["evidence"] = json!(self.bind().or_failed("the decision is bound to no evidence, and nothing was done")?);
         Ok(facts)
     }
 }

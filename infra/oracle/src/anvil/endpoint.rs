@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, wait},
+    command::{CommandError, Ended, OrFailed, wait},
     terminal::output,
 };
 
@@ -92,8 +92,7 @@ impl Model {
             (Protocol::Ollama, url) if url.ends_with("/api/chat") => url.to_owned(),
             (Protocol::Ollama, url) => format!("{url}/api/chat"),
         };
-        let http = reqwest::Client::builder().timeout(TIMEOUT).build();
-        let http = http.map_err(|error| CommandError::failed("the HTTP client cannot be built", error))?;
+        let http = reqwest::Client::builder().timeout(TIMEOUT).build().or_failed("the HTTP client cannot be built")?;
         Ok(Self { http, url, protocol, name: arguments.model.clone() })
     }
 

@@ -14,7 +14,7 @@ use domain::{
 use tokio::task::JoinSet;
 
 use super::public_key::PublicKey;
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, OrFailed};
 
 /// The number of digests that are fetched in parallel.
 const AT_ONCE: u64 = 16;
@@ -71,8 +71,7 @@ impl Digests {
     pub(crate) async fn head(&self) -> Result<Option<Head>, CommandError> {
         let note = self.notes.load(FUNCTION).await.map_err(CommandError::unreadable_log)?;
         let Some(document) = note.value else { return Ok(None) };
-        Head::of_note(&document)
-            .map_err(|error| CommandError::failed("the digest function's note cannot be read", error))
+        Head::of_note(&document).or_failed("the digest function's note cannot be read")
     }
 
     /// Passes the digests from `first` on to `take`, in order, until one is missing or `take` returns `false`.

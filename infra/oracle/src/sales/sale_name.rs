@@ -4,7 +4,7 @@ use domain::SessionId;
 use operations::reference::{is_reference, sales_with};
 
 use crate::{
-    command::{CommandError, session, wait},
+    command::{CommandError, OrFailed, session, wait},
     stack::Deployed,
 };
 
@@ -31,7 +31,7 @@ impl SaleName {
             Self::Session(session) => Ok(session.clone()),
             Self::Reference(reference) => wait(async {
                 let found = sales_with(&deployed.stores.sales, &deployed.stores.sales, reference).await;
-                one_of(reference, found.map_err(|error| CommandError::failed("the sales cannot be read", error))?)
+                one_of(reference, found.or_failed("the sales cannot be read")?)
             }),
         }
     }

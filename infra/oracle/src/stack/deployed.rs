@@ -22,7 +22,7 @@ use super::{
     log_ports::Ports,
     variables,
 };
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, OrFailed};
 
 /// The longest time that a command waits for a reply of Gemini.
 const GEMINI_TIMEOUT: Duration = Duration::from_secs(10);
@@ -156,7 +156,7 @@ impl Deployed {
         facts: &Value,
     ) -> Result<(), CommandError> {
         let recorded = desk::record(self.stores.function_journal(desk::STREAM), operator, action, facts).await;
-        recorded.map_err(|error| CommandError::failed("the decision is not on record, and nothing was done", error))
+        recorded.or_failed("the decision is not on record, and nothing was done")
     }
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {
