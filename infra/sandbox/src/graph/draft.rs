@@ -35,13 +35,10 @@ pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphEr
     if let Some(unknown) =
         fields.keys().find(|name| !PROPERTIES.contains(&name.as_str()) && !name.starts_with("@odata."))
     {
-        return Err(GraphError::new(
-            400,
-            "RequestBodyRead",
-            format!(
-                "The property '{unknown}' does not exist on type 'microsoft.graph.message'. Make sure to only use property names that are defined by the type."
-            ),
-        ));
+        let message = format!(
+            "The property '{unknown}' does not exist on type 'microsoft.graph.message'. Make sure to only use property names that are defined by the type."
+        );
+        return Err(GraphError::new(400, "RequestBodyRead", message));
     }
     let mut message = fields.clone();
     message.retain(|name, _| !name.starts_with("@odata."));
@@ -112,11 +109,8 @@ fn parse_body(body: &Value) -> Result<Value, GraphError> {
         "text" => "text",
         "html" => "html",
         _ => {
-            return Err(GraphError::new(
-                400,
-                "RequestBodyRead",
-                format!("Requested value '{stated}' was not found: body.contentType is Text or HTML."),
-            ));
+            let message = format!("Requested value '{stated}' was not found: body.contentType is Text or HTML.");
+            return Err(GraphError::new(400, "RequestBodyRead", message));
         }
     };
     let Some(content) = body["content"].as_str() else {
@@ -181,30 +175,22 @@ fn check_headers(headers: &Value) -> Result<(), GraphError> {
         return Err(not_a("internetMessageHeaders", "Collection(microsoft.graph.internetMessageHeader)"));
     };
     if headers.len() > CUSTOM_HEADERS {
-        return Err(GraphError::new(
-            400,
-            "InvalidInternetMessageHeaderCollection",
-            format!("Maximum number of headers in one message should be less than or equal to {CUSTOM_HEADERS}."),
-        ));
+        let message =
+            format!("Maximum number of headers in one message should be less than or equal to {CUSTOM_HEADERS}.");
+        return Err(GraphError::new(400, "InvalidInternetMessageHeaderCollection", message));
     }
     for header in headers {
         let name = header["name"].as_str().unwrap_or("");
         if !name.to_ascii_lowercase().starts_with("x-") || name.len() < 3 {
-            return Err(GraphError::new(
-                400,
-                "InvalidInternetMessageHeader",
-                format!("The internet message header name '{name}' should start with 'x-' or 'X-'."),
-            ));
+            let message = format!("The internet message header name '{name}' should start with 'x-' or 'X-'.");
+            return Err(GraphError::new(400, "InvalidInternetMessageHeader", message));
         }
         let value = header["value"].as_str();
         let usable = value
             .is_some_and(|value| value.chars().count() <= HEADER_VALUE_CHARACTERS && !value.contains(['\r', '\n']));
         if !usable {
-            return Err(GraphError::new(
-                400,
-                "InvalidInternetMessageHeader",
-                format!("The value of the internet message header '{name}' is invalid or too long."),
-            ));
+            let message = format!("The value of the internet message header '{name}' is invalid or too long.");
+            return Err(GraphError::new(400, "InvalidInternetMessageHeader", message));
         }
     }
     Ok(())

@@ -127,18 +127,12 @@ fn check_recipients(message: &Value) -> Result<(), GraphError> {
     let lists = ["toRecipients", "ccRecipients", "bccRecipients"];
     let mut recipients = addresses(message, &lists).peekable();
     if recipients.peek().is_none() {
-        return Err(GraphError::new(
-            400,
-            "ErrorInvalidRecipients",
-            "At least one recipient isn't valid., A message can't be sent without any recipients.",
-        ));
+        let message = "At least one recipient isn't valid., A message can't be sent without any recipients.";
+        return Err(GraphError::new(400, "ErrorInvalidRecipients", message));
     }
     if let Some(address) = recipients.find(|address| !is_email(address)) {
-        return Err(GraphError::new(
-            400,
-            "ErrorInvalidRecipients",
-            format!("At least one recipient isn't valid., Recipient \"{address}\" isn't resolved."),
-        ));
+        let message = format!("At least one recipient isn't valid., Recipient \"{address}\" isn't resolved.");
+        return Err(GraphError::new(400, "ErrorInvalidRecipients", message));
     }
     Ok(())
 }

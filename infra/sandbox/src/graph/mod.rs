@@ -146,11 +146,9 @@ fn unknown_resource(request: &Request) -> GraphError {
 
 fn json_body(request: &Request) -> Result<Value, GraphError> {
     if request.media_type() != "application/json" {
-        return Err(GraphError::new(
-            415,
-            "RequestBodyRead",
-            "A supported MIME type could not be found that matches the content type of the response: application/json.",
-        ));
+        let message =
+            "A supported MIME type could not be found that matches the content type of the response: application/json.";
+        return Err(GraphError::new(415, "RequestBodyRead", message));
     }
     serde_json::from_slice(&request.body).map_err(|error| {
         GraphError::new(

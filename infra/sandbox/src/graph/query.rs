@@ -248,11 +248,8 @@ fn order(text: Option<&str>, conditions: &[Condition]) -> Result<(&'static str, 
     // Graph's rule: the sort field must also be the first filter.
     let filtered = conditions.first().is_none_or(|first| first.property == name);
     if !sortable || !filtered {
-        return Err(GraphError::new(
-            400,
-            "InefficientFilter",
-            "The restriction or sort order is too complex for this operation.",
-        ));
+        let message = "The restriction or sort order is too complex for this operation.";
+        return Err(GraphError::new(400, "InefficientFilter", message));
     }
     Ok((name, ascending))
 }
@@ -274,11 +271,8 @@ fn parse_filter(text: &str) -> Result<Vec<Condition>, GraphError> {
             };
             let (property, filterable) = property(name)?;
             if !filterable {
-                return Err(GraphError::new(
-                    400,
-                    "ErrorInvalidProperty",
-                    format!("The property '{property}' does not support filtering."),
-                ));
+                let message = format!("The property '{property}' does not support filtering.");
+                return Err(GraphError::new(400, "ErrorInvalidProperty", message));
             }
             let operator = match operator.to_ascii_lowercase().as_str() {
                 "eq" => Operator::Equal,

@@ -88,18 +88,12 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
         "payment" => "payment",
         "subscription" => "subscription",
         "setup" => {
-            return Err(StripeError::param(
-                None,
-                "mode",
-                "The sandbox offers mode=payment and mode=subscription only.",
-            ));
+            let message = "The sandbox offers mode=payment and mode=subscription only.";
+            return Err(StripeError::param(None, "mode", message));
         }
         other => {
-            return Err(StripeError::param(
-                None,
-                "mode",
-                format!("Invalid mode: must be one of payment, setup, or subscription, got {other}"),
-            ));
+            let message = format!("Invalid mode: must be one of payment, setup, or subscription, got {other}");
+            return Err(StripeError::param(None, "mode", message));
         }
     };
     let success_url = web_address("success_url", form.required("success_url")?)?;
@@ -185,21 +179,15 @@ fn line_items(
         let currency_name = name("[price_data][currency]");
         let item_currency = form.required(&currency_name)?.to_ascii_lowercase();
         if !CURRENCIES.contains(&item_currency.as_str()) {
-            return Err(StripeError::param(
-                None,
-                currency_name,
-                format!(
-                    "Invalid currency: {item_currency}. The sandbox takes these currencies: {}",
-                    CURRENCIES.join(", ")
-                ),
-            ));
+            let message = format!(
+                "Invalid currency: {item_currency}. The sandbox takes these currencies: {}",
+                CURRENCIES.join(", ")
+            );
+            return Err(StripeError::param(None, currency_name, message));
         }
         if index > 0 && item_currency != currency {
-            return Err(StripeError::param(
-                None,
-                currency_name,
-                "All prices of a Checkout Session must have the same currency.",
-            ));
+            let message = "All prices of a Checkout Session must have the same currency.";
+            return Err(StripeError::param(None, currency_name, message));
         }
         currency = item_currency;
         let amount_name = name("[price_data][unit_amount]");
@@ -210,18 +198,12 @@ fn line_items(
         match (mode, form.get(&interval_name)) {
             ("payment", None) | ("subscription", Some("month")) => {}
             ("payment", Some(_)) => {
-                return Err(StripeError::param(
-                    None,
-                    interval_name,
-                    "You must use `subscription` mode to use recurring prices.",
-                ));
+                let message = "You must use `subscription` mode to use recurring prices.";
+                return Err(StripeError::param(None, interval_name, message));
             }
             (_, None) => {
-                return Err(StripeError::param(
-                    None,
-                    "mode",
-                    "You must provide at least one recurring price in `subscription` mode when using prices.",
-                ));
+                let message = "You must provide at least one recurring price in `subscription` mode when using prices.";
+                return Err(StripeError::param(None, "mode", message));
             }
             (_, Some(_)) => {
                 return Err(StripeError::param(None, interval_name, "The sandbox offers months only."));
@@ -287,11 +269,8 @@ fn expires_at(form: &Form, now: Timestamp) -> Result<i64, StripeError> {
     let now = now.as_second();
     let expires_at = form.integer("expires_at")?.unwrap_or(now + 24 * 3600);
     if !(now + 30 * 60..=now + 24 * 3600).contains(&expires_at) {
-        return Err(StripeError::param(
-            None,
-            "expires_at",
-            "The `expires_at` timestamp must be at least 30 minutes and less than 24 hours from Checkout Session creation.",
-        ));
+        let message = "The `expires_at` timestamp must be at least 30 minutes and less than 24 hours from Checkout Session creation.";
+        return Err(StripeError::param(None, "expires_at", message));
     }
     Ok(expires_at)
 }
@@ -299,11 +278,8 @@ fn expires_at(form: &Form, now: Timestamp) -> Result<i64, StripeError> {
 fn at_least(form: &Form, name: &str, minimum: i64) -> Result<i64, StripeError> {
     let value = form.integer(name)?.unwrap_or(minimum);
     if value < minimum {
-        return Err(StripeError::param(
-            "parameter_invalid_integer",
-            name,
-            format!("This value must be greater than or equal to {minimum}."),
-        ));
+        let message = format!("This value must be greater than or equal to {minimum}.");
+        return Err(StripeError::param("parameter_invalid_integer", name, message));
     }
     Ok(value)
 }

@@ -370,11 +370,8 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
     if let Some(status) = status
         && !STATUSES.contains(&status)
     {
-        return Err(StripeError::param(
-            None,
-            "status",
-            format!("Invalid status: must be one of {}", STATUSES.join(", ")),
-        ));
+        let message = format!("Invalid status: must be one of {}", STATUSES.join(", "));
+        return Err(StripeError::param(None, "status", message));
     }
     let mut items = Vec::new();
     for subscription in state.stripe.book.subscriptions.iter().rev() {
