@@ -15,6 +15,19 @@ pub(super) struct Count {
     pub(super) failed: u64,
 }
 
+impl Count {
+    /// Counts a test, and prints its problem if it has one.
+    pub(super) fn add(&mut self, problem: Option<String>) {
+        match problem {
+            None => self.passed += 1,
+            Some(problem) => {
+                eprintln!("error: {problem}");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
 impl std::iter::Sum for Count {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts
