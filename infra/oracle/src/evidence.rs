@@ -18,7 +18,6 @@ use crate::{
 
 /// Items of one store that a command is about to change.
 pub(crate) struct Observed<'a> {
-    /// The store.
     pub(crate) store: &'a str,
     /// The rules that protect the items during a change.
     pub(crate) rules: &'a [&'a str],

@@ -59,7 +59,6 @@ pub(crate) enum ServedBy {
 }
 
 impl Measured {
-    /// Adds one run.
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.runs += 1;
         self.contaminated += u32::from(sample.outcome != Outcome::Pass);

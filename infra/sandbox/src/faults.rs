@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::http::{Body, Pace, Reply};
 use crate::target::Target;
 
-/// The fault of one call.
 #[derive(Clone)]
 pub(crate) struct Fault {
     pub(crate) action: Action,

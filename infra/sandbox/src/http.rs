@@ -68,7 +68,6 @@ pub(crate) fn parse_form(text: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(text).into_owned().collect()
 }
 
-/// The body of a reply.
 #[derive(Clone)]
 pub(crate) enum Body {
     Empty,

@@ -22,7 +22,6 @@ pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {
     format!("t={time},v1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
-/// The result of one attempt.
 #[derive(Clone)]
 pub(crate) struct Attempt {
     /// `None` without a reply.

@@ -52,7 +52,6 @@ const ALL: [(&str, Run); 12] = [
     ("chat", chat::chat),
 ];
 
-/// Runs one benchmark, or all.
 pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
     let chosen: Vec<Run> =
         ALL.iter().filter(|(known, _)| name.is_none_or(|name| name == *known)).map(|(_, run)| *run).collect();
@@ -105,7 +104,6 @@ fn with_peer(mut line: Value, peer: &str, value: f64) -> Value {
     line
 }
 
-/// The median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

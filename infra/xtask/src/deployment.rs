@@ -18,7 +18,6 @@ use std::{
 /// deployment.json: the report of infra/local/deploy.py.
 #[derive(Deserialize)]
 pub(crate) struct Deployment {
-    /// Every output of the stack.
     pub(crate) outputs: BTreeMap<String, String>,
     /// Every function's environment by the function's name.
     environments: BTreeMap<String, BTreeMap<String, String>>,

@@ -13,7 +13,6 @@ use std::{
 pub(crate) struct Built {
     /// Every function's binary by name.
     pub(crate) functions: BTreeMap<String, PathBuf>,
-    /// The sandbox.
     pub(crate) sandbox: PathBuf,
 }
 

@@ -16,7 +16,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// A client that keeps paths, queries and bodies unchanged.
 pub(crate) type HttpClient = Client<HttpConnector, Body>;
 
-/// A new client.
 pub(crate) fn client() -> HttpClient {
     Client::builder(TokioExecutor::new()).build_http()
 }

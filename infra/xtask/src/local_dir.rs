@@ -27,11 +27,9 @@ pub(crate) struct StackFile {
     pub(crate) site: String,
     /// The simulated vendors and their control calls.
     pub(crate) sandbox: String,
-    /// The emulator.
     pub(crate) aws_endpoint: String,
     /// Name of the CloudFormation stack.
     pub(crate) stack: String,
-    /// Region of the stack.
     pub(crate) region: String,
     /// The secret that signs webhooks here.
     pub(crate) stripe_webhook_secret: String,
@@ -69,7 +67,6 @@ impl LocalDir {
         &self.dir
     }
 
-    /// A file in the directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -85,7 +82,6 @@ impl LocalDir {
         fs::create_dir_all(&tmp).map_err(failed())
     }
 
-    /// The log of one program.
     pub(crate) fn log(&self, program: &str) -> PathBuf {
         self.dir.join("logs").join(format!("{program}.log"))
     }

@@ -30,7 +30,6 @@ impl Environment {
     }
 }
 
-/// The environment of the local stack.
 pub(crate) fn stack_environment(supervisor: &Supervisor) -> Result<Environment, Error> {
     prepare(supervisor, "target/local/venv", "requirements.txt")
 }

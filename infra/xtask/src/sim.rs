@@ -10,7 +10,6 @@ const RUN: [&str; 3] = ["run", "--quiet", "--locked"];
 /// The profile of `--optimized` (`Cargo.toml`).
 const OPTIMIZED: [&str; 2] = ["--profile", "simulation"];
 
-/// The options of a simulation.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// How many worlds

@@ -17,9 +17,7 @@ pub(crate) struct Toll {
     pub(crate) pay_to: String,
     /// The key of a funded wallet, which is useful only in the sandbox.
     pub(crate) wallet_key: String,
-    /// The node.
     pub(crate) rpc: String,
-    /// The facilitator.
     pub(crate) facilitator: String,
 }
 

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
-/// The vendors of one stack.
 pub(crate) struct Vendors {
     /// The names of the real vendors.
     pub(crate) real: Vec<String>,

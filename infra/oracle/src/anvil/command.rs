@@ -70,7 +70,6 @@ struct Reply {
     reasons: Vec<String>,
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(
     command: &AnvilCommand,
     input: impl BufRead,

@@ -83,7 +83,6 @@ pub(crate) enum CorpusCommand {
     },
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
     match command {
         CorpusCommand::Lint { files, json } => {

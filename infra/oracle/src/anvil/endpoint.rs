@@ -121,7 +121,6 @@ impl Model {
     }
 }
 
-/// One case and its answer.
 #[derive(Debug, Serialize)]
 struct Answered {
     id: String,
@@ -132,7 +131,6 @@ struct Answered {
     shortfall: Option<String>,
 }
 
-/// The score of a model.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Score {
     specified: usize,

@@ -54,7 +54,6 @@ impl FromStr for Announced {
     }
 }
 
-/// One stored digest.
 pub(crate) struct Stored {
     pub(crate) sequence: u64,
     pub(crate) document: Vec<u8>,

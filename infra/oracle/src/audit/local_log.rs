@@ -11,7 +11,6 @@ use domain::{
     ports::{AuditObjects, ListedObject, StorageError},
 };
 
-/// The directory.
 pub(crate) struct LocalLog(PathBuf);
 
 impl LocalLog {

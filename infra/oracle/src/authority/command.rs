@@ -113,7 +113,6 @@ struct Reply {
     notice: Option<String>,
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(
     command: &AuthorityCommand,
     input: impl BufRead,

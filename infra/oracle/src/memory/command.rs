@@ -142,7 +142,6 @@ impl MemoryCommand {
     }
 }
 
-/// Runs a command.
 pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl Write) -> Result<Ended, CommandError> {
     if let Some((arguments, view)) = command.stored()
         && let Some(name) = &arguments.customer
@@ -244,7 +243,6 @@ mod tests {
         command: MemoryCommand,
     }
 
-    /// Runs a command line on an input.
     fn answer(name: &str, input: &str) -> Result<String, CommandError> {
         let mut output = Vec::new();
         let line = Line::parse_from(["memory", name, "--json"]);

@@ -46,7 +46,6 @@ const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
 ];
 
-/// The state of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
@@ -73,7 +72,6 @@ impl State {
     }
 }
 
-/// One check with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     what: String,

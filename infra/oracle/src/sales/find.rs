@@ -66,7 +66,6 @@ struct Row {
     currency: Option<String>,
     /// In words.
     state: String,
-    /// The open work on the sale.
     open: Option<Work>,
 }
 

@@ -8,7 +8,6 @@ use crate::{
     stack::Deployed,
 };
 
-/// A parsed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SaleName {
     Session(SessionId),

@@ -83,7 +83,6 @@ impl Account {
         }
     }
 
-    /// The outputs of a stack, by its name.
     pub(crate) async fn outputs(&self, name: &str) -> Result<Vec<(String, String)>, AccountError> {
         let client = aws_sdk_cloudformation::Client::new(&self.config);
         let no_stack = |source| AccountError::Stack { name: name.to_owned(), region: self.region.clone(), source };

@@ -8,7 +8,6 @@ pub(crate) type NoAnswer = Box<dyn Error + Send + Sync>;
 
 /// An account that identifies its caller.
 pub(crate) trait Identifies {
-    /// The ARN of the caller.
     fn caller_arn(&self) -> impl Future<Output = Result<String, NoAnswer>>;
 }
 

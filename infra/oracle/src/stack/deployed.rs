@@ -92,7 +92,6 @@ impl Deployed {
         Ok(Self { account, caller: Caller::default(), stack, backend, stores, notes })
     }
 
-    /// The stack's name.
     pub(crate) fn name(&self) -> &str {
         &self.stack.name
     }
@@ -107,7 +106,6 @@ impl Deployed {
         self.caller.identity(&self.account, &mut std::io::stderr()).await
     }
 
-    /// An output, if the stack has it.
     pub(crate) fn output(&self, name: &str) -> Option<&str> {
         self.stack.outputs.get(name).map(String::as_str)
     }

@@ -59,7 +59,6 @@ pub(crate) fn run(input: impl BufRead, output: impl Write) -> Result<(), LinesEr
     })
 }
 
-/// Explains one text, for people or as JSON.
 pub(crate) fn explain(text: &str, json: bool, mut output: impl Write) -> std::io::Result<()> {
     let filter = Filter::embedded();
     let explanation = filter.explain(text);

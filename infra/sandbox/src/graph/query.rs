@@ -65,7 +65,6 @@ struct Condition {
     value: Value,
 }
 
-/// The options of one call.
 pub(crate) struct Options {
     conditions: Vec<Condition>,
     /// The extended property that a message must have, with its value.
@@ -80,7 +79,6 @@ pub(crate) struct Options {
     count: bool,
 }
 
-/// One page of a list.
 pub(crate) struct Page {
     pub(crate) items: Vec<Value>,
     pub(crate) count: Option<usize>,

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::error::StripeError;
 use super::form::Form;
 
-/// The parameters of every list.
 const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
 /// The limits for `created`, in seconds since 1970.
 const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];

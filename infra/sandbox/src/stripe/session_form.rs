@@ -61,7 +61,6 @@ const PARAMETERS: [&str; 39] = [
 const CURRENCIES: [&str; 3] = ["cad", "usd", "eur"];
 const MINIMUM_CHARGE: i64 = 50;
 
-/// A valid new session.
 pub(crate) struct NewSession {
     /// `payment` or `subscription`.
     pub(crate) mode: &'static str,

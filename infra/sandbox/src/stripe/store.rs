@@ -47,7 +47,6 @@ impl Store {
     }
 }
 
-/// All sessions by id.
 #[derive(Default)]
 pub(crate) struct Sessions {
     pub(super) by_id: HashMap<String, Session>,
@@ -75,7 +74,6 @@ impl Sessions {
         self.by_id.insert(id, session);
     }
 
-    /// Closes expired sessions.
     pub(super) fn expire_old(&mut self, now: Timestamp) {
         for session in self.by_id.values_mut() {
             let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());

@@ -19,7 +19,6 @@ const RETRIES: [i64; 4] = [3, 5, 7, 14];
 
 const DAY: i64 = 24 * 3600;
 
-/// The statuses of a subscription.
 const STATUSES: [&str; 9] =
     ["active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "trialing", "unpaid"];
 

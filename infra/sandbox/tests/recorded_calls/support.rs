@@ -166,7 +166,6 @@ pub(crate) fn session_with<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &
     fields
 }
 
-/// A received webhook.
 pub(crate) struct Received {
     pub(crate) signature: String,
     pub(crate) body: String,

@@ -14,13 +14,11 @@ pub(super) struct Places {
     pub(super) guards: BTreeMap<usize, (Range<usize>, Range<usize>)>,
     /// Values of constants and statics.
     pub(super) values: Vec<Range<usize>>,
-    /// `const` functions.
     pub(super) constant: Vec<ConstantFunction>,
     /// The starts of the bodies whose result is an `impl Trait`: a switch there would return another type.
     opaque: Vec<usize>,
 }
 
-/// A `const` function.
 pub(super) struct ConstantFunction {
     pub(super) name: String,
     /// The word `const`.

@@ -87,9 +87,7 @@ impl Suite {
 
 /// A test that could not run here.
 pub(super) struct Skipped {
-    /// What.
     pub(super) what: &'static str,
-    /// The reason.
     pub(super) reason: String,
     /// What would enable it.
     pub(super) enable: &'static str,

@@ -13,7 +13,6 @@ use std::{
 /// The check of Stripe's types.
 const CHECK: &str = "stripe.mjs";
 
-/// The environment of the checks.
 struct Checks<'a> {
     suite: &'a Suite,
     python: PathBuf,
