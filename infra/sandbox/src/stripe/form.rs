@@ -164,11 +164,7 @@ fn fits(pattern: &str, segments: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, fits, split};
-
-    fn form(fields: &[(&str, &str)]) -> Form {
-        Form { fields: fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect() }
-    }
+    use super::{fits, split};
 
     #[test]
     fn names_are_split_into_segments() {
@@ -186,27 +182,5 @@ mod tests {
         assert!(fits("metadata.@", &["metadata", "anything"]));
         assert!(!fits("metadata.@", &["metadata"]));
         assert!(fits("expand.#", &["expand", ""]));
-    }
-
-    #[test]
-    fn limits_count_characters_not_bytes() {
-        let fits = "é".repeat(500);
-        assert!(form(&[("metadata[q0]", &fits)]).metadata("metadata").is_ok());
-        let long = "é".repeat(501);
-        assert!(form(&[("metadata[q0]", &long)]).metadata("metadata").is_err());
-        let key = format!("metadata[{}]", "k".repeat(40));
-        assert!(form(&[(&key, "v")]).metadata("metadata").is_ok());
-        let key = format!("metadata[{}]", "k".repeat(41));
-        assert!(form(&[(&key, "v")]).metadata("metadata").is_err());
-        assert!(form(&[("metadata[a][b]", "v")]).metadata("metadata").is_err());
-    }
-
-    #[test]
-    fn fifty_keys_are_the_limit() {
-        let fields: Vec<(String, String)> =
-            (0..51).map(|index| (format!("metadata[k{index}]"), "v".to_owned())).collect();
-        let fifty = Form { fields: fields[..50].to_vec() };
-        assert_eq!(fifty.metadata("metadata").unwrap().len(), 50);
-        assert!(Form { fields }.metadata("metadata").is_err());
     }
 }

@@ -111,6 +111,9 @@ async fn mistaken_faults_are_refused_and_named() {
         (json!({"target": "stripe", "replies": [{}, {"hnag": true}]}), "replies[1]"),
         (json!({"target": "stripe", "replies": [{"text": "x"}]}), "gemini only"),
         (json!({"target": "stripe", "replies": [{"status": 500, "hang": true}]}), "only one of"),
+        (json!({"target": "stripe", "replies": [{"body": "x"}]}), "need a status"),
+        (json!({"target": "stripe", "replies": [{"done": true}]}), "need a status"),
+        (json!({"target": "stripe", "replies": [{"status": 42}]}), "between 200 and 599"),
     ] {
         let (status, reply) = world.control("faults", body.clone()).await;
         assert_eq!(status, 400, "{body}");
