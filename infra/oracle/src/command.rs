@@ -137,7 +137,6 @@ fn ask(question: &str, mut input: impl BufRead, mut output: impl Write) -> io::R
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reads a session id from an argument.
 pub(crate) fn session(text: &str) -> Result<SessionId, String> {
     SessionId::parse(text).map_err(|error| error.to_string())
 }

@@ -290,7 +290,6 @@ fn found_terms(samples: &[Sample]) -> Vec<&str> {
     terms
 }
 
-/// The result of one measurement.
 struct Report<'a> {
     accepted: Option<&'a Measured>,
     measured: &'a Measured,

@@ -56,34 +56,25 @@ impl Default for Config {
     }
 }
 
-/// New values for some settings; the others stay.
+/// New values for some settings of [`Config`]; the others stay.
+#[allow(missing_docs, reason = "the fields of Config have the documentation")]
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigChange {
-    /// See [`Config::site`].
     pub site: Option<String>,
-    /// See [`Config::webhook_url`].
     pub webhook_url: Option<String>,
-    /// See [`Config::webhook_secret`].
     pub webhook_secret: Option<String>,
-    /// See [`Config::webhook_retry_pauses_ms`].
     pub webhook_retry_pauses_ms: Option<Vec<u64>>,
-    /// See [`Config::stripe_webhook_endpoints`]; null restores the one of `site`.
+    /// Null restores the one of `site`.
     #[serde(deserialize_with = "given")]
     pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
-    /// See [`Config::stripe_payment_links`].
     pub stripe_payment_links: Option<Vec<Value>>,
-    /// See [`Config::stripe_portal`].
     pub stripe_portal: Option<Value>,
-    /// See [`Config::stripe_refund_status`].
     pub stripe_refund_status: Option<String>,
-    /// See [`Config::graph_scopes`].
     pub graph_scopes: Option<Vec<String>>,
-    /// See [`Config::sent_items_lag_ms`].
     pub sent_items_lag_ms: Option<u64>,
-    /// See [`Config::draft_lag_ms`].
     pub draft_lag_ms: Option<u64>,
-    /// See [`Config::record`]; no control call may name a file.
+    /// No control call may name a file.
     #[serde(skip)]
     pub record: Option<std::path::PathBuf>,
 }

@@ -11,10 +11,8 @@ pub(crate) enum Error {
     /// A file could not be read, written or run.
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
-    /// A program ended with a failure.
     #[error("{program} failed ({status}){}", log_tail(.log.as_deref()))]
     Program { program: String, status: String, log: Option<PathBuf> },
-    /// A service did not start.
     #[error("{service} did not start: {why}{}", log_tail(Some(.log)))]
     NotStarted { service: &'static str, why: String, log: PathBuf },
     /// A command that needs a running stack found none.

@@ -9,7 +9,6 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// The paths of the built programs.
 pub(crate) struct Built {
     /// Every function's binary by name.
     pub(crate) functions: BTreeMap<String, PathBuf>,

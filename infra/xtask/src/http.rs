@@ -41,7 +41,6 @@ impl Caller {
         self.call(Method::GET, url, None)
     }
 
-    /// GET with a header.
     pub(crate) fn get_with(&self, url: &str, sent: (&str, &str)) -> Result<(StatusCode, Value), Error> {
         self.exchange(Method::GET, url, None, Some(sent), "").map(|(status, value, _)| (status, value))
     }

@@ -20,7 +20,6 @@ impl JsonResult {
         Ok(Self(File::from(output)))
     }
 
-    /// Writes the result.
     pub(crate) fn write(mut self, result: &Value) -> Result<(), Error> {
         writeln!(self.0, "{result}").map_err(Error::io("writing the result"))
     }

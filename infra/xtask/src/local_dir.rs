@@ -13,7 +13,6 @@ pub(crate) const STACK: &str = "oracle-local";
 /// The region that the emulator simulates.
 pub(crate) const REGION: &str = "us-east-1";
 
-/// The directory of one local stack.
 #[derive(Clone)]
 pub(crate) struct LocalDir {
     root: PathBuf,
@@ -28,7 +27,6 @@ pub(crate) struct StackFile {
     /// The simulated vendors and their control calls.
     pub(crate) sandbox: String,
     pub(crate) aws_endpoint: String,
-    /// Name of the CloudFormation stack.
     pub(crate) stack: String,
     pub(crate) region: String,
     /// The secret that signs webhooks here.
@@ -38,7 +36,6 @@ pub(crate) struct StackFile {
     /// The toll's data, and a funded wallet of the sandbox.
     #[serde(default)]
     pub(crate) toll: Toll,
-    /// Every output of the CloudFormation stack.
     pub(crate) outputs: BTreeMap<String, String>,
 }
 
@@ -57,12 +54,10 @@ impl LocalDir {
         Ok(Self { root, dir })
     }
 
-    /// The repository's root.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.dir
     }

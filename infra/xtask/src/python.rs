@@ -19,7 +19,6 @@ const OLDEST: (u32, u32) = (3, 10);
 pub(crate) struct Environment(PathBuf);
 
 impl Environment {
-    /// The path of a program that is installed in the environment.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)
     }

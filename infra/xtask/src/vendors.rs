@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
 pub(crate) struct Vendors {
-    /// The names of the real vendors.
     pub(crate) real: Vec<String>,
     /// The secret that signs webhooks.
     pub(crate) webhook_secret: String,

@@ -18,7 +18,6 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between exact and warm (Brain ANVIL, INV-06).
 const TEMPERATURE: f64 = 0.15;
 
-/// Which protocol an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Protocol {
     /// POST /v1/chat/completions.
@@ -70,7 +69,6 @@ pub(crate) fn narrate(arguments: &NarratorArguments, prompt: &str) -> Option<Str
     wait(model.ask("", prompt)).ok()
 }
 
-/// The client of a model.
 pub(crate) struct Model {
     http: reqwest::Client,
     url: String,

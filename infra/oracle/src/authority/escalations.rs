@@ -30,7 +30,6 @@ pub(crate) struct EscalationsArguments {
     target: Target,
 }
 
-/// One escalated evaluation.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Escalation {
     at: String,

@@ -75,7 +75,6 @@ pub(crate) fn run(
     Ok(Ended::Nothing)
 }
 
-/// What was read of a memory.
 #[derive(Debug)]
 struct Read {
     written: Vec<u8>,

@@ -69,7 +69,6 @@ struct Row {
     open: Option<Work>,
 }
 
-/// The result of a search.
 #[derive(Debug, Serialize)]
 struct Found {
     /// The earliest time of a session that was looked for, UTC.

@@ -75,7 +75,6 @@ pub(crate) struct IssueArguments {
     target: Target,
 }
 
-/// A sale with its charged amount.
 #[derive(Serialize)]
 struct Charged {
     #[serde(flatten)]

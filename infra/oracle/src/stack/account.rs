@@ -98,7 +98,6 @@ impl Account {
         SignedCalls { config: &self.config, credentials: &self.credentials, region: &self.region }
     }
 
-    /// The client of CloudWatch, for alarms and metrics.
     pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         aws_sdk_cloudwatch::Client::new(&self.config)
     }

@@ -6,7 +6,6 @@ use std::{error::Error, future::Future, io::Write, sync::OnceLock};
 
 pub(crate) type NoAnswer = Box<dyn Error + Send + Sync>;
 
-/// An account that identifies its caller.
 pub(crate) trait Identifies {
     fn caller_arn(&self) -> impl Future<Output = Result<String, NoAnswer>>;
 }

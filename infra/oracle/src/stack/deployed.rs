@@ -35,7 +35,6 @@ pub(crate) struct DigestParts {
     pub(crate) notices: SqsLogNotices,
 }
 
-/// The stores of the Bridges.
 pub(crate) struct BridgeDesk<'a> {
     journal: BridgeJournal<'a>,
     accounts: &'a DynamoSales,
@@ -115,7 +114,6 @@ impl Deployed {
         &self.backend
     }
 
-    /// The operators' access to the queues.
     pub(crate) fn queues(&self) -> QueueDesk {
         QueueDesk::new(self.backend.connection().clone())
     }
@@ -130,18 +128,15 @@ impl Deployed {
         Reach::new(self.backend.connection().clone())
     }
 
-    /// The stores of the Bridges, with their keys.
     pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
         let (journal, accounts) = (self.stores.bridge_journal(), &self.stores.sales);
         Ok(BridgeDesk { journal, accounts, keys: self.memory_keys()? })
     }
 
-    /// The keys of the customers' memories.
     pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {
         Ok(self.backend.subject_keys(&self.stores.sales)?)
     }
 
-    /// The logs of the customers' memories.
     pub(crate) const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
         DynamoMemoryLogs(&self.stores.sales)
     }
@@ -161,7 +156,6 @@ impl Deployed {
         operations::list::Ports { open: &self.stores.sales, store: &self.stores.sales }
     }
 
-    /// The ports for reading the whole log.
     pub(crate) fn log_ports(self) -> Ports {
         let sales = Arc::new(self.stores.sales);
         Ports {

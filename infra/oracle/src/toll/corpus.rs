@@ -149,7 +149,6 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
     })
 }
 
-/// The active version as JSON.
 fn said(active: &Active) -> Value {
     json!({ "version": active.version, "since": active.since.to_iso(), "by": active.by })
 }

@@ -27,7 +27,6 @@ const RECIPIENT_LISTS: [&str; 4] = ["toRecipients", "ccRecipients", "bccRecipien
 const CUSTOM_HEADERS: usize = 5;
 const HEADER_VALUE_CHARACTERS: usize = 995;
 
-/// Parses a message resource.
 pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphError> {
     let Value::Object(fields) = value else {
         return Err(GraphError::bad("Unable to read JSON request payload: a message is an object."));

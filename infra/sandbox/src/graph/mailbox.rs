@@ -185,7 +185,6 @@ pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Ti
     state.mailbox.keep(Folder::Inbox, None, message)
 }
 
-/// Whether an unread message is in the inbox.
 pub(crate) fn has_unread(state: &State) -> bool {
     state.mailbox.items.iter().any(|item| item.folder == Folder::Inbox && item.message["isRead"] == false)
 }

@@ -34,7 +34,6 @@ pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
     is_idle && request.method == hyper::Method::GET
 }
 
-/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let request_id = state.identifiers.uuid();
     let reply = route(state, request).unwrap_or_else(|error| {

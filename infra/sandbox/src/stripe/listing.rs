@@ -19,7 +19,6 @@ pub(crate) fn allow_dated(form: &Form, own: &[&str]) -> Result<(), StripeError> 
     form.allow(&[own, &PARAMETERS, &CREATED].concat())
 }
 
-/// The item with this id.
 pub(crate) fn retrieve(items: &[Value], object: &str, id: &str, form: &Form) -> Result<Value, StripeError> {
     form.allow(&["expand.#"])?;
     let found = items.iter().find(|item| item["id"] == id);

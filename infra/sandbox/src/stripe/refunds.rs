@@ -65,7 +65,6 @@ pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Va
     }
 }
 
-/// A requested refund.
 struct New<'a> {
     amount: Option<i64>,
     reason: Option<&'a str>,

@@ -11,7 +11,6 @@ use super::{listing, session_form, subscriptions};
 use crate::config::is_email;
 use crate::state::State;
 
-/// Closes expired sessions.
 pub(crate) fn expire_old(state: &mut State, now: Timestamp) {
     state.stripe.sessions.expire_old(now);
 }

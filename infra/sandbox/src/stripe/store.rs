@@ -91,7 +91,6 @@ pub(crate) struct Book {
     pub(super) subscriptions: Vec<Value>,
     pub(super) invoices: Vec<Value>,
     pub(super) invoice_payments: Vec<Value>,
-    /// The ids of the customers who were deleted.
     pub(super) deleted_customers: Vec<String>,
     /// Portal sessions: the id, the customer's id, and the return address.
     pub(super) portals: Vec<(String, String, String)>,
@@ -122,7 +121,6 @@ fn load_promotion_codes() -> Result<Vec<PromotionCode>, toml::de::Error> {
     Ok(file.promotion_code)
 }
 
-/// Marks a session as expired.
 pub(super) fn close(value: &mut Value) {
     value["status"] = json!("expired");
     value["url"] = Value::Null;

@@ -430,7 +430,6 @@ pub(super) fn known_customer(state: &State, id: &str) -> Result<(), StripeError>
     if is_known && !is_deleted { Ok(()) } else { Err(StripeError::missing("customer", id, Some("customer"))) }
 }
 
-/// Opens the customer portal.
 pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Value, StripeError> {
     form.allow(&["customer", "return_url", "configuration", "locale", "expand.#"])?;
     let customer = form.required("customer")?.to_owned();

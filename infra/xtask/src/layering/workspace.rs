@@ -9,7 +9,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the packages of the workspace.
 pub(super) fn read(root: &Path) -> Result<Packages, Error> {
     let metadata = full_metadata(root)?;
     let graph = Graph::new(&metadata);

@@ -34,7 +34,6 @@ pub(super) struct Arm {
 }
 
 impl Places {
-    /// Reads a file's text.
     pub(super) fn read(text: &str) -> syn::Result<Self> {
         let mut places = Self::default();
         places.visit_file(&syn::parse_file(text)?);

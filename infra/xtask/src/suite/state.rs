@@ -69,7 +69,6 @@ impl Suite {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the stacks that are still running.
     pub(super) fn stop(stacks: &[LocalDir]) -> Result<(), Error> {
         stacks.iter().try_for_each(|stack| up::stop(stack).map(drop))
     }

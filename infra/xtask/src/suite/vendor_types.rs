@@ -10,7 +10,6 @@ use std::{
     process::Command,
 };
 
-/// The check of Stripe's types.
 const CHECK: &str = "stripe.mjs";
 
 struct Checks<'a> {
