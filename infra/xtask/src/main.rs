@@ -61,10 +61,7 @@ enum Command {
     },
     /// Stop what `up --detach` started
     #[command(after_help = "Example: cargo xtask down")]
-    Down {
-        #[command(flatten)]
-        dir: Dir,
-    },
+    Down(Dir),
     /// Buy a verdict as a customer would and show what happens
     #[command(after_help = "Example: cargo xtask demo \"Should I open a second bakery?\" --tier full")]
     Demo {
@@ -164,7 +161,7 @@ fn main() -> ExitCode {
 fn run(command: Command, as_json: bool) -> Result<ExitCode, Error> {
     match command {
         Command::Up { options, dir } => up::up(&LocalDir::new(dir.dir)?, &up::Options { as_json, ..options }),
-        Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?, as_json),
+        Command::Down(dir) => up::down(&LocalDir::new(dir.dir)?, as_json),
         Command::Demo { question, tier, toll: true, dir, .. } => {
             demo::toll(&LocalDir::new(dir.dir)?, &question, tier, as_json)
         }

@@ -29,14 +29,23 @@ pub(crate) fn retrieve(items: &[Value], object: &str, id: &str, form: &Form) -> 
 pub(crate) fn of_payment(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {
     let names = ["payment_intent", "charge"];
     allow_dated(form, &names)?;
+    let is_named = |item: &Value| names.into_iter().all(|name| form.get(name).is_none_or(|id| item[name] == id));
+    page(&dated(items, form, is_named)?, object, form, url)
+}
+
+/// Of `items`, which are ordered oldest first, the wanted ones that were created within the form's limits, newest first.
+pub(crate) fn dated(
+    items: &[Value],
+    form: &Form,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<Vec<Value>, StripeError> {
     let mut found = Vec::new();
     for item in items.iter().rev() {
-        let is_named = names.into_iter().all(|name| form.get(name).is_none_or(|id| item[name] == id));
-        if is_named && created_within(item, form)? {
+        if is_wanted(item) && created_within(item, form)? {
             found.push(item.clone());
         }
     }
-    page(&found, object, form, url)
+    Ok(found)
 }
 
 /// One page of `items`, which are ordered newest first.

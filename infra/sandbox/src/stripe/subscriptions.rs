@@ -372,33 +372,24 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
         let message = format!("Invalid status: must be one of {}", STATUSES.join(", "));
         return Err(StripeError::param(None, "status", message));
     }
-    let mut items = Vec::new();
-    for subscription in state.stripe.book.subscriptions.iter().rev() {
+    let items = listing::dated(&state.stripe.book.subscriptions, form, |subscription| {
         let fits = match status {
             None => subscription["status"] != "canceled",
             Some("all") => true,
             Some(status) => subscription["status"] == status,
         };
-        let named = form.get("customer").is_none_or(|id| subscription["customer"] == id);
-        if fits && named && listing::created_within(subscription, form)? {
-            items.push(subscription.clone());
-        }
-    }
+        fits && form.get("customer").is_none_or(|id| subscription["customer"] == id)
+    })?;
     listing::page(&items, "subscription", form, "/v1/subscriptions")
 }
 
 pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::allow_dated(form, &["status", "customer", "subscription"])?;
-    let mut items = Vec::new();
-    for invoice in state.stripe.book.invoices.iter().rev() {
-        let named = ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
-            && form
-                .get("subscription")
-                .is_none_or(|id| invoice["parent"]["subscription_details"]["subscription"] == id);
-        if named && listing::created_within(invoice, form)? {
-            items.push(invoice.clone());
-        }
-    }
+    let items = listing::dated(&state.stripe.book.invoices, form, |invoice| {
+        let of = &invoice["parent"]["subscription_details"]["subscription"];
+        ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
+            && form.get("subscription").is_none_or(|id| of == id)
+    })?;
     listing::page(&items, "invoice", form, "/v1/invoices")
 }
 
