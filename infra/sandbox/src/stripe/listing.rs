@@ -33,7 +33,7 @@ pub(crate) fn of_payment(items: &[Value], object: &str, form: &Form, url: &str) 
     page(&dated(items, form, is_named)?, object, form, url)
 }
 
-/// Of `items`, which are ordered oldest first, the wanted ones that were created within the form's limits, newest first.
+/// The wanted `items` that were created within the form's limits, newest first. `items` are ordered oldest first.
 pub(crate) fn dated(
     items: &[Value],
     form: &Form,

@@ -56,6 +56,13 @@ pub(crate) async fn read(request: reqwest::RequestBuilder) -> (u16, Value) {
     (status, if body == "" { Value::Null } else { body })
 }
 
+/// The body of a reply that must have the status 200.
+pub(crate) async fn ok(reply: impl Future<Output = (u16, Value)>) -> Value {
+    let (status, body) = reply.await;
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
 impl World {
     pub(crate) fn advance(&self, seconds: i64) {
         self.clock.fetch_add(seconds, Ordering::SeqCst);
@@ -70,15 +77,11 @@ impl World {
     }
 
     pub(crate) async fn look(&self, path: &str) -> Value {
-        let (status, body) = read(self.client.get(self.url(&format!("/control/{path}")))).await;
-        assert_eq!(status, 200, "{body}");
-        body
+        ok(read(self.client.get(self.url(&format!("/control/{path}"))))).await
     }
 
     pub(crate) async fn fault(&self, target: &str, replies: Value) {
-        let body = json!({"target": target, "replies": replies});
-        let (status, body) = self.control("faults", body).await;
-        assert_eq!(status, 200, "{body}");
+        ok(self.control("faults", json!({"target": target, "replies": replies}))).await;
     }
 
     pub(crate) fn stripe_post(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
@@ -97,9 +100,7 @@ impl World {
 
     /// Creates an open session for a quick take and returns it.
     pub(crate) async fn session(&self) -> Value {
-        let (status, body) = read(self.stripe_post("checkout/sessions", &SESSION)).await;
-        assert_eq!(status, 200, "{body}");
-        body
+        ok(read(self.stripe_post("checkout/sessions", &SESSION))).await
     }
 
     pub(crate) fn gemini(&self, body: &Value) -> reqwest::RequestBuilder {
@@ -130,8 +131,7 @@ impl World {
     }
 
     pub(crate) async fn token(&self) -> String {
-        let (status, body) = read(self.login(&REFRESH)).await;
-        assert_eq!(status, 200, "{body}");
+        let body = ok(read(self.login(&REFRESH))).await;
         body["access_token"].as_str().unwrap().to_owned()
     }
 
