@@ -26,8 +26,7 @@ mod webhook;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 pub use config::{Config, ConfigChange, ConfigError};
 pub use identifiers::{Clock, Identifiers};

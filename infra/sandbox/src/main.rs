@@ -1,7 +1,6 @@
 //! Starts the sandbox and prints its address.
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use sandbox::{Clock, Config, ConfigChange, Identifiers, Sandbox};

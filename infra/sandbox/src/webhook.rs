@@ -1,15 +1,13 @@
 //! Signs events like Stripe and delivers them, with a limited number of retries.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::calls;
-use crate::state::Shared;
+use crate::{calls, state::Shared};
 
 /// The Stripe-Signature header for a body: HMAC-SHA256 over `{t}.{body}`, keyed with the whole secret.
 pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {

@@ -2,8 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 /// The caller's id of a line. The answer repeats its bytes, so that a number of any size and form stays the caller's.

@@ -5,9 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::GraphError;
 use super::store::{Folder, time, without};
-use crate::config::is_email;
-use crate::credentials::GRAPH_SENDER;
-use crate::state::State;
+use crate::{config::is_email, credentials::GRAPH_SENDER, state::State};
 
 /// The prefix of every id in this mailbox; any other text is not an id.
 const ID_START: &str = "AAMkA";

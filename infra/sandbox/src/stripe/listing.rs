@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
+use super::{error::StripeError, form::Form};
 
 const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
 /// The limits for `created`, in seconds since 1970.

@@ -5,11 +5,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
-use super::objects::whole;
-use super::promotions;
-use super::subscriptions;
+use super::{error::StripeError, form::Form, objects::whole, promotions, subscriptions};
 use crate::config::{is_email, is_web_address};
 use crate::state::State;
 

@@ -7,11 +7,7 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::StripeError;
-use super::events::event;
-use super::form::Form;
-use super::listing;
-use super::objects::whole;
+use super::{error::StripeError, events::event, form::Form, listing, objects::whole};
 use crate::state::State;
 
 /// The retries of a failed payment, in days after it failed; after the last one the subscription ends.
