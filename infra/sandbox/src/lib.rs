@@ -30,6 +30,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 
 pub use config::{Config, ConfigChange, ConfigError};
 pub use identifiers::{Clock, Identifiers};
+pub use webhook::with_causes;
 
 /// The time-out of webhooks: longer than a gateway's.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(30);

@@ -126,12 +126,12 @@ async fn post(shared: &Shared, address: &str, signature: String, body: &str) -> 
         Ok((status, text)) => {
             Attempt { status: Some(status), body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
         }
-        Err(error) => Attempt { status: None, body: json!(chain(&error)) },
+        Err(error) => Attempt { status: None, body: json!(with_causes(&error)) },
     }
 }
 
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error with its causes, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -18,6 +18,7 @@ mod toll;
 
 use crate::{
     error::Error,
+    functions::cargo,
     local_dir::{LocalDir, repository},
     processes::Supervisor,
     up,
@@ -75,6 +76,13 @@ pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
 
 fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), Error> {
     bench.supervisor.check(name, command)
+}
+
+/// Runs or builds a crate's example as it would be deployed.
+fn example(verb: &str, package: &str, name: &str) -> Command {
+    let mut command = cargo();
+    command.args([verb, "--quiet", "--release", "--locked", "--package", package, "--example", name]);
+    command
 }
 
 /// Builds and starts a stack with these parameters, measures on it, and stops it.

@@ -249,7 +249,7 @@ mod tests {
     use crate::terminal::json_lines::answers;
 
     fn evaluated(input: &str) -> Vec<serde_json::Value> {
-        answers(|output| evaluate_lines(input.as_bytes(), output))
+        answers(|output| evaluate_lines(input.as_bytes(), output).unwrap()).0
     }
 
     #[test]

@@ -105,12 +105,10 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::json_lines;
 
     fn answers(input: &[u8]) -> (Vec<serde_json::Value>, Result<(), LinesError>) {
-        let mut output = Vec::new();
-        let result = run(input, &mut output);
-        let text = String::from_utf8(output).unwrap();
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), result)
+        json_lines::answers(|output| run(input, output))
     }
 
     #[test]

@@ -95,11 +95,8 @@ pub(crate) fn parse_send_mail(value: &Value) -> Result<(Map<String, Value>, bool
 }
 
 fn not_a(name: &str, kind: &str) -> GraphError {
-    GraphError::new(
-        400,
-        "RequestBodyRead",
-        format!("Cannot convert the value of '{name}' to the expected target type '{kind}'."),
-    )
+    let message = format!("Cannot convert the value of '{name}' to the expected target type '{kind}'.");
+    GraphError::new(400, "RequestBodyRead", message)
 }
 
 fn parse_body(body: &Value) -> Result<Value, GraphError> {
@@ -139,13 +136,10 @@ fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError>
 /// lower case, the name is case-sensitive. Properties without a name are not supported.
 pub(crate) fn extended_property(id: &str) -> Result<String, GraphError> {
     let invalid = || {
-        GraphError::new(
-            400,
-            "ErrorInvalidProperty",
-            format!(
-                "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
-            ),
-        )
+        let message = format!(
+            "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
+        );
+        GraphError::new(400, "ErrorInvalidProperty", message)
     };
     let (guid, name) = id.strip_prefix("String {").and_then(|rest| rest.split_once("} Name ")).ok_or_else(invalid)?;
     let groups: Vec<&str> = guid.split('-').collect();

@@ -150,11 +150,7 @@ fn json_body(request: &Request) -> Result<Value, GraphError> {
         return Err(GraphError::new(415, "RequestBodyRead", message));
     }
     serde_json::from_slice(&request.body).map_err(|error| {
-        GraphError::new(
-            400,
-            "BadRequest",
-            format!("Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format. {error}"),
-        )
+        GraphError::bad(format!("Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format. {error}"))
     })
 }
 

@@ -84,14 +84,15 @@ impl World {
         ok(self.control("faults", json!({"target": target, "replies": replies}))).await;
     }
 
-    pub(crate) fn stripe_post(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+    fn form(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(fields);
-        self.client
-            .post(self.url(&format!("/stripe/v1/{path}")))
-            .bearer_auth("sk_test_sandbox")
-            .header("Content-Type", "application/x-www-form-urlencoded")
-            .body(form.finish())
+        let post = self.client.post(self.url(path));
+        post.header("Content-Type", "application/x-www-form-urlencoded").body(form.finish())
+    }
+
+    pub(crate) fn stripe_post(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+        self.form(&format!("/stripe/v1/{path}"), fields).bearer_auth("sk_test_sandbox")
     }
 
     pub(crate) fn stripe_get(&self, path: &str) -> reqwest::RequestBuilder {
@@ -108,26 +109,20 @@ impl World {
     }
 
     pub(crate) fn model(&self, model: &str, body: &Value) -> reqwest::RequestBuilder {
-        self.client
-            .post(self.url(&format!("/gemini/v1beta/models/{model}:generateContent")))
-            .header("x-goog-api-key", "sandbox-gemini-key")
-            .json(body)
+        self.asked(&format!("{model}:generateContent"), body)
     }
 
     pub(crate) fn stream(&self, query: &str, body: &Value) -> reqwest::RequestBuilder {
-        self.client
-            .post(self.url(&format!("/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent{query}")))
-            .header("x-goog-api-key", "sandbox-gemini-key")
-            .json(body)
+        self.asked(&format!("gemini-2.5-flash:streamGenerateContent{query}"), body)
+    }
+
+    fn asked(&self, method: &str, body: &Value) -> reqwest::RequestBuilder {
+        let post = self.client.post(self.url(&format!("/gemini/v1beta/models/{method}")));
+        post.header("x-goog-api-key", "sandbox-gemini-key").json(body)
     }
 
     pub(crate) fn login(&self, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
-        self.client
-            .post(self.url("/login/sandbox-tenant/oauth2/v2.0/token"))
-            .header("Content-Type", "application/x-www-form-urlencoded")
-            .body(form.finish())
+        self.form("/login/sandbox-tenant/oauth2/v2.0/token", fields)
     }
 
     pub(crate) async fn token(&self) -> String {
