@@ -51,9 +51,6 @@ const RULES_OF_SALES: &[&str] = &["saved on condition of its version", "only tra
 
 impl Observed<'_> {
     /// The evidence that a correction needs.
-    ///
-    /// # Errors
-    /// [`BindingError`] if there are no observations to bind to.
     pub(crate) fn bind(&self) -> Result<EvidenceBinding, BindingError> {
         let fields = || self.items.iter().filter_map(Value::as_object).flatten();
         let columns: BTreeSet<&String> = fields().map(|(name, _)| name).collect();

@@ -100,23 +100,21 @@ impl ConfigChange {
     /// When an address is not an http or https one, the webhook secret does not start with `whsec_`, or the status is
     /// no status of a refund.
     pub fn apply(self, current: &Config) -> Result<Config, ConfigError> {
-        let replaced = |new: Option<String>, old: &String| new.unwrap_or_else(|| old.clone());
+        fn or<T: Clone>(new: Option<T>, old: &T) -> T {
+            new.unwrap_or_else(|| old.clone())
+        }
         let changed = Config {
             site: self.site.or_else(|| current.site.clone()).map(|site| site.trim_end_matches('/').to_owned()),
             webhook_url: self.webhook_url.or_else(|| current.webhook_url.clone()),
-            webhook_secret: replaced(self.webhook_secret, &current.webhook_secret),
-            webhook_retry_pauses_ms: self
-                .webhook_retry_pauses_ms
-                .unwrap_or_else(|| current.webhook_retry_pauses_ms.clone()),
-            stripe_webhook_endpoints: self
-                .stripe_webhook_endpoints
-                .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
-            stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
-            stripe_portal: self.stripe_portal.unwrap_or_else(|| current.stripe_portal.clone()),
-            stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
-            graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
-            sent_items_lag_ms: self.sent_items_lag_ms.unwrap_or(current.sent_items_lag_ms),
-            draft_lag_ms: self.draft_lag_ms.unwrap_or(current.draft_lag_ms),
+            webhook_secret: or(self.webhook_secret, &current.webhook_secret),
+            webhook_retry_pauses_ms: or(self.webhook_retry_pauses_ms, &current.webhook_retry_pauses_ms),
+            stripe_webhook_endpoints: or(self.stripe_webhook_endpoints, &current.stripe_webhook_endpoints),
+            stripe_payment_links: or(self.stripe_payment_links, &current.stripe_payment_links),
+            stripe_portal: or(self.stripe_portal, &current.stripe_portal),
+            stripe_refund_status: or(self.stripe_refund_status, &current.stripe_refund_status),
+            graph_scopes: or(self.graph_scopes, &current.graph_scopes),
+            sent_items_lag_ms: or(self.sent_items_lag_ms, &current.sent_items_lag_ms),
+            draft_lag_ms: or(self.draft_lag_ms, &current.draft_lag_ms),
             record: self.record.or_else(|| current.record.clone()),
         };
         changed.check()?;

@@ -127,10 +127,9 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {
     let Some(path) = &arguments.from else {
         if io::stdin().is_terminal() {
-            return Err(CommandError::Usage(
-                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it"
-                    .to_owned(),
-            ));
+            let why =
+                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it";
+            return Err(CommandError::Usage(why.to_owned()));
         }
         return Ok(io::read_to_string(io::stdin())?);
     };

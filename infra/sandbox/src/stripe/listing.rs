@@ -68,9 +68,8 @@ pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Res
     };
     let (start, end, has_more) = match (position("starting_after")?, position("ending_before")?) {
         (Some(_), Some(_)) => {
-            return Err(StripeError::invalid(
-                "You may only specify one of these parameters: starting_after, ending_before.",
-            ));
+            let message = "You may only specify one of these parameters: starting_after, ending_before.";
+            return Err(StripeError::invalid(message));
         }
         (_, Some(before)) => {
             let start = before.saturating_sub(limit);

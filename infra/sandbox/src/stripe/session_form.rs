@@ -119,9 +119,8 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     let allow_promotion_codes = form.boolean("allow_promotion_codes")?;
     let discounts = discounts(state, form)?;
     if allow_promotion_codes.is_some() && !discounts.is_empty() {
-        return Err(StripeError::invalid(
-            "You may only specify one of these parameters: allow_promotion_codes, discounts.",
-        ));
+        let message = "You may only specify one of these parameters: allow_promotion_codes, discounts.";
+        return Err(StripeError::invalid(message));
     }
     let percent_off = discounts.first().map_or(0, |(_, percent_off)| *percent_off);
     let amount_discount = (amount_subtotal * percent_off + 50) / 100;
