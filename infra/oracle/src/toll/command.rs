@@ -80,18 +80,16 @@ pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
             if *open {
                 found.extend(wait(listed(store, List::Machines))?);
             }
-            print(&found, target, "no purchase in USDC waits\n")?;
-            Ok(Ended::Done)
+            print(&found, target, "no purchase in USDC waits\n")
         }
         TollCommand::Show(arguments) => show(arguments),
         TollCommand::Settle(arguments) => settle(arguments),
     }
 }
 
-fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<(), CommandError> {
+fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<Ended, CommandError> {
     let rows: Vec<Value> = found.iter().map(|it| row(&it.value)).collect();
-    output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))?;
-    Ok(())
+    output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))
 }
 
 /// A purchase that waits for a human, as `oracle list` shows it.
