@@ -11,7 +11,7 @@ use domain::SessionId;
 use operations::Operator;
 use runtime::Environment;
 
-pub(crate) use crate::command_error::CommandError;
+pub(crate) use crate::command_error::{CommandError, OrFailed};
 use crate::stack::{Deployed, account::Wanted};
 
 /// The end of a command that did not fail.
@@ -137,9 +137,13 @@ fn ask(question: &str, mut input: impl BufRead, mut output: impl Write) -> io::R
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Reads a session id from an argument.
 pub(crate) fn session(text: &str) -> Result<SessionId, String> {
     SessionId::parse(text).map_err(|error| error.to_string())
+}
+
+/// Reads a file that an argument names.
+pub(crate) fn read_file(path: &Path) -> Result<String, CommandError> {
+    std::fs::read_to_string(path).or_failed(&format!("{} cannot be read", path.display()))
 }
 
 /// Runs a command's calls on this thread.

@@ -53,3 +53,15 @@ impl CommandError {
         Self::failed("the audit log, its digests or the table cannot be read", error)
     }
 }
+
+/// Makes a failure of the command out of any error.
+pub(crate) trait OrFailed<T> {
+    /// The value, or a failure that says `what` went wrong.
+    fn or_failed(self, what: &str) -> Result<T, CommandError>;
+}
+
+impl<T, E: Error + Send + Sync + 'static> OrFailed<T> for Result<T, E> {
+    fn or_failed(self, what: &str) -> Result<T, CommandError> {
+        self.map_err(|error| CommandError::failed(what, error))
+    }
+}

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::Arguments;
 
-/// The documents for operators.
 const DOCUMENTS: [&str; 4] = ["infra/runbook.md", "infra/README.md", "README.md", "CONTRIBUTING.md"];
 
 fn read(path: &str) -> String {

@@ -12,13 +12,12 @@ use domain::{Operator, SessionId, ports::SaleStore};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Signature, wait},
+    command::{CommandError, OrFailed, Signature, wait},
     stack::Deployed,
 };
 
 /// Items of one store that a command is about to change.
 pub(crate) struct Observed<'a> {
-    /// The store.
     pub(crate) store: &'a str,
     /// The rules that protect the items during a change.
     pub(crate) rules: &'a [&'a str],
@@ -40,7 +39,7 @@ pub(crate) fn of_sales(deployed: &Deployed, sessions: &[SessionId]) -> Result<Ob
 
 /// A stored sale with its version; both are `null` if there is no such sale.
 async fn of_sale(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
-    let found = store.load(session).await.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+    let found = store.load(session).await.or_failed("the sale cannot be read")?;
     Ok(match found {
         Some(found) => json!({ "session": session, "version": found.version, "sale": found.value }),
         None => json!({ "session": session, "version": null, "sale": null }),
@@ -52,9 +51,6 @@ const RULES_OF_SALES: &[&str] = &["saved on condition of its version", "only tra
 
 impl Observed<'_> {
     /// The evidence that a correction needs.
-    ///
-    /// # Errors
-    /// [`BindingError`] if there are no observations to bind to.
     pub(crate) fn bind(&self) -> Result<EvidenceBinding, BindingError> {
         let fields = || self.items.iter().filter_map(Value::as_object).flatten();
         let columns: BTreeSet<&String> = fields().map(|(name, _)| name).collect();
@@ -105,9 +101,8 @@ impl Observed<'_> {
     }
 
     fn with_evidence(&self, mut facts: Value) -> Result<Value, CommandError> {
-        let unbound = |error| CommandError::failed("the decision is bound to no evidence, and nothing was done", error);
         facts["items"] = self.items.len().into();
-        facts["evidence"] = json!(self.bind().map_err(unbound)?);
+        facts["evidence"] = json!(self.bind().or_failed("the decision is bound to no evidence, and nothing was done")?);
         Ok(facts)
     }
 }

@@ -20,12 +20,12 @@ mod texts;
 mod toll;
 
 use std::error::Error;
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use command::{CommandError, Ended};
+use command::{CommandError, Ended, Target};
 
 /// What every command's exit code means.
 const EXIT_CODES: &str = "\
@@ -82,12 +82,12 @@ enum Command {
     /// Sales with open work of every kind, inquiries, tasks of the Bridge, purchases in USDC, and automatic work that is
     /// late. An exclamation mark marks what is past its due time. `oracle status` names the command for each kind.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
-    List(operation::list::ListArguments),
+    List(Target),
     /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
     #[command(
         after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
     )]
-    Status(operation::status::StatusArguments),
+    Status(Target),
     /// Find a customer's sales by address, card, amount or day: asks Stripe, and keeps nothing.
     ///
     /// Prints the state of each and its reference, which every other command accepts.
@@ -102,7 +102,7 @@ enum Command {
     #[command(
         after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: something is not as it must be, or could not be looked at."
     )]
-    Doctor(operation::doctor::DoctorArguments),
+    Doctor(Target),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
     #[command(after_help = "Example:\n  oracle show cs_live_abc123\n\nExit code 1: there is no such sale.")]
     Show(sales::show::ShowArguments),
@@ -238,10 +238,10 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     let output = || BufWriter::new(io::stdout().lock());
     Ok(match command {
-        Command::List(arguments) => operation::list::run(&arguments)?,
+        Command::List(target) => operation::list::run(&target)?,
         Command::Find(arguments) => sales::find::run(&arguments)?,
-        Command::Status(arguments) => operation::status::run(&arguments)?,
-        Command::Doctor(arguments) => operation::doctor::run(&arguments)?,
+        Command::Status(target) => operation::status::run(&target)?,
+        Command::Doctor(target) => operation::doctor::run(&target)?,
         Command::Queues(command) => operation::queues::run(&command)?,
         Command::Completions(arguments) => terminal::pages::completions(&arguments, Arguments::command())?,
         Command::Man(arguments) => terminal::pages::man(&arguments, Arguments::command())?,
@@ -271,7 +271,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
             Ended::Done
         }
         Command::Filter(FilterArguments { command: Some(FilterCommand::Explain { text, json }), .. }) => {
-            let text = text.map_or_else(read_standard_input, Ok)?;
+            let text = text.map_or_else(|| io::read_to_string(io::stdin()), Ok)?;
             texts::filter::explain(&text, json, output())?;
             Ended::Done
         }
@@ -280,12 +280,6 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
             Ended::Done
         }
     })
-}
-
-fn read_standard_input() -> io::Result<String> {
-    let mut text = String::new();
-    io::stdin().lock().read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[allow(clippy::print_stderr, reason = "the command line's one place for errors")]

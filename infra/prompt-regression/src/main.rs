@@ -49,7 +49,6 @@ enum RegressionError {
     Failed {
         /// The action that was attempted.
         what: String,
-        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }
@@ -231,7 +230,6 @@ fn key(environment: &Environment) -> Result<Arc<dyn RenewableSecret>, Regression
     Ok(Arc::new(Key(Secret::new(json!({ "api_key": key }).to_string()))))
 }
 
-/// One request.
 struct Asked {
     tier: Tier,
     query: Query,
@@ -292,7 +290,6 @@ fn found_terms(samples: &[Sample]) -> Vec<&str> {
     terms
 }
 
-/// The result of one measurement.
 struct Report<'a> {
     accepted: Option<&'a Measured>,
     measured: &'a Measured,

@@ -8,14 +8,11 @@ use serde::{Deserialize, Serialize};
 /// The fewest runs whose result may be accepted (content filter, verification criterion 6).
 pub(crate) const ACCEPTABLE_RUNS: u32 = 50;
 
-/// The checks of one reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Whether the crosscheck approves it.
     pub(crate) approved: bool,
     /// The outcome of gate 1.
     pub(crate) outcome: Outcome,
-    /// The ids of the blocked terms in it.
     pub(crate) terms: Vec<String>,
 }
 
@@ -39,7 +36,6 @@ pub(crate) struct Measured {
     pub(crate) served_by: ServedBy,
     /// The version of the prompts, see [`prompt::all_versions`].
     pub(crate) prompt: String,
-    /// The block list's version.
     pub(crate) list_version: String,
     /// The day in UTC, such as 2026-11-21.
     pub(crate) date: String,
@@ -50,7 +46,6 @@ pub(crate) struct Measured {
     pub(crate) approved: u32,
 }
 
-/// The service that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ServedBy {
@@ -59,7 +54,6 @@ pub(crate) enum ServedBy {
 }
 
 impl Measured {
-    /// Adds one run.
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.runs += 1;
         self.contaminated += u32::from(sample.outcome != Outcome::Pass);
@@ -119,7 +113,6 @@ impl Baseline {
     }
 }
 
-/// A model that prompts are accepted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Accepted<'a> {
     pub(crate) model: &'a str,
@@ -136,7 +129,6 @@ impl Accepted<'_> {
     }
 }
 
-/// The decision on a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Judgement {

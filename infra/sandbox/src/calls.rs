@@ -1,7 +1,6 @@
 //! Records every vendor call, without secrets.
 
-use std::collections::VecDeque;
-use std::io::Write;
+use std::{collections::VecDeque, io::Write};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

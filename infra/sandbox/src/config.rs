@@ -56,34 +56,25 @@ impl Default for Config {
     }
 }
 
-/// New values for some settings; the others stay.
+/// New values for some settings of [`Config`]; the others stay.
+#[allow(missing_docs, reason = "the fields of Config have the documentation")]
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigChange {
-    /// See [`Config::site`].
     pub site: Option<String>,
-    /// See [`Config::webhook_url`].
     pub webhook_url: Option<String>,
-    /// See [`Config::webhook_secret`].
     pub webhook_secret: Option<String>,
-    /// See [`Config::webhook_retry_pauses_ms`].
     pub webhook_retry_pauses_ms: Option<Vec<u64>>,
-    /// See [`Config::stripe_webhook_endpoints`]; null restores the one of `site`.
+    /// Null restores the one of `site`.
     #[serde(deserialize_with = "given")]
     pub stripe_webhook_endpoints: Option<Option<Vec<Value>>>,
-    /// See [`Config::stripe_payment_links`].
     pub stripe_payment_links: Option<Vec<Value>>,
-    /// See [`Config::stripe_portal`].
     pub stripe_portal: Option<Value>,
-    /// See [`Config::stripe_refund_status`].
     pub stripe_refund_status: Option<String>,
-    /// See [`Config::graph_scopes`].
     pub graph_scopes: Option<Vec<String>>,
-    /// See [`Config::sent_items_lag_ms`].
     pub sent_items_lag_ms: Option<u64>,
-    /// See [`Config::draft_lag_ms`].
     pub draft_lag_ms: Option<u64>,
-    /// See [`Config::record`]; no control call may name a file.
+    /// No control call may name a file.
     #[serde(skip)]
     pub record: Option<std::path::PathBuf>,
 }
@@ -109,23 +100,21 @@ impl ConfigChange {
     /// When an address is not an http or https one, the webhook secret does not start with `whsec_`, or the status is
     /// no status of a refund.
     pub fn apply(self, current: &Config) -> Result<Config, ConfigError> {
-        let replaced = |new: Option<String>, old: &String| new.unwrap_or_else(|| old.clone());
+        fn or<T: Clone>(new: Option<T>, old: &T) -> T {
+            new.unwrap_or_else(|| old.clone())
+        }
         let changed = Config {
             site: self.site.or_else(|| current.site.clone()).map(|site| site.trim_end_matches('/').to_owned()),
             webhook_url: self.webhook_url.or_else(|| current.webhook_url.clone()),
-            webhook_secret: replaced(self.webhook_secret, &current.webhook_secret),
-            webhook_retry_pauses_ms: self
-                .webhook_retry_pauses_ms
-                .unwrap_or_else(|| current.webhook_retry_pauses_ms.clone()),
-            stripe_webhook_endpoints: self
-                .stripe_webhook_endpoints
-                .unwrap_or_else(|| current.stripe_webhook_endpoints.clone()),
-            stripe_payment_links: self.stripe_payment_links.unwrap_or_else(|| current.stripe_payment_links.clone()),
-            stripe_portal: self.stripe_portal.unwrap_or_else(|| current.stripe_portal.clone()),
-            stripe_refund_status: replaced(self.stripe_refund_status, &current.stripe_refund_status),
-            graph_scopes: self.graph_scopes.unwrap_or_else(|| current.graph_scopes.clone()),
-            sent_items_lag_ms: self.sent_items_lag_ms.unwrap_or(current.sent_items_lag_ms),
-            draft_lag_ms: self.draft_lag_ms.unwrap_or(current.draft_lag_ms),
+            webhook_secret: or(self.webhook_secret, &current.webhook_secret),
+            webhook_retry_pauses_ms: or(self.webhook_retry_pauses_ms, &current.webhook_retry_pauses_ms),
+            stripe_webhook_endpoints: or(self.stripe_webhook_endpoints, &current.stripe_webhook_endpoints),
+            stripe_payment_links: or(self.stripe_payment_links, &current.stripe_payment_links),
+            stripe_portal: or(self.stripe_portal, &current.stripe_portal),
+            stripe_refund_status: or(self.stripe_refund_status, &current.stripe_refund_status),
+            graph_scopes: or(self.graph_scopes, &current.graph_scopes),
+            sent_items_lag_ms: or(self.sent_items_lag_ms, &current.sent_items_lag_ms),
+            draft_lag_ms: or(self.draft_lag_ms, &current.draft_lag_ms),
             record: self.record.or_else(|| current.record.clone()),
         };
         changed.check()?;

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::chain::{ledger as chain, wallet};

@@ -1,8 +1,6 @@
 //! The credentials that the sandbox accepts, and the mailbox that they open. The help text names them.
 
-/// The only Stripe key accepted.
 pub(crate) const STRIPE_KEY: &str = "sk_test_sandbox";
-/// The only Gemini key accepted.
 pub(crate) const GEMINI_KEY: &str = "sandbox-gemini-key";
 /// Directory (tenant) of the mailbox.
 pub(crate) const GRAPH_TENANT: &str = "sandbox-tenant";

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::http::{Body, Pace, Reply};
 use crate::target::Target;
 
-/// The fault of one call.
 #[derive(Clone)]
 pub(crate) struct Fault {
     pub(crate) action: Action,
@@ -185,56 +184,5 @@ impl Faults {
             (target.name().to_owned(), Value::Array(sources))
         });
         Value::Object(queues.into_iter().collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{Action, parse};
-    use crate::target::Target;
-
-    #[test]
-    fn every_kind_is_understood() {
-        let replies = vec![
-            json!({}),
-            json!({"status": 429, "headers": {"Retry-After": 1}}),
-            json!({"hang": true}),
-            json!({"drop": true, "delay_ms": 5}),
-            json!({"verdict": {"verdict": "GREEN"}}),
-            json!({"text": "not JSON"}),
-            json!({"block_reason": "SAFETY"}),
-            json!({"stream": {"delay_ms": 5, "break_after": 1}}),
-        ];
-        let faults = parse(Target::Gemini, replies).unwrap();
-        let kinds: Vec<&str> = faults
-            .iter()
-            .map(|fault| match fault.action {
-                Action::Through => "through",
-                Action::Reply { .. } => "reply",
-                Action::Hang => "hang",
-                Action::Drop => "drop",
-                Action::Model(_) => "model",
-            })
-            .collect();
-        assert_eq!(kinds, ["through", "reply", "hang", "drop", "model", "model", "model", "model"]);
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        let refuse = |target, reply| parse(target, vec![reply]).err().unwrap().to_string();
-        let unknown = refuse(Target::Graph, json!({"statsu": 500}));
-        assert!(unknown.contains("unknown field `statsu`"), "{unknown}");
-        let both = refuse(Target::Graph, json!({"status": 500, "drop": true}));
-        assert!(both.contains("only one of"), "{both}");
-        let model = refuse(Target::Graph, json!({"text": "x"}));
-        assert!(model.contains("gemini only"), "{model}");
-        for reply in [json!({"body": "x"}), json!({"done": true})] {
-            let lonely = refuse(Target::Graph, reply);
-            assert!(lonely.contains("need a status"), "{lonely}");
-        }
-        let range = refuse(Target::Graph, json!({"status": 42}));
-        assert!(range.contains("between 200 and 599"), "{range}");
     }
 }

@@ -42,7 +42,6 @@ impl Request {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The token of an `Authorization: Bearer` header.
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization").split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
@@ -68,7 +67,6 @@ pub(crate) fn parse_form(text: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(text).into_owned().collect()
 }
 
-/// The body of a reply.
 #[derive(Clone)]
 pub(crate) enum Body {
     Empty,
@@ -132,7 +130,6 @@ impl Reply {
         self
     }
 
-    /// The body for a record.
     pub(crate) fn body_value(&self) -> Value {
         match &self.body {
             Body::Empty => Value::Null,

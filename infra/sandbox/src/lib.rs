@@ -26,11 +26,11 @@ mod webhook;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 pub use config::{Config, ConfigChange, ConfigError};
 pub use identifiers::{Clock, Identifiers};
+pub use webhook::with_causes;
 
 /// The time-out of webhooks: longer than a gateway's.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(30);

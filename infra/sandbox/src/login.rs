@@ -25,7 +25,6 @@ fn refused(status: u16, error: &'static str, number: u32, description: impl Into
     LoginError { status, error, number, description: description.into() }
 }
 
-/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let now = state.now();
     let reply = match route(state, request, now) {

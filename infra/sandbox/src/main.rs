@@ -1,10 +1,9 @@
 //! Starts the sandbox and prints its address.
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
-use sandbox::{Clock, Config, ConfigChange, Identifiers, Sandbox};
+use sandbox::{Clock, Config, ConfigChange, Identifiers, Sandbox, with_causes};
 
 /// Look-alikes of Stripe, Gemini and Microsoft Graph for local runs and tests.
 ///
@@ -34,14 +33,8 @@ fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let mut text = format!("sandbox: {error}");
-            let mut source = error.source();
-            while let Some(cause) = source {
-                text = format!("{text}: {cause}");
-                source = cause.source();
-            }
             // If standard error is closed, the error cannot be shown.
-            drop(writeln!(std::io::stderr(), "{text}"));
+            drop(writeln!(std::io::stderr(), "sandbox: {}", with_causes(&*error)));
             ExitCode::FAILURE
         }
     }

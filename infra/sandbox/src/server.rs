@@ -1,8 +1,6 @@
 //! The listener, the routing of requests to the vendors, and the effect of faults.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;

@@ -10,7 +10,6 @@ use crate::graph::store::time;
 use crate::http::{Reply, Request};
 use crate::state::State;
 
-/// Recipients of one mail, at most.
 const MOST_RECIPIENTS: usize = 50;
 
 struct SesError {
@@ -64,7 +63,6 @@ struct Text {
     charset: Option<String>,
 }
 
-/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let reply = match send(state, request) {
         Ok(id) => Reply::json(200, json!({ "MessageId": id })),

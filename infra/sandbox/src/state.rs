@@ -31,7 +31,6 @@ pub(crate) struct State {
     pub(crate) calls: Calls,
     /// Events that are not delivered yet.
     pub(crate) unreported: Vec<Value>,
-    /// Every attempt to deliver a webhook.
     pub(crate) deliveries: Vec<Value>,
     /// The messages of the stack's topics, oldest first.
     pub(crate) alerts: Vec<Value>,

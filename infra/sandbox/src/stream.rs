@@ -9,8 +9,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use crate::http::Events;
-use crate::state::Shared;
+use crate::{http::Events, state::Shared};
 
 /// A connection that is closed without a reply.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,13 @@
 //! Signs events like Stripe and delivers them, with a limited number of retries.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::calls;
-use crate::state::Shared;
+use crate::{calls, state::Shared};
 
 /// The Stripe-Signature header for a body: HMAC-SHA256 over `{t}.{body}`, keyed with the whole secret.
 pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {
@@ -22,7 +20,6 @@ pub(crate) fn signature(secret: &str, now: Timestamp, body: &str) -> String {
     format!("t={time},v1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
-/// The result of one attempt.
 #[derive(Clone)]
 pub(crate) struct Attempt {
     /// `None` without a reply.
@@ -129,12 +126,12 @@ async fn post(shared: &Shared, address: &str, signature: String, body: &str) -> 
         Ok((status, text)) => {
             Attempt { status: Some(status), body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
         }
-        Err(error) => Attempt { status: None, body: json!(chain(&error)) },
+        Err(error) => Attempt { status: None, body: json!(with_causes(&error)) },
     }
 }
 
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error with its causes, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

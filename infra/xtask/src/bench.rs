@@ -18,6 +18,7 @@ mod toll;
 
 use crate::{
     error::Error,
+    functions::cargo,
     local_dir::{LocalDir, repository},
     processes::Supervisor,
     up,
@@ -52,7 +53,6 @@ const ALL: [(&str, Run); 12] = [
     ("chat", chat::chat),
 ];
 
-/// Runs one benchmark, or all.
 pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
     let chosen: Vec<Run> =
         ALL.iter().filter(|(known, _)| name.is_none_or(|name| name == *known)).map(|(_, run)| *run).collect();
@@ -76,6 +76,13 @@ pub(crate) fn bench(name: Option<&str>) -> Result<ExitCode, Error> {
 
 fn run(bench: &Bench, name: &'static str, command: &mut Command) -> Result<(), Error> {
     bench.supervisor.check(name, command)
+}
+
+/// Runs or builds a crate's example as it would be deployed.
+fn example(verb: &str, package: &str, name: &str) -> Command {
+    let mut command = cargo();
+    command.args([verb, "--quiet", "--release", "--locked", "--package", package, "--example", name]);
+    command
 }
 
 /// Builds and starts a stack with these parameters, measures on it, and stops it.
@@ -105,7 +112,6 @@ fn with_peer(mut line: Value, peer: &str, value: f64) -> Value {
     line
 }
 
-/// The median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

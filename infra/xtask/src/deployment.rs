@@ -18,7 +18,6 @@ use std::{
 /// deployment.json: the report of infra/local/deploy.py.
 #[derive(Deserialize)]
 pub(crate) struct Deployment {
-    /// Every output of the stack.
     pub(crate) outputs: BTreeMap<String, String>,
     /// Every function's environment by the function's name.
     environments: BTreeMap<String, BTreeMap<String, String>>,
@@ -77,10 +76,9 @@ fn read(dir: &LocalDir) -> Result<Deployment, Error> {
 
 /// Prints a function's environment in the running stack, so that its binary can be started by hand.
 pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -> Result<ExitCode, Error> {
-    dir.stack()?;
-    let deployment = read(dir)?;
-    let Some(environment) = deployment.environments.get(function) else {
-        let names: Vec<&str> = deployment.environments.keys().map(String::as_str).collect();
+    let environments = environments(dir)?;
+    let Some(environment) = environments.get(function) else {
+        let names: Vec<&str> = environments.keys().map(String::as_str).collect();
         return Err(Error::Refused(format!("no function {function}; there are {}", names.join(", "))));
     };
     if as_json {
@@ -96,8 +94,7 @@ pub(crate) fn print_environment(dir: &LocalDir, function: &str, as_json: bool) -
 /// Writes the file for `sam local --env-vars`: the variables of every function by its logical id, with this machine's
 /// address as a container reaches it.
 pub(crate) fn write_sam_environment(dir: &LocalDir, as_json: bool) -> Result<ExitCode, Error> {
-    dir.stack()?;
-    let all = sam_environment(&read(dir)?.environments);
+    let all = sam_environment(&environments(dir)?);
     dir.write("sam-env.json", &all)?;
     let file = dir.file("sam-env.json").display().to_string();
     println!("{}", if as_json { json!({ "file": file }).to_string() } else { file });

@@ -10,32 +10,11 @@ use std::{
 pub(crate) enum Error {
     /// A file could not be read, written or run.
     #[error("{what}: {source}")]
-    Io {
-        /// The action.
-        what: String,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// A program ended with a failure.
+    Io { what: String, source: std::io::Error },
     #[error("{program} failed ({status}){}", log_tail(.log.as_deref()))]
-    Program {
-        /// The program.
-        program: String,
-        /// Its exit status.
-        status: String,
-        /// The log of its output.
-        log: Option<PathBuf>,
-    },
-    /// A service did not start.
+    Program { program: String, status: String, log: Option<PathBuf> },
     #[error("{service} did not start: {why}{}", log_tail(Some(.log)))]
-    NotStarted {
-        /// The service.
-        service: &'static str,
-        /// The observation.
-        why: String,
-        /// The log of its output.
-        log: PathBuf,
-    },
+    NotStarted { service: &'static str, why: String, log: PathBuf },
     /// A command that needs a running stack found none.
     #[error("no local stack is running in {}; start one with `cargo xtask up --detach`", .0.display())]
     NotRunning(PathBuf),
@@ -44,7 +23,6 @@ pub(crate) enum Error {
     Call {
         /// The method and the address.
         call: String,
-        /// The result.
         why: String,
     },
     /// A problem of the input, or of the machine, that the message explains.
@@ -61,9 +39,6 @@ impl Error {
 }
 
 /// Refuses the status of a program that failed; the message names it `program` and ends with its log, if it has one.
-///
-/// # Errors
-/// [`Error::Program`].
 pub(crate) fn require_success(
     program: impl Into<String>,
     status: ExitStatus,

@@ -9,11 +9,9 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// The paths of the built programs.
 pub(crate) struct Built {
     /// Every function's binary by name.
     pub(crate) functions: BTreeMap<String, PathBuf>,
-    /// The sandbox.
     pub(crate) sandbox: PathBuf,
 }
 
@@ -41,9 +39,18 @@ pub(crate) fn run_tool(package: &str, options: &[String]) -> Result<ExitCode, Er
 
 /// The workspace by `cargo metadata`, without third-party packages.
 pub(crate) fn metadata(root: &Path) -> Result<Value, Error> {
+    metadata_with("--no-deps", root)
+}
+
+/// The workspace by `cargo metadata`, with third-party packages and the resolved dependencies.
+pub(crate) fn full_metadata(root: &Path) -> Result<Value, Error> {
+    metadata_with("--locked", root)
+}
+
+fn metadata_with(option: &str, root: &Path) -> Result<Value, Error> {
     let output = cargo()
         .current_dir(root)
-        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .args(["metadata", "--format-version", "1", option])
         .output()
         .map_err(Error::io("running cargo metadata"))?;
     if !output.status.success() {

@@ -16,7 +16,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// A client that keeps paths, queries and bodies unchanged.
 pub(crate) type HttpClient = Client<HttpConnector, Body>;
 
-/// A new client.
 pub(crate) fn client() -> HttpClient {
     Client::builder(TokioExecutor::new()).build_http()
 }
@@ -39,17 +38,16 @@ impl Caller {
 
     /// GET; returns any status and body.
     pub(crate) fn get(&self, url: &str) -> Result<(StatusCode, Value), Error> {
-        self.call(Method::GET, url, None)
+        self.exchange(Method::GET, url, None, None, "").map(|(status, value, _)| (status, value))
     }
 
-    /// GET with a header.
     pub(crate) fn get_with(&self, url: &str, sent: (&str, &str)) -> Result<(StatusCode, Value), Error> {
         self.exchange(Method::GET, url, None, Some(sent), "").map(|(status, value, _)| (status, value))
     }
 
     /// POST with a JSON body; returns any status and body.
     pub(crate) fn post(&self, url: &str, body: &Value) -> Result<(StatusCode, Value), Error> {
-        self.call(Method::POST, url, Some(body))
+        self.exchange(Method::POST, url, Some(body), None, "").map(|(status, value, _)| (status, value))
     }
 
     /// POST with a JSON body and a header; returns the status, the body and another header of the reply.
@@ -61,10 +59,6 @@ impl Caller {
         wanted: &str,
     ) -> Result<(StatusCode, Value, Option<String>), Error> {
         self.exchange(Method::POST, url, Some(body), sent, wanted)
-    }
-
-    fn call(&self, method: Method, url: &str, body: Option<&Value>) -> Result<(StatusCode, Value), Error> {
-        self.exchange(method, url, body, None, "").map(|(status, value, _)| (status, value))
     }
 
     fn exchange(
@@ -85,13 +79,8 @@ impl Caller {
         let exchange = async {
             let response = self.client.request(request).await.map_err(|error| failed(chain(&error)))?;
             let status = response.status();
-            let header = response
-                .headers()
-                .iter()
-                .find(|(name, _)| name.as_str().eq_ignore_ascii_case(wanted))
-                .map(|(_, value)| value)
-                .and_then(|value| value.to_str().ok())
-                .map(str::to_owned);
+            // `get` returns nothing for the empty name.
+            let header = response.headers().get(wanted).and_then(|value| value.to_str().ok()).map(str::to_owned);
             let bytes = response.into_body().collect().await.map_err(|error| failed(chain(&error)))?.to_bytes();
             let value = serde_json::from_slice(&bytes)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));

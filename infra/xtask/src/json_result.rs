@@ -13,9 +13,6 @@ pub(crate) struct JsonResult(File);
 
 impl JsonResult {
     /// Reserves standard output. What this process and its children print from now on goes to standard error.
-    ///
-    /// # Errors
-    /// [`Error::Io`] when a stream is closed.
     pub(crate) fn reserve() -> Result<Self, Error> {
         let failed = || Error::io("reserving standard output for the result");
         let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed())?;
@@ -23,10 +20,6 @@ impl JsonResult {
         Ok(Self(File::from(output)))
     }
 
-    /// Writes the result.
-    ///
-    /// # Errors
-    /// [`Error::Io`] when the reader has closed standard output.
     pub(crate) fn write(mut self, result: &Value) -> Result<(), Error> {
         writeln!(self.0, "{result}").map_err(Error::io("writing the result"))
     }

@@ -178,7 +178,6 @@ pub(crate) struct Package {
 /// The workspace's packages by name.
 pub(crate) type Packages = BTreeMap<String, Package>;
 
-/// Reads the workspace.
 pub(crate) fn read(root: &Path) -> Result<Packages, Error> {
     workspace::read(root)
 }

@@ -13,7 +13,6 @@ pub(crate) const STACK: &str = "oracle-local";
 /// The region that the emulator simulates.
 pub(crate) const REGION: &str = "us-east-1";
 
-/// The directory of one local stack.
 #[derive(Clone)]
 pub(crate) struct LocalDir {
     root: PathBuf,
@@ -27,11 +26,8 @@ pub(crate) struct StackFile {
     pub(crate) site: String,
     /// The simulated vendors and their control calls.
     pub(crate) sandbox: String,
-    /// The emulator.
     pub(crate) aws_endpoint: String,
-    /// Name of the CloudFormation stack.
     pub(crate) stack: String,
-    /// Region of the stack.
     pub(crate) region: String,
     /// The secret that signs webhooks here.
     pub(crate) stripe_webhook_secret: String,
@@ -40,7 +36,6 @@ pub(crate) struct StackFile {
     /// The toll's data, and a funded wallet of the sandbox.
     #[serde(default)]
     pub(crate) toll: Toll,
-    /// Every output of the CloudFormation stack.
     pub(crate) outputs: BTreeMap<String, String>,
 }
 
@@ -59,17 +54,14 @@ impl LocalDir {
         Ok(Self { root, dir })
     }
 
-    /// The repository's root.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// A file in the directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -85,7 +77,6 @@ impl LocalDir {
         fs::create_dir_all(&tmp).map_err(failed())
     }
 
-    /// The log of one program.
     pub(crate) fn log(&self, program: &str) -> PathBuf {
         self.dir.join("logs").join(format!("{program}.log"))
     }

@@ -54,30 +54,14 @@ enum Command {
         after_help = "Example: cargo xtask up --detach\n\nProgress goes to standard error. Standard output gets the site's address once it answers, or with --json what\nstack.json has. In the foreground, Ctrl-C stops everything. When a stack is running already, its functions and its\ntemplate are brought up to date instead. Vendors whose keys are in .env are used for real (see .env.example)."
     )]
     Up {
-        /// Return once the site answers and leave it running; `cargo xtask down` stops it
-        #[arg(long)]
-        detach: bool,
-        /// Started by --detach, which shows the result itself
-        #[arg(long, hide = true, conflicts_with = "detach")]
-        background: bool,
-        /// Build nothing: the programs in target/debug are the ones to deploy
-        #[arg(long)]
-        built: bool,
-        /// Use the sandbox for every vendor, whatever .env says
-        #[arg(long)]
-        sandbox_only: bool,
-        /// Give a template parameter another value (repeatable)
-        #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
-        parameter: Vec<(String, String)>,
+        #[command(flatten)]
+        options: up::Options,
         #[command(flatten)]
         dir: Dir,
     },
     /// Stop what `up --detach` started
     #[command(after_help = "Example: cargo xtask down")]
-    Down {
-        #[command(flatten)]
-        dir: Dir,
-    },
+    Down(Dir),
     /// Buy a verdict as a customer would and show what happens
     #[command(after_help = "Example: cargo xtask demo \"Should I open a second bakery?\" --tier full")]
     Demo {
@@ -122,29 +106,7 @@ enum Command {
     #[command(
         after_help = "Example: cargo xtask sim --seeds 10000\nExample: cargo xtask sim --seed 4711\nExample: cargo xtask sim --chat --first 301 --seeds 2000\n\nThe same seed does the same, to the letter of its trace. The agents that buy at the toll live in worlds of their own,\nwith the same seeds."
     )]
-    Sim {
-        /// How many worlds
-        #[arg(long, default_value_t = 2000)]
-        seeds: u64,
-        /// The first seed
-        #[arg(long, default_value_t = 1)]
-        first: u64,
-        /// One world only, with its trace
-        #[arg(long)]
-        seed: Option<u64>,
-        /// Go on after a world in which a promise was broken
-        #[arg(long)]
-        keep_going: bool,
-        /// Give a port or a queue one defect after the other, and print the first world of --seeds that shows it
-        #[arg(long)]
-        defects: bool,
-        /// Worlds of the chat and its subscriptions instead of sales
-        #[arg(long)]
-        chat: bool,
-        /// Compile with optimisation, in a directory of its own: for tens of thousands of worlds
-        #[arg(long)]
-        optimized: bool,
-    },
+    Sim(sim::Options),
     /// Ask a model with the prompts as built, and refuse them when more internal vocabulary comes back than before
     #[command(
         after_help = "Example: GEMINI_API_KEY=… cargo xtask prompts --model gemini-3.5-flash --accept\n\n`cargo xtask prompts -- --help` lists the options."
@@ -158,26 +120,7 @@ enum Command {
     #[command(
         after_help = "Example: cargo xtask mutants --sample 40 > mutants.jsonl\nExample: cargo xtask mutants --judge unit --judge users\nExample: cargo xtask mutants --containing Sale::claim_mail\n\nOne JSON object a mutant on standard output, a summary last; progress goes to standard error. An outcome is\ncaught, timeout, missed, unviable (it does not compile) or equivalent (listed with a reason in infra/mutants.toml).\nThe exit code is 0 when no mutant was missed and every listed one exists. Mutates the commit, not the work tree."
     )]
-    Mutants {
-        /// Draw this many, the same ones for the same commit (default: all)
-        #[arg(long, value_name = "N")]
-        sample: Option<usize>,
-        /// Only mutants whose name contains this, as in `sale.rs` or `replace <`
-        #[arg(long, value_name = "TEXT")]
-        containing: Option<String>,
-        /// Leave out what this earlier result settled: all but the missed ones (names have lines: the same commit is best)
-        #[arg(long, value_name = "FILE")]
-        resume: Option<std::path::PathBuf>,
-        /// How many simulated worlds judge a mutant that the other tests missed
-        #[arg(long, default_value_t = 300)]
-        seeds: u64,
-        /// Only this judge: unit, users, pipeline, simulation or long (may be repeated; default: all, cheapest first)
-        #[arg(long = "judge", value_name = "NAME", value_parser = ["unit", "users", "pipeline", "simulation", "long"])]
-        judges: Vec<String>,
-        /// Name the mutants and stop
-        #[arg(long)]
-        list: bool,
-    },
+    Mutants(mutants::Options),
     /// Draw the crates and what they use, or put the drawing into CONTRIBUTING.md
     #[command(
         after_help = "Example: cargo xtask layers --write\n\n`cargo xtask test --only layering` checks that it is current."
@@ -217,11 +160,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command, as_json: bool) -> Result<ExitCode, Error> {
     match command {
-        Command::Up { detach, background, built, sandbox_only, parameter, dir } => {
-            let options = up::Options { detach, background, built, sandbox_only, parameters: parameter, as_json };
-            up::up(&LocalDir::new(dir.dir)?, &options)
-        }
-        Command::Down { dir } => up::down(&LocalDir::new(dir.dir)?, as_json),
+        Command::Up { options, dir } => up::up(&LocalDir::new(dir.dir)?, &up::Options { as_json, ..options }),
+        Command::Down(dir) => up::down(&LocalDir::new(dir.dir)?, as_json),
         Command::Demo { question, tier, toll: true, dir, .. } => {
             demo::toll(&LocalDir::new(dir.dir)?, &question, tier, as_json)
         }
@@ -249,25 +189,15 @@ fn run(command: Command, as_json: bool) -> Result<ExitCode, Error> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { name } => bench::bench(name.as_deref()),
-        Command::Sim { seeds, first, seed, keep_going, defects, chat, optimized } => {
-            sim::sim(&sim::Options { seeds, first, seed, keep_going, defects, chat, optimized }, as_json)
-        }
+        Command::Sim(options) => sim::sim(&options, as_json),
         Command::Prompts { mut options } => {
             options.extend(as_json.then(|| "--json".to_owned()));
             functions::run_tool("prompt-regression", &options)
         }
         // The lines of `bench` and `mutants` are JSON anyway.
-        Command::Mutants { sample, containing, resume, seeds, judges, list } => {
-            mutants::mutants(&mutants::Options { sample, containing, resume, seeds, judges, list })
-        }
+        Command::Mutants(options) => mutants::mutants(&options),
         Command::Test { only, sam, list } => suite::test(&only, sam, list, as_json),
     }
-}
-
-fn parameter(text: &str) -> Result<(String, String), String> {
-    text.split_once('=')
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .ok_or_else(|| "expected NAME=VALUE".to_owned())
 }
 
 #[cfg(test)]

@@ -119,7 +119,6 @@ impl Run<'_> {
         })
     }
 
-    /// Reports and counts an outcome.
     fn report(&self, mutant: &Mutant, outcome: &Outcome) {
         let mut line = json!({ "mutant": mutant.name, "package": mutant.package, "outcome": outcome.word() });
         match outcome {

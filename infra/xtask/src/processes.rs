@@ -89,9 +89,6 @@ impl Recorded {
 
 impl LocalDir {
     /// The running stack's description. A stack whose supervisor was killed has left its files, and does not run.
-    ///
-    /// # Errors
-    /// [`Error::NotRunning`]; or a file cannot be read.
     pub(crate) fn stack(&self) -> Result<StackFile, Error> {
         let running = self.read::<Running>("processes.json")?.filter(|running| running.supervisor.is_alive());
         let stack = running.map(|_| self.read("stack.json")).transpose()?.flatten();

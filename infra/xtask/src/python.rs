@@ -19,7 +19,6 @@ const OLDEST: (u32, u32) = (3, 10);
 pub(crate) struct Environment(PathBuf);
 
 impl Environment {
-    /// The path of a program that is installed in the environment.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)
     }
@@ -30,7 +29,6 @@ impl Environment {
     }
 }
 
-/// The environment of the local stack.
 pub(crate) fn stack_environment(supervisor: &Supervisor) -> Result<Environment, Error> {
     prepare(supervisor, "target/local/venv", "requirements.txt")
 }

@@ -28,7 +28,6 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The end of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The handler's response.
     Response(String),
     /// The error that the runtime reported: an event that could not be parsed, or a handler that failed.
     Failed(String),

@@ -10,14 +10,28 @@ const RUN: [&str; 3] = ["run", "--quiet", "--locked"];
 /// The profile of `--optimized` (`Cargo.toml`).
 const OPTIMIZED: [&str; 2] = ["--profile", "simulation"];
 
-/// The options of a simulation.
+#[derive(clap::Args)]
 pub(crate) struct Options {
+    /// How many worlds
+    #[arg(long, default_value_t = 2000)]
     pub(crate) seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
     pub(crate) first: u64,
+    /// One world only, with its trace
+    #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Go on after a world in which a promise was broken
+    #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Give a port or a queue one defect after the other, and print the first world of --seeds that shows it
+    #[arg(long)]
     pub(crate) defects: bool,
+    /// Worlds of the chat and its subscriptions instead of sales
+    #[arg(long)]
     pub(crate) chat: bool,
+    /// Compile with optimisation, in a directory of its own: for tens of thousands of worlds
+    #[arg(long)]
     pub(crate) optimized: bool,
 }
 

@@ -103,7 +103,6 @@ fn total(results: &[Ran]) -> Count {
     results.iter().map(|(.., outcome)| count(outcome)).sum()
 }
 
-/// Prints the summary for people.
 fn print_summary(results: &[Ran], skipped: &[Skipped], failures: &[Failure]) {
     println!();
     for (name, duration, outcome) in results {
@@ -120,7 +119,6 @@ fn print_summary(results: &[Ran], skipped: &[Skipped], failures: &[Failure]) {
     println!("\n{passed} passed, {failed} failed");
 }
 
-/// The summary for programs.
 fn summary(results: &[Ran], skipped: &[Skipped], failures: &[Failure]) -> Value {
     let Count { passed, failed } = total(results);
     let step = |(name, duration, outcome): &Ran| {

@@ -6,25 +6,20 @@ use serde::{Deserialize, Serialize};
 pub(crate) const TOLL_PAY_TO: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
 pub(crate) const TOLL_NETWORK: &str = "base-sepolia";
 
-/// The toll of a local stack.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Toll {
     /// The network (CAIP-2).
     pub(crate) network: String,
     /// The contract of USDC.
     pub(crate) asset: String,
-    /// The recipient of payments.
     pub(crate) pay_to: String,
     /// The key of a funded wallet, which is useful only in the sandbox.
     pub(crate) wallet_key: String,
-    /// The node.
     pub(crate) rpc: String,
-    /// The facilitator.
     pub(crate) facilitator: String,
 }
 
 impl Toll {
-    /// The toll with this sandbox.
     pub(crate) fn of(sandbox: &str) -> Self {
         Self {
             network: "eip155:84532".to_owned(),

@@ -34,19 +34,32 @@ const SITE_PORT: u16 = 8080;
 const SANDBOX_PORT: u16 = 8090;
 
 /// How `up` starts a stack.
+#[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Leaves the stack running and returns.
+    /// Return once the site answers and leave it running; `cargo xtask down` stops it
+    #[arg(long)]
     pub(crate) detach: bool,
-    /// Started by `detach`, which announces the stack itself.
+    /// Started by --detach, which shows the result itself
+    #[arg(long, hide = true, conflicts_with = "detach")]
     pub(crate) background: bool,
-    /// The programs are already built: build nothing.
+    /// Build nothing: the programs in target/debug are the ones to deploy
+    #[arg(long)]
     pub(crate) built: bool,
-    /// Uses no real vendor, whatever .env contains.
+    /// Use the sandbox for every vendor, whatever .env says
+    #[arg(long)]
     pub(crate) sandbox_only: bool,
-    /// Template parameters other than the defaults, as NAME=VALUE.
-    pub(crate) parameters: Vec<(String, String)>,
+    /// Give a template parameter another value (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) parameter: Vec<(String, String)>,
     /// Prints the stack's description instead of the site's address.
+    #[arg(skip)]
     pub(crate) as_json: bool,
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| "expected NAME=VALUE".to_owned())
 }
 
 /// Starts the stack, or updates a running one.
@@ -74,7 +87,7 @@ fn detached(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCod
             command.arg(flag);
         }
     }
-    for (name, value) in &options.parameters {
+    for (name, value) in &options.parameter {
         command.arg("--parameter").arg(format!("{name}={value}"));
     }
     supervisor.start("up", &mut command)?;
@@ -242,7 +255,7 @@ fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -
         parameters.insert("BootProbe".to_owned(), "DISABLED".to_owned());
         parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }
-    parameters.extend(options.parameters.iter().cloned());
+    parameters.extend(options.parameter.iter().cloned());
     parameters
 }
 

@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::Path};
 
-/// The vendors of one stack.
 pub(crate) struct Vendors {
-    /// The names of the real vendors.
     pub(crate) real: Vec<String>,
     /// The secret that signs webhooks.
     pub(crate) webhook_secret: String,
@@ -48,15 +46,13 @@ impl Vendors {
         let (mut secret_key, mut smoke_key) = ("sk_test_sandbox".to_owned(), "sk_test_sandbox".to_owned());
         if let Some(real_key) = key("STRIPE_SECRET_KEY") {
             if real_key.contains("_live_") {
-                return Err(Error::Refused(
-                    ".env: STRIPE_SECRET_KEY is a live key; only test keys may run here".to_owned(),
-                ));
+                let why = ".env: STRIPE_SECRET_KEY is a live key; only test keys may run here";
+                return Err(Error::Refused(why.to_owned()));
             }
             webhook_secret = key("STRIPE_WEBHOOK_SECRET").ok_or_else(|| {
-                Error::Refused(
-                    ".env: STRIPE_SECRET_KEY is set, STRIPE_WEBHOOK_SECRET is missing (`stripe listen` prints it)"
-                        .to_owned(),
-                )
+                let why =
+                    ".env: STRIPE_SECRET_KEY is set, STRIPE_WEBHOOK_SECRET is missing (`stripe listen` prints it)";
+                Error::Refused(why.to_owned())
             })?;
             real.push("stripe".to_owned());
             smoke_key = key("STRIPE_SMOKE_SECRET_KEY").unwrap_or_else(|| real_key.clone());

@@ -70,7 +70,6 @@ struct Reply {
     reasons: Vec<String>,
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(
     command: &AnvilCommand,
     input: impl BufRead,
@@ -109,7 +108,7 @@ mod tests {
     use crate::terminal::json_lines::answers;
 
     fn assessed(input: &str) -> Vec<serde_json::Value> {
-        answers(|output| assess_lines(input.as_bytes(), output))
+        answers(|output| assess_lines(input.as_bytes(), output).unwrap()).0
     }
 
     #[test]

@@ -83,7 +83,6 @@ pub(crate) enum CorpusCommand {
     },
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
     match command {
         CorpusCommand::Lint { files, json } => {
@@ -151,8 +150,7 @@ fn service(text: &str) -> Result<(String, ServiceState), String> {
 }
 
 fn answer(as_json: bool, document: &serde_json::Value, text: &str) -> Result<Ended, CommandError> {
-    output::print_answer(as_json, document, || text.to_owned())?;
-    Ok(Ended::Done)
+    output::print_answer(as_json, document, || text.to_owned())
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> CommandError {

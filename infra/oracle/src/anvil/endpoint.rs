@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, wait},
+    command::{CommandError, Ended, OrFailed, wait},
     terminal::output,
 };
 
@@ -18,7 +18,6 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between exact and warm (Brain ANVIL, INV-06).
 const TEMPERATURE: f64 = 0.15;
 
-/// Which protocol an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Protocol {
     /// POST /v1/chat/completions.
@@ -70,7 +69,6 @@ pub(crate) fn narrate(arguments: &NarratorArguments, prompt: &str) -> Option<Str
     wait(model.ask("", prompt)).ok()
 }
 
-/// The client of a model.
 pub(crate) struct Model {
     http: reqwest::Client,
     url: String,
@@ -92,8 +90,7 @@ impl Model {
             (Protocol::Ollama, url) if url.ends_with("/api/chat") => url.to_owned(),
             (Protocol::Ollama, url) => format!("{url}/api/chat"),
         };
-        let http = reqwest::Client::builder().timeout(TIMEOUT).build();
-        let http = http.map_err(|error| CommandError::failed("the HTTP client cannot be built", error))?;
+        let http = reqwest::Client::builder().timeout(TIMEOUT).build().or_failed("the HTTP client cannot be built")?;
         Ok(Self { http, url, protocol, name: arguments.model.clone() })
     }
 
@@ -122,7 +119,6 @@ impl Model {
     }
 }
 
-/// One case and its answer.
 #[derive(Debug, Serialize)]
 struct Answered {
     id: String,
@@ -133,7 +129,6 @@ struct Answered {
     shortfall: Option<String>,
 }
 
-/// The score of a model.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Score {
     specified: usize,

@@ -26,7 +26,7 @@ use crate::{
         command::{self as audit_command, VerifyArguments},
         known_findings::{self, ListedFinding},
     },
-    command::{CommandError, Ended, Target},
+    command::{CommandError, Ended, OrFailed, Target, read_file},
     operation::status,
     terminal::output,
 };
@@ -162,11 +162,8 @@ fn of_document<T: Evidence + DeserializeOwned>(subject: &str, document: &Documen
 }
 
 fn read<T: DeserializeOwned>(subject: &str, path: &Path) -> Result<T, CommandError> {
-    let file = path.display();
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|error| CommandError::failed(&format!("{file} cannot be read"), error))?;
-    serde_json::from_str(&text)
-        .map_err(|error| CommandError::failed(&format!("{file} is not what is observed of {subject}"), error))
+    let not_observed = format!("{} is not what is observed of {subject}", path.display());
+    serde_json::from_str(&read_file(path)?).or_failed(&not_observed)
 }
 
 /// Translates the result of a verification for the gate.
@@ -183,8 +180,7 @@ fn audit_log(found: &known_findings::Outcome, since: &str) -> AuditLog {
 
 fn conclude(subject: &str, observed: &impl Evidence, json: bool, keeping: &Keeping) -> Result<Ended, CommandError> {
     let assessment = observed.assess();
-    let binding = bind(subject, &serde_json::to_value(observed)?);
-    let binding = binding.map_err(|error| CommandError::failed("the evidence cannot be bound", error))?;
+    let binding = bind(subject, &serde_json::to_value(observed)?).or_failed("the evidence cannot be bound")?;
     let story = Story::of(subject, &assessment);
     let by_model = narrate(&keeping.narrator, &story.prompt());
     let narrative = story.narrative(by_model, |text| Filter::embedded().check(text).outcome == Outcome::Pass);

@@ -4,7 +4,7 @@ use clap::Args;
 use release::{Request, grant};
 
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     terminal::output,
 };
 
@@ -29,19 +29,17 @@ pub(crate) struct OverrideArguments {
 /// Grants the override.
 pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> {
     let OverrideArguments { release, by, second, reason, target } = arguments;
-    let request = Request::parse(release, by, second, reason);
-    let request = request.map_err(|error| CommandError::failed("the override is refused", error))?;
+    let request = Request::parse(release, by, second, reason).or_failed("the override is refused")?;
     let deployed = target.open()?;
     let granted = wait(async {
         let request = request.known_as(deployed.caller_identity().await);
         let granted = grant(deployed.stores.function_journal(release::FUNCTION), &request).await;
-        granted.map_err(|error| CommandError::failed("the override is not granted", error))
+        granted.or_failed("the override is not granted")
     })?;
     output::print_answer(target.json, &granted, || {
         format!(
             "Release {} may go live once until {}, by {} and {}. It is in the audit log, and operators are alerted.\n",
             granted.release, granted.until, granted.by, granted.second
         )
-    })?;
-    Ok(Ended::Done)
+    })
 }

@@ -15,7 +15,7 @@ use runtime::System;
 
 use crate::{
     audit::report_page::{escaped, head},
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, read_file, wait},
     terminal::output::{self, Row},
 };
 
@@ -68,8 +68,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
 
 /// The verdicts of a ledger, and the numbers of its unreadable lines. A truncated line must not hide the others.
 fn of_ledger(ledger: &Path) -> Result<(Vec<Entry>, Vec<usize>), CommandError> {
-    let failed = |error| CommandError::failed(&format!("{} cannot be read", ledger.display()), error);
-    let text = fs::read_to_string(ledger).map_err(failed)?;
+    let text = read_file(ledger)?;
     let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
@@ -89,7 +88,7 @@ fn of_deployments(target: &Target) -> Result<Vec<Entry>, CommandError> {
     let deployed = target.open()?;
     wait(async {
         let verdicts = release::verdicts(deployed.stores.function_journal(release::FUNCTION)).await;
-        verdicts.map_err(|error| CommandError::failed("the verdicts cannot be read", error))
+        verdicts.or_failed("the verdicts cannot be read")
     })
 }
 

@@ -11,7 +11,7 @@ use std::{
 use anvil_rules::evidence::{Compliance, Rule, RuleTests};
 use serde::Deserialize;
 
-use crate::command::CommandError;
+use crate::command::{CommandError, read_file};
 
 /// Folders of the repository that hold tests.
 const SOURCES: [&str; 4] = ["functions", "shared", "infra", "tests"];
@@ -56,7 +56,7 @@ struct Results {
 /// Compares the list with the repository and, if `results` is given, with the results of its tests.
 pub(crate) fn compliance(repository: &Path, results: Option<&Path>) -> Result<Compliance, CommandError> {
     let path = repository.join("infra/spec/rules.toml");
-    let text = read(&path)?;
+    let text = read_file(&path)?;
     let list: RuleList = toml::from_str(&text)
         .map_err(|error| CommandError::failed(&format!("{} is no list of rules", path.display()), error))?;
     let results = results.map(read_results).transpose()?;
@@ -100,10 +100,6 @@ fn judge(wanted: &[String], defined: &BTreeMap<String, usize>, results: &Results
     tests
 }
 
-fn read(path: &Path) -> Result<String, CommandError> {
-    fs::read_to_string(path).map_err(|error| CommandError::failed(&format!("{} cannot be read", path.display()), error))
-}
-
 fn read_results(directory: &Path) -> Result<Results, CommandError> {
     let failed = |error| CommandError::failed(&format!("{} cannot be read", directory.display()), error);
     let mut files: Vec<PathBuf> = Vec::new();
@@ -113,7 +109,7 @@ fn read_results(directory: &Path) -> Result<Results, CommandError> {
     let mut all = Results { commit: None, passed: BTreeMap::new(), failed: Vec::new() };
     let mut commits = Vec::new();
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "json")) {
-        let step: StepResults = serde_json::from_str(&read(file)?)
+        let step: StepResults = serde_json::from_str(&read_file(file)?)
             .map_err(|error| CommandError::failed(&format!("{} holds no results", file.display()), error))?;
         commits.push(step.commit);
         all.failed.extend(step.failed);
@@ -149,14 +145,14 @@ fn tests_in(place: &Path) -> Result<Vec<String>, CommandError> {
             if path.is_dir() && !path.ends_with("target") {
                 names.extend(tests_in(&path)?);
             } else if is_source {
-                names.extend(test_names(&read(&path)?));
+                names.extend(test_names(&read_file(&path)?));
             }
         }
     } else if place.extension().is_some_and(|extension| extension == "rs") && place.is_file() {
         let stem = place.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let beside = [place.with_file_name(format!("{stem}_tests.rs")), place.with_extension("").join("tests.rs")];
         for source in std::iter::once(place.to_owned()).chain(beside.into_iter().filter(|path| path.is_file())) {
-            names.extend(test_names(&read(&source)?));
+            names.extend(test_names(&read_file(&source)?));
         }
     }
     Ok(names)

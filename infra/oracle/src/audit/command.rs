@@ -152,8 +152,7 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         let what = format!("{} cannot be written", file.display());
         std::fs::write(file, page).map_err(|error| CommandError::failed(&what, error))?;
     }
-    output::print_answer(arguments.target.json, &report, || report::for_people(&report, output::width()))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &report, || report::for_people(&report, output::width()))
 }
 
 fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {

@@ -23,7 +23,6 @@ use crate::command_error::CommandError;
 /// The number of copies that are fetched in parallel.
 const AT_ONCE: u64 = 16;
 
-/// The number of keys in a page.
 const PAGE: usize = 10_000;
 
 /// The log as of its last digest.

@@ -14,7 +14,7 @@ use domain::{
 use tokio::task::JoinSet;
 
 use super::public_key::PublicKey;
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, OrFailed};
 
 /// The number of digests that are fetched in parallel.
 const AT_ONCE: u64 = 16;
@@ -26,7 +26,6 @@ const ROUNDS: u32 = 3;
 pub(crate) struct Digests {
     pub(crate) store: Arc<dyn DigestStore>,
     pub(crate) notes: Arc<dyn Notes>,
-    /// The log's bucket.
     pub(crate) bucket: String,
     pub(crate) keys: Vec<PublicKey>,
     /// Digests that alerts have named.
@@ -54,7 +53,6 @@ impl FromStr for Announced {
     }
 }
 
-/// One stored digest.
 pub(crate) struct Stored {
     pub(crate) sequence: u64,
     pub(crate) document: Vec<u8>,
@@ -71,8 +69,7 @@ impl Digests {
     pub(crate) async fn head(&self) -> Result<Option<Head>, CommandError> {
         let note = self.notes.load(FUNCTION).await.map_err(CommandError::unreadable_log)?;
         let Some(document) = note.value else { return Ok(None) };
-        Head::of_note(&document)
-            .map_err(|error| CommandError::failed("the digest function's note cannot be read", error))
+        Head::of_note(&document).or_failed("the digest function's note cannot be read")
     }
 
     /// Passes the digests from `first` on to `take`, in order, until one is missing or `take` returns `false`.

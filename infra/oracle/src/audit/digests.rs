@@ -20,7 +20,7 @@ use super::{
     trust::Trust,
 };
 use crate::{
-    command::{CommandError, Ended, Target, confirm, wait},
+    command::{CommandError, Ended, OrFailed, Target, confirm, wait},
     terminal::output::{self, Row},
 };
 
@@ -145,13 +145,12 @@ fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {
     wait(async {
         for keys in plan.keys.chunks(A_MESSAGE) {
             let sent = parts.notices.announce(&parts.log_bucket, keys).await;
-            sent.map_err(|error| CommandError::failed("the queue did not take a message; repeat the command", error))?;
+            sent.or_failed("the queue did not take a message; repeat the command")?;
         }
         Ok(())
     })?;
     let answer = json!({ "announced": plan.keys.len(), "left_out": plan.left_out });
-    output::print_answer(arguments.target.json, &answer, || announced(&plan))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &answer, || announced(&plan))
 }
 
 /// The objects to digest, and the reasons why other streams are left out.

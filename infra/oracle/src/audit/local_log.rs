@@ -11,7 +11,6 @@ use domain::{
     ports::{AuditObjects, ListedObject, StorageError},
 };
 
-/// The directory.
 pub(crate) struct LocalLog(PathBuf);
 
 impl LocalLog {
@@ -37,7 +36,6 @@ fn names(directory: &Path) -> io::Result<Vec<(String, bool)>> {
     Ok(names)
 }
 
-/// The number of keys in one page.
 const PAGE: usize = 5_000;
 
 /// Adds the keys after `after` in order, until the page is full.

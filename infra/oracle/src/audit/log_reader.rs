@@ -25,7 +25,10 @@ use domain::{
 use tokio::task::JoinSet;
 
 use super::digest_reader::{self, Digests};
-use crate::{command_error::CommandError, stack::log_ports::Ports};
+use crate::{
+    command_error::{CommandError, OrFailed},
+    stack::log_ports::Ports,
+};
 
 /// The number of streams that are read in parallel, because most of the time is spent on waiting for replies.
 const AT_ONCE: usize = 32;
@@ -88,7 +91,7 @@ async fn start<T: Send + 'static>(
 }
 
 fn result<T>(finished: Result<Result<T, StorageError>, tokio::task::JoinError>) -> Result<T, CommandError> {
-    let read = finished.map_err(|error| CommandError::failed("a reader of the log died", error))?;
+    let read = finished.or_failed("a reader of the log died")?;
     read.map_err(CommandError::unreadable_log)
 }
 

@@ -17,7 +17,6 @@ const POINT: usize = 65;
 #[error("not a public key on P-256 (SubjectPublicKeyInfo, as PEM or DER)")]
 pub(crate) struct InvalidPublicKey;
 
-/// A public key on P-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicKey([u8; POINT]);
 

@@ -8,7 +8,10 @@ use super::{
     digest_reader::{Announced, Digests},
     public_key::PublicKey,
 };
-use crate::{command_error::CommandError, stack::Deployed};
+use crate::{
+    command_error::{CommandError, OrFailed},
+    stack::Deployed,
+};
 
 /// The public keys whose signatures count.
 #[derive(Args)]
@@ -35,10 +38,9 @@ impl Trust {
             keys.push(key.map_err(|error| CommandError::failed(&failed("is no public key"), error))?);
         }
         if keys.is_empty() {
-            let asked = parts.key.public_key().await;
-            let bytes = asked.map_err(|error| CommandError::failed("the public key cannot be had", error))?;
+            let bytes = parts.key.public_key().await.or_failed("the public key cannot be had")?;
             let key = PublicKey::parse(&bytes);
-            keys.push(key.map_err(|error| CommandError::failed("the key service's answer is no public key", error))?);
+            keys.push(key.or_failed("the key service's answer is no public key")?);
         }
         let (store, notes) = (Arc::new(parts.store), deployed.notes());
         Ok(Some(Digests { store, notes, bucket: parts.log_bucket, keys, announced }))

@@ -63,10 +63,7 @@ pub(crate) enum AuthorityCommand {
     },
     /// List the paid questions that the gate declined: who may approve them, and who has.
     #[command(after_help = "Example:\n  oracle authority queue --stack-name oracle")]
-    Queue {
-        #[command(flatten)]
-        target: Target,
-    },
+    Queue(Target),
     /// List the texts that a trigger of child safety blocked: reason, whom the specification wants informed, record.
     ///
     /// The service sends no reports itself. The list shows no texts. Stripe keeps the text of a paid sale, the mailbox
@@ -116,7 +113,6 @@ struct Reply {
     notice: Option<String>,
 }
 
-/// Runs one of the commands.
 pub(crate) fn run(
     command: &AuthorityCommand,
     input: impl BufRead,
@@ -133,7 +129,7 @@ pub(crate) fn run(
         }
         AuthorityCommand::Vectors { json } => return Ok(vectors(VECTORS, *json, output)?),
         AuthorityCommand::Attest { json } => return Ok(attest(attestation::AUTHORITY, *json, output)?),
-        AuthorityCommand::Queue { target } => return Ok(human_lock::queue(target)?),
+        AuthorityCommand::Queue(target) => return Ok(human_lock::queue(target)?),
         AuthorityCommand::Escalations(arguments) => return Ok(escalations::run(arguments)?),
         AuthorityCommand::Approve(arguments) => return Ok(human_lock::approve(arguments)?),
         AuthorityCommand::Reject(arguments) => return Ok(human_lock::reject(arguments)?),
@@ -253,7 +249,7 @@ mod tests {
     use crate::terminal::json_lines::answers;
 
     fn evaluated(input: &str) -> Vec<serde_json::Value> {
-        answers(|output| evaluate_lines(input.as_bytes(), output))
+        answers(|output| evaluate_lines(input.as_bytes(), output).unwrap()).0
     }
 
     #[test]

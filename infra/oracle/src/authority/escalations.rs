@@ -30,7 +30,6 @@ pub(crate) struct EscalationsArguments {
     target: Target,
 }
 
-/// One escalated evaluation.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Escalation {
     at: String,
@@ -68,8 +67,7 @@ pub(crate) fn run(arguments: &EscalationsArguments) -> Result<Ended, CommandErro
     let since = when::parse(&arguments.since, System.now())?;
     let objects = arguments.target.open()?.log_ports().objects;
     let found = wait(find(&objects, since))?;
-    output::print_list(arguments.target.json, &found, "no text was escalated\n", || table(&found, output::width()))?;
-    Ok(Ended::Done)
+    output::print_list(arguments.target.json, &found, "no text was escalated\n", || table(&found, output::width()))
 }
 
 /// The escalations since a moment, oldest first. Lists the whole log, because the streams of chat accounts are opened

@@ -5,14 +5,9 @@ use clap::Args;
 use domain::{
     SessionId,
     open_work::Work,
-    ports::Clock,
     sale::{Authority, AuthorityDecision},
 };
-use operations::{
-    authority_gate::{self, DecideError},
-    list,
-};
-use runtime::System;
+use operations::authority_gate::{self, DecideError};
 use serde_json::json;
 
 use crate::{
@@ -36,12 +31,7 @@ pub(crate) struct DecisionArguments {
 
 /// Lists the declined sales that people can still decide about, and those whose refund is due.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
-    let deployed = target.open()?;
-    let rows = wait(async {
-        let rows = list::of_works(deployed.lists(), &[Work::Declined], System.now()).await;
-        rows.map_err(|error| CommandError::failed("the list cannot be read", error))
-    })?;
-    waiting::print(&rows, target.json)
+    waiting::list(target, &[Work::Declined])
 }
 
 /// Counts an approval.
@@ -93,8 +83,7 @@ fn decide(
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
     let answer = json!({ "session_id": session, "decision": word });
-    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
 
 fn failed(error: DecideError) -> CommandError {

@@ -1,10 +1,6 @@
 //! `oracle bridge`: lists and shows Bridges, grants and revokes access, and replies in threads.
 
-use std::{
-    fs,
-    io::{self, Read},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 use bridge::{BridgeError, DecideError, FindError, ReplyError, Row};
 use clap::{Args, Subcommand};
@@ -18,7 +14,7 @@ use serde_json::json;
 
 use super::bridge_report::{described, table, text};
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
     stack::Deployed,
     terminal::{output, when},
 };
@@ -27,10 +23,7 @@ use crate::{
 pub(crate) enum BridgeCommand {
     /// List everybody who accepted the agreement; those who wait for an operator first.
     #[command(after_help = "Example:\n  oracle bridge list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Show one Bridge: the acceptance, the last decision, the thread.
     #[command(
         after_help = "Example:\n  oracle bridge show 3f2a9c1b77d0\n\nExit code 1: no Bridge, or more than one, begins with these digits."
@@ -99,7 +92,7 @@ pub(crate) struct ReplyArguments {
 
 pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
     match command {
-        BridgeCommand::List { target } => list(target),
+        BridgeCommand::List(target) => list(target),
         BridgeCommand::Show(arguments) => show(arguments),
         BridgeCommand::Grant(arguments) => grant(arguments),
         BridgeCommand::Revoke(arguments) => revoke(arguments),
@@ -109,9 +102,11 @@ pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
 
 /// The Bridges with an open task for an operator, the most urgent first.
 pub(crate) async fn waiting(deployed: &Deployed) -> Result<Vec<Row>, CommandError> {
-    let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
-    let rows = rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))?;
-    Ok(rows.into_iter().filter(|row| row.task.is_some()).collect())
+    Ok(rows(deployed).await?.into_iter().filter(|row| row.task.is_some()).collect())
+}
+
+async fn rows(deployed: &Deployed) -> Result<Vec<Row>, CommandError> {
+    bridge::listed(&deployed.stores.sales, System.now()).await.or_failed("the Bridges cannot be read")
 }
 
 async fn find(deployed: &Deployed, digits: &str) -> Result<SubscriberId, CommandError> {
@@ -142,12 +137,8 @@ fn replied(error: ReplyError) -> CommandError {
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
-    let rows = wait(async {
-        let rows = bridge::listed(&deployed.stores.sales, System.now()).await;
-        rows.map_err(|error| CommandError::failed("the Bridges cannot be read", error))
-    })?;
-    output::print_list(target.json, &rows, "nobody has accepted the agreement\n", || table(&rows, output::width()))?;
-    Ok(Ended::Done)
+    let rows = wait(rows(&deployed))?;
+    output::print_list(target.json, &rows, "nobody has accepted the agreement\n", || table(&rows, output::width()))
 }
 
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
@@ -160,16 +151,14 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
         let person = held.person(&desk.keys).await.map_err(unreadable)?;
         Ok(described(&held, person.as_ref(), &messages, System.now()))
     })?;
-    output::print_answer(arguments.target.json, &shown, || text(&shown))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &shown, || text(&shown))
 }
 
 fn print_decided(bridge: &Bridge, target: &Target) -> Result<Ended, CommandError> {
     let (digits, state) = (bridge.id().prefix(), bridge.state(System.now()));
     let expires = bridge.expires().map(Timestamp::to_iso);
     let answer = json!({ "bridge": digits, "state": state.as_str(), "expires": expires });
-    output::print_answer(target.json, &answer, || format!("{digits} is {state}\n"))?;
-    Ok(Ended::Done)
+    output::print_answer(target.json, &answer, || format!("{digits} is {state}\n"))
 }
 
 fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
@@ -205,16 +194,10 @@ fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
 }
 
 fn written(file: Option<&PathBuf>) -> Result<Message, CommandError> {
-    let mut text = String::new();
-    match file {
-        Some(path) => {
-            text = fs::read_to_string(path)
-                .map_err(|error| CommandError::failed(&format!("{} cannot be read", path.display()), error))?;
-        }
-        None => {
-            io::stdin().read_to_string(&mut text)?;
-        }
-    }
+    let text = match file {
+        Some(path) => read_file(path)?,
+        None => io::read_to_string(io::stdin())?,
+    };
     Message::parse(&text).map_err(|error| CommandError::Refused(error.to_string()))
 }
 
@@ -234,6 +217,5 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true });
     output::print_answer(arguments.target.json, &answer, || {
         format!("{} has the reply, on the page and by mail\n", arguments.bridge)
-    })?;
-    Ok(Ended::Done)
+    })
 }

@@ -48,16 +48,15 @@ pub(crate) fn run(command: &SubscriptionsCommand) -> Result<Ended, CommandError>
             let now = System.now();
             let from = if *all { Timestamp::from_millis(0) } else { now };
             let rows: Vec<Value> = wait(found(&deployed, from))?.iter().map(|it| row(it, now)).collect();
-            output::print_list(target.json, &rows, "nobody subscribes\n", || table(&rows, output::width()))?;
+            output::print_list(target.json, &rows, "nobody subscribes\n", || table(&rows, output::width()))
         }
         SubscriptionsCommand::Show(ShowArguments { subscriber, target }) => {
             let deployed = target.open()?;
             let one = wait(find(&deployed.stores.sales, subscriber))?;
             let shown = show(&one, System.now());
-            output::print_answer(target.json, &shown, || text(&shown))?;
+            output::print_answer(target.json, &shown, || text(&shown))
         }
     }
-    Ok(Ended::Done)
 }
 
 fn unreadable(error: StorageError) -> CommandError {

@@ -39,8 +39,7 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let answer = json!({ "session_id": session, "mail": "sent_again" });
     output::print_answer(one.target.json, &answer, || {
         format!("{} is on its way to the customer again\n", session.as_str())
-    })?;
-    Ok(Ended::Done)
+    })
 }
 
 fn failed(error: SendAgainError) -> CommandError {

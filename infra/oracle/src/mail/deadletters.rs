@@ -13,7 +13,7 @@ use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     evidence,
     sales::{
         named_sale::NamedSale,
@@ -132,21 +132,16 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
 
 fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, CommandError> {
     let since = since.map(|text| when::parse(text, System.now())).transpose()?;
-    wait(async {
-        let letters = dead_letters::everything(deployed.lists(), since).await;
-        letters.map_err(|error| CommandError::failed("the dead letters cannot be read", error))
-    })
+    wait(async { dead_letters::everything(deployed.lists(), since).await.or_failed("the dead letters cannot be read") })
 }
 
 async fn load(deployed: &Deployed, session: &SessionId) -> Result<Option<Sale>, CommandError> {
-    let loaded = deployed.stores.journal().store.load(session).await;
-    let loaded = loaded.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+    let loaded = deployed.stores.journal().store.load(session).await.or_failed("the sale cannot be read")?;
     Ok(loaded.map(|sale| sale.value))
 }
 
 fn print(letters: &[DeadLetter], json: bool) -> Result<Ended, CommandError> {
-    output::print_list(json, letters, "there are no dead letters\n", || table(letters, output::width()))?;
-    Ok(Ended::Done)
+    output::print_list(json, letters, "there are no dead letters\n", || table(letters, output::width()))
 }
 
 fn table(letters: &[DeadLetter], width: usize) -> String {

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -23,10 +23,7 @@ use crate::{
 pub(crate) enum InquiriesCommand {
     /// List the messages that answer no mail of ours, with the open sales of their senders' addresses.
     #[command(after_help = "Example:\n  oracle inquiries list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Show what somebody has written, fetched from the mailbox; nothing of it is kept.
     #[command(after_help = "Example:\n  oracle inquiries show 5f1c2a3b0d4e\n\nExit code 1: no such inquiry waits.")]
     Show {
@@ -54,11 +51,10 @@ pub(crate) struct SettleArguments {
 
 pub(crate) fn run(command: &InquiriesCommand) -> Result<Ended, CommandError> {
     match command {
-        InquiriesCommand::List { target } => {
+        InquiriesCommand::List(target) => {
             let deployed = target.open()?;
             let waiting = wait(async { waiting(&deployed, None).await })?;
-            output::print_list(target.json, &waiting, "no inquiry waits\n", || table(&waiting, output::width()))?;
-            Ok(Ended::Done)
+            output::print_list(target.json, &waiting, "no inquiry waits\n", || table(&waiting, output::width()))
         }
         InquiriesCommand::Show { inquiry, target } => show(inquiry, target),
         InquiriesCommand::Settle(arguments) => settle(arguments),
@@ -99,16 +95,14 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
     let says = wait(async {
         let found = waiting(&deployed, None).await?.into_iter().find(|it| it.inquiry == name);
         let found = found.ok_or_else(|| CommandError::Refused(InquiryError::None.to_string()))?;
-        let says = mailbox.correspondence(&found.message).await;
-        says.map_err(|error| CommandError::failed("the mailbox cannot be read", error))
+        mailbox.correspondence(&found.message).await.or_failed("the mailbox cannot be read")
     })?;
     let text = |field: fn(&domain::inbox::Correspondence) -> &String| says.as_ref().map(field);
     let answer = json!({
         "inquiry": name, "sender": text(|it| &it.sender), "subject": text(|it| &it.subject),
         "text": text(|it| &it.text),
     });
-    output::print_answer(target.json, &answer, || correspondence::for_people(says.as_ref()))?;
-    Ok(Ended::Done)
+    output::print_answer(target.json, &answer, || correspondence::for_people(says.as_ref()))
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
@@ -126,6 +120,5 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         })
     })?;
     let answer = json!({ "inquiry": name, "settled": true });
-    output::print_answer(arguments.target.json, &answer, || format!("{name} is settled\n"))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &answer, || format!("{name} is settled\n"))
 }

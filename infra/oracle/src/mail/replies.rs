@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     sales::{named_sale::NamedSale, signed_sale::SignedSale, waiting},
     terminal::output,
 };
@@ -22,10 +22,7 @@ use crate::{
 pub(crate) enum RepliesCommand {
     /// List the sales whose customers have written back.
     #[command(after_help = "Example:\n  oracle replies list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Show what a customer has written, fetched from the mailbox; nothing of it is kept.
     ///
     /// Says whether a reply came from the address that the sale's mails went to.
@@ -40,12 +37,10 @@ pub(crate) enum RepliesCommand {
 
 pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
     match command {
-        RepliesCommand::List { target } => {
+        RepliesCommand::List(target) => {
             let deployed = target.open()?;
-            let replied = async {
-                let rows = list::replied(deployed.lists(), System.now()).await;
-                rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
-            };
+            let replied =
+                async { list::replied(deployed.lists(), System.now()).await.or_failed("the lists cannot be read") };
             waiting::print(&wait(replied)?, target.json)
         }
         RepliesCommand::Show(one) => show(one),

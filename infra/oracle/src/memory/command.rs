@@ -7,7 +7,7 @@ use super::{
     erase::{self, EraseArguments},
 };
 use crate::{
-    command::{CommandError, Ended},
+    command::{CommandError, Ended, OrFailed},
     terminal::json_lines::{LinesError, numbered_lines, without_byte_order_mark},
 };
 use clap::{Args, Subcommand};
@@ -142,7 +142,6 @@ impl MemoryCommand {
     }
 }
 
-/// Runs a command.
 pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl Write) -> Result<Ended, CommandError> {
     if let Some((arguments, view)) = command.stored()
         && let Some(name) = &arguments.customer
@@ -154,17 +153,15 @@ pub(crate) fn run(command: &MemoryCommand, input: impl BufRead, mut output: impl
         MemoryCommand::Erase(arguments) => return erase::run(arguments, &mut output),
         MemoryCommand::Replay(arguments) => replay(arguments, input, &mut output)?,
         MemoryCommand::Export(arguments) => {
-            let log = read_events(input)?.into_log(arguments.campaign.as_ref());
-            let log = log.map_err(|error| CommandError::failed("the history cannot be exported", error))?;
-            output.write_all(
-                &export::export(&log, &Unsealed).map_err(|error| CommandError::failed("the export failed", error))?,
-            )?;
+            let log = read_events(input)?
+                .into_log(arguments.campaign.as_ref())
+                .or_failed("the history cannot be exported")?;
+            output.write_all(&export::export(&log, &Unsealed).or_failed("the export failed")?)?;
             writeln!(output)?;
         }
         MemoryCommand::Import(_) => {
             for event in read_export(input)?.0.events(&Unsealed) {
-                let bytes =
-                    event.to_bytes().map_err(|error| CommandError::failed("an event cannot be written", error))?;
+                let bytes = event.to_bytes().or_failed("an event cannot be written")?;
                 output.write_all(&bytes)?;
                 writeln!(output)?;
             }
@@ -196,9 +193,7 @@ fn replay(arguments: &ReplayArguments, input: impl BufRead, output: &mut impl Wr
             .map_or(budget, |tokens| budget.and_tokens(tokens, arguments.tokens_per_1000_bytes)),
     };
     let pins = arguments.pins.as_ref().map(read_pins).transpose()?;
-    let replayed = replay
-        .finish(&wanted, pins.as_ref())
-        .map_err(|error| CommandError::failed("the history cannot be replayed", error))?;
+    let replayed = replay.finish(&wanted, pins.as_ref()).or_failed("the history cannot be replayed")?;
     writeln!(output, "{}", serde_json::to_string(&replayed)?)?;
     Ok(())
 }
@@ -248,7 +243,6 @@ mod tests {
         command: MemoryCommand,
     }
 
-    /// Runs a command line on an input.
     fn answer(name: &str, input: &str) -> Result<String, CommandError> {
         let mut output = Vec::new();
         let line = Line::parse_from(["memory", name, "--json"]);

@@ -1,11 +1,11 @@
 //! The content of a memory's log as the commands write it, and the hash of its state.
 
-use crate::command::CommandError;
+use crate::command::{CommandError, OrFailed};
 use memory::{Digest, EventLog, Fact, precision};
 use serde_json::{Value, json};
 
 pub(crate) fn state_hash(log: &EventLog) -> Result<Digest, CommandError> {
-    log.state().hash().map_err(|error| CommandError::failed("the state cannot be hashed", error))
+    log.state().hash().or_failed("the state cannot be hashed")
 }
 
 /// The content of a log. Shows a locked detail as its gist; the export contains the detail itself.

@@ -6,7 +6,7 @@ use super::{
     content::{shown, state_hash},
     erase::customer,
 };
-use crate::command::{CommandError, Ended, Signature, Target, wait};
+use crate::command::{CommandError, Ended, OrFailed, Signature, Target, wait};
 use audit::{Change, ChatJournal, ChatStatus, Record};
 use aws::SubjectSeal;
 use clap::Args;
@@ -75,7 +75,6 @@ pub(crate) fn run(
     Ok(Ended::Nothing)
 }
 
-/// What was read of a memory.
 #[derive(Debug)]
 struct Read {
     written: Vec<u8>,
@@ -92,32 +91,26 @@ fn incomplete(missing: usize) -> Option<String> {
 
 /// The account, and the name of its memory.
 async fn account(desk: Desk<'_>, id: &SubscriberId) -> Result<(Versioned<Account>, Handle), CommandError> {
-    let account = desk.journal.load(id).await;
-    let account = account.map_err(|error| CommandError::failed("the account cannot be read", error))?;
+    let account = desk.journal.load(id).await.or_failed("the account cannot be read")?;
     if account.version == 0 {
         return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
     }
-    let name = Handle::parse(account.value.memory());
-    let name = name.map_err(|error| CommandError::failed("the account's memory has no usable name", error))?;
+    let name = Handle::parse(account.value.memory()).or_failed("the account's memory has no usable name")?;
     Ok((account, name))
 }
 
 /// Opens the memory, records who reads it and why, and returns what is written.
 async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View) -> Result<Read, CommandError> {
     let (account, name) = account(desk, id).await?;
-    let key = desk.keys.find(name.as_str()).await;
-    let key = key.map_err(|error| CommandError::failed("the memory's key cannot be read", error))?;
+    let key = desk.keys.find(name.as_str()).await.or_failed("the memory's key cannot be read")?;
     let Some(key) = key.filter(|_| !account.value.is_erasing()) else {
         return Err(CommandError::Refused(format!("{} has no memory, or it is being erased", id.prefix())));
     };
     let seal = SubjectSeal::new(&key, name.as_str());
     let seal = seal.ok_or_else(|| CommandError::Refused("the memory's key is unusable".to_owned()))?;
-    let log = store::load(desk.logs, name.as_str(), &name, &seal).await;
-    let log = log.map_err(|error| CommandError::failed("the memory cannot be read", error))?;
+    let log = store::load(desk.logs, name.as_str(), &name, &seal).await.or_failed("the memory cannot be read")?;
     let written = match view {
-        View::Export => {
-            export::export(&log, &seal).map_err(|error| CommandError::failed("the export failed", error))?
-        }
+        View::Export => export::export(&log, &seal).or_failed("the export failed")?,
         View::Show | View::Verify => shown(&log)?.to_string().into_bytes(),
     };
     let facts = json!({ "view": if view == View::Export { "export" } else { "show" }, "by": operator.name(),
@@ -126,7 +119,7 @@ async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View
     let record =
         |_: &mut Account, now| Change::recorded(vec![Record::chat(now, now, ChatStatus::Read, facts.clone())], ());
     let recorded = desk.journal.commit(account, record).await;
-    recorded.map_err(|error| CommandError::failed("nothing is shown: it could not be recorded", error))?.settle().await;
+    recorded.or_failed("nothing is shown: it could not be recorded")?.settle().await;
     Ok(Read { written, missing })
 }
 

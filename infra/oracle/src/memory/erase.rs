@@ -1,7 +1,7 @@
 //! `oracle memory erase`: begins the erasure of a customer's memory. The deadlines function ends it.
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     evidence::Observed,
     stack::Deployed,
 };
@@ -57,10 +57,8 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
 
 /// The subscriber of an argument: an email address, or the subscriber's whole id.
 pub(crate) fn customer(deployed: &Deployed, customer: &str) -> Result<SubscriberId, CommandError> {
-    let key = || async {
-        let document = deployed.secret("chat").document().await;
-        document.map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))
-    };
+    let key =
+        || async { deployed.secret("chat").document().await.or_failed("the key of subscribers' ids cannot be read") };
     match SubscriberId::parse(customer) {
         Ok(id) => Ok(id),
         Err(_) => named(customer, &wait(key())?),
@@ -71,8 +69,7 @@ fn named(customer: &str, document: &Secret) -> Result<SubscriberId, CommandError
     let address = EmailAddress::parse(customer).map_err(|_| {
         CommandError::Usage(format!("{customer} is neither an email address nor a subscriber's id of 64 digits"))
     })?;
-    let key = SubscriberKey::parse(document)
-        .map_err(|error| CommandError::failed("the key of subscribers' ids cannot be read", error))?;
+    let key = SubscriberKey::parse(document).or_failed("the key of subscribers' ids cannot be read")?;
     Ok(SubscriberId::of(&key, &address))
 }
 
@@ -108,7 +105,7 @@ async fn begin(
 ) -> Result<Value, CommandError> {
     let id = account.value.id().clone();
     let begun = forgetting::begin(journal, account, Some(operator)).await;
-    let (account, began) = begun.map_err(|error| CommandError::failed("the erasure may not have begun", error))?;
+    let (account, began) = begun.or_failed("the erasure may not have begun")?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
     Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": BY_HAND }))
 }

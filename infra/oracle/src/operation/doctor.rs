@@ -1,6 +1,5 @@
 //! `oracle doctor`: checks whether the accounts are set up as the stack needs.
 
-use clap::Args;
 use doctor::{Finding, Vendors, account, examine};
 use serde_json::json;
 
@@ -10,16 +9,10 @@ use crate::{
     terminal::output,
 };
 
-#[derive(Args)]
-pub(crate) struct DoctorArguments {
-    #[command(flatten)]
-    target: Target,
-}
-
-pub(crate) fn run(arguments: &DoctorArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
     let findings = wait(async { findings(&deployed).await })?;
-    if arguments.target.json {
+    if target.json {
         let line = |it: &Finding| json!({ "subject": it.subject, "problem": it.problem, "remedy": it.remedy, "unknown": it.is_unknown });
         let lines: Vec<_> = findings.iter().map(line).collect();
         output::print_json(&json!({ "stack": deployed.name(), "findings": lines }))?;

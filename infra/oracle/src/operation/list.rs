@@ -1,36 +1,28 @@
 //! `oracle list`.
 
-use clap::Args;
 use domain::ports::Clock;
 use operations::list;
 use runtime::System;
 
 use crate::{
     chat::{bridge as bridge_command, bridge_report},
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     mail::inquiries,
     sales::waiting,
     terminal::output,
     toll::command as toll_command,
 };
 
-#[derive(Args)]
-pub(crate) struct ListArguments {
-    #[command(flatten)]
-    target: Target,
-}
-
-pub(crate) fn run(arguments: &ListArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
     let (rows, inquiries, bridges, purchases) = wait(async {
-        let rows = list::everything(deployed.lists(), System.now()).await;
-        let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
+        let rows = list::everything(deployed.lists(), System.now()).await.or_failed("the lists cannot be read")?;
         let inquiries = inquiries::waiting(&deployed, Some(&rows)).await?;
         let bridges = bridge_command::waiting(&deployed).await?;
         let purchases = toll_command::waiting(&deployed.stores.sales).await?;
         Ok((rows, inquiries, bridges, purchases))
     })?;
-    if arguments.target.json {
+    if target.json {
         let rows = rows.iter().map(serde_json::to_value).chain(inquiries.iter().map(serde_json::to_value));
         let rows = rows.chain(bridges.iter().map(serde_json::to_value));
         let rows = rows.chain(purchases.iter().map(serde_json::to_value));

@@ -31,7 +31,6 @@ pub(crate) struct Runs {
     pub(crate) failed: u64,
 }
 
-/// The alarms of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alarms {
     pub(crate) count: usize,

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::measurements::Measurements;
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     evidence::Observed,
     stack::Deployed,
     terminal::{output, progress::counted},
@@ -50,10 +50,7 @@ pub(crate) enum QueuesCommand {
     /// The numbers are SQS's approximations. CloudWatch gives the age of the waiting messages; that of dead letters is the
     /// time since the oldest of up to ten was sent.
     #[command(after_help = "Example:\n  oracle queues list --json | jq '.[] | select(.dead_letters > 0)'")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Show a queue's dead letters, and why an unreadable one cannot be parsed.
     #[command(after_help = "Example:\n  oracle queues show orders\n\nExit code 1: there is none.")]
     Show(ShowArguments),
@@ -151,7 +148,7 @@ pub(crate) struct Row {
 
 pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
     match command {
-        QueuesCommand::List { target } => list(target),
+        QueuesCommand::List(target) => list(target),
         QueuesCommand::Show(arguments) => show(arguments),
         QueuesCommand::Remove(arguments) => remove(arguments),
         QueuesCommand::Redrive(arguments) => redrive(arguments),
@@ -160,12 +157,8 @@ pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
-    let rows = wait(async {
-        let failed = |error| CommandError::failed("the queues cannot be looked at", error);
-        rows(&deployed, System.now()).await.map_err(failed)
-    })?;
-    output::print_answer(target.json, &rows, || table(&rows, output::width()))?;
-    Ok(Ended::Done)
+    let rows = wait(async { rows(&deployed, System.now()).await.or_failed("the queues cannot be looked at") })?;
+    output::print_answer(target.json, &rows, || table(&rows, output::width()))
 }
 
 /// Every queue that the stack has.
@@ -228,10 +221,7 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let url = arguments.queue.address(&deployed)?;
     let desk = deployed.queues();
-    let messages = wait(async {
-        let looked = desk.look(url, arguments.most).await;
-        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
-    })?;
+    let messages = wait(async { desk.look(url, arguments.most).await.or_failed("the queue cannot be looked at") })?;
     if arguments.target.json {
         let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
         output::print_json(&rows)?;
@@ -281,10 +271,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let (queue, id) = (arguments.queue.name, arguments.id.as_str());
     let url = arguments.queue.address(&deployed)?;
     let desk = deployed.queues();
-    let is_there = wait(async {
-        let looked = desk.look(url, usize::MAX).await;
-        looked.map_err(|error| CommandError::failed("the queue cannot be looked at", error))
-    })?;
+    let is_there = wait(async { desk.look(url, usize::MAX).await.or_failed("the queue cannot be looked at") })?;
     let Some(message) = is_there.into_iter().find(|message| message.id == id) else {
         return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
     };
@@ -297,8 +284,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {
         observed.record(&deployed, &operator, "queues remove", facts).await?;
-        let deleted = desk.delete(url, id).await;
-        deleted.map_err(|error| CommandError::failed("the message may still be there", error))
+        desk.delete(url, id).await.or_failed("the message may still be there")
     })?;
     let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
     let answer = json!({ "queue": queue, "id": id, "removed": removed });

@@ -2,8 +2,7 @@
 //! parameter: CloudFormation shows parameters in processed templates and stores them with the stack.
 
 use std::{
-    fs,
-    io::{self, IsTerminal, Read},
+    io::{self, IsTerminal},
     path::PathBuf,
 };
 
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::secret_documents::Name;
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
     stack::Deployed,
     terminal::output,
 };
@@ -23,10 +22,7 @@ use crate::{
 pub(crate) enum SecretsCommand {
     /// List the secrets: which fields each has, and which are still empty. Never shows a value.
     #[command(after_help = "Example:\n  oracle secrets list --stack-name oracle\n\nExit code 1: one of them is empty.")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
     ///
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
@@ -53,15 +49,14 @@ pub(crate) struct SetArguments {
 
 pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
     match command {
-        SecretsCommand::List { target } => list(target),
+        SecretsCommand::List(target) => list(target),
         SecretsCommand::Set(arguments) => set(arguments),
     }
 }
 
 /// The document of a secret; an empty object until the secret is filled in.
 async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
-    let unreadable = |error| CommandError::failed("the secret cannot be read", error);
-    let document = deployed.secret(name.text()).document().await.map_err(unreadable)?;
+    let document = deployed.secret(name.text()).document().await.or_failed("the secret cannot be read")?;
     // A document that is not JSON was written by hand, and is replaced.
     Ok(serde_json::from_str(document.expose()).unwrap_or_else(|_| json!({})))
 }
@@ -126,23 +121,19 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     let answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) });
     output::print_answer(arguments.target.json, &answer, || {
         format!("{id} is stored ({})\n", fields(&document).join(", "))
-    })?;
-    Ok(Ended::Done)
+    })
 }
 
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {
     let Some(path) = &arguments.from else {
         if io::stdin().is_terminal() {
-            return Err(CommandError::Usage(
-                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it"
-                    .to_owned(),
-            ));
+            let why =
+                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it";
+            return Err(CommandError::Usage(why.to_owned()));
         }
-        let mut value = String::new();
-        io::stdin().lock().read_to_string(&mut value)?;
-        return Ok(value);
+        return Ok(io::read_to_string(io::stdin())?);
     };
-    fs::read_to_string(path).map_err(|error| CommandError::failed(&format!("{} cannot be read", path.display()), error))
+    read_file(path)
 }
 
 fn random() -> Result<String, CommandError> {

@@ -10,7 +10,6 @@ use audit_verify::{
     recheck::{self, Recheck},
     signed_digest::{self, Head},
 };
-use clap::Args;
 use domain::{
     Timestamp,
     breaker::{Breaker, Caller, MAILBOX},
@@ -47,13 +46,6 @@ const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
 ];
 
-#[derive(Args)]
-pub(crate) struct StatusArguments {
-    #[command(flatten)]
-    target: Target,
-}
-
-/// The state of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
@@ -80,7 +72,6 @@ impl State {
     }
 }
 
-/// One check with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     what: String,
@@ -102,13 +93,13 @@ struct Status {
     checks: Vec<Check>,
 }
 
-pub(crate) fn run(arguments: &StatusArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
     let now = System.now();
     let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
     let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown);
     let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
-    output::print_answer(arguments.target.json, &status, || for_people(&status, output::width()))?;
+    output::print_answer(target.json, &status, || for_people(&status, output::width()))?;
     Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
 }
 

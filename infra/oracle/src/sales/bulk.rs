@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::sale_name::{self, SaleName};
 use crate::{
-    command::{CommandError, Ended, Signature, wait},
+    command::{CommandError, Ended, OrFailed, Signature, wait},
     evidence,
     stack::Deployed,
     terminal::{output, progress::counted, when},
@@ -72,8 +72,7 @@ impl Selection {
         let since = self.failed_since.as_deref().map(|text| when::parse(text, System.now())).transpose()?;
         let filter = Filter { since, reason_like: self.reason_like.clone() };
         let rows = wait(async {
-            let rows = list::of_works(deployed.lists(), works, System.now()).await;
-            rows.map_err(|error| CommandError::failed("the lists cannot be read", error))
+            list::of_works(deployed.lists(), works, System.now()).await.or_failed("the lists cannot be read")
         })?;
         Ok(rows.into_iter().filter(|row| filter.matches(row)).map(|row| row.session_id).collect())
     }
@@ -148,8 +147,7 @@ impl Bulk<'_> {
             loop {
                 let mut stood = Vec::new();
                 for session in sessions {
-                    let sale = store.load(session).await;
-                    let sale = sale.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+                    let sale = store.load(session).await.or_failed("the sale cannot be read")?;
                     stood.push(sale.and_then(|sale| final_state(&sale.value)));
                 }
                 let through = stood.iter().flatten().count();

@@ -1,7 +1,7 @@
 //! `oracle cache`: shows the state of the cached verdicts, and removes one.
 
 use audit::Notebook;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use crosscheck::constants::PHI;
 use domain::{
     SessionId, Timestamp,
@@ -17,7 +17,7 @@ use std::slice;
 
 use super::signed_sale::SignedSale;
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     evidence,
     terminal::output::{self, minute},
 };
@@ -29,18 +29,12 @@ pub(crate) enum CacheCommand {
     #[command(
         after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: nobody has looked, or not for a while, or something is wrong."
     )]
-    Status(StatusArguments),
+    Status(Target),
     /// Take one cached verdict out. The archive keeps it, and the page restores it when somebody asks.
     #[command(
         after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
     )]
     Remove(SignedSale),
-}
-
-#[derive(Args)]
-pub(crate) struct StatusArguments {
-    #[command(flatten)]
-    target: Target,
 }
 
 /// The part of cache-health's saved state that is shown here.
@@ -51,13 +45,13 @@ struct Remembered {
 
 pub(crate) fn run(command: &CacheCommand) -> Result<Ended, CommandError> {
     match command {
-        CacheCommand::Status(arguments) => status(arguments),
+        CacheCommand::Status(target) => status(target),
         CacheCommand::Remove(arguments) => remove(arguments),
     }
 }
 
-fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+fn status(target: &Target) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
     let (last, totals) = wait(async {
         let unreadable = |error| CommandError::failed("the cache's state cannot be read", error);
         let note = Notes::load(&deployed.stores.sales, FUNCTION).await.map_err(unreadable)?;
@@ -67,7 +61,7 @@ fn status(arguments: &StatusArguments) -> Result<Ended, CommandError> {
     })?;
     let stale = last.as_ref().is_none_or(|record| record.is_stale(System.now()));
     let line = last.as_ref().map(HealthRecord::line);
-    if arguments.target.json {
+    if target.json {
         output::print_json(&document(last.as_ref(), totals, System.now()))?;
     } else {
         output::print(&text(line.as_ref(), stale))?;
@@ -130,8 +124,7 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
 
 /// The cached verdict as it is before it is removed. One that is damaged has only its state.
 async fn entry(store: &dyn SaleStore, session: &SessionId) -> Result<Value, CommandError> {
-    let found = store.load_with_verdict(session).await;
-    let (_, found) = found.map_err(|error| CommandError::failed("the cached verdict cannot be read", error))?;
+    let (_, found) = store.load_with_verdict(session).await.or_failed("the cached verdict cannot be read")?;
     let (state, verdict) = match found {
         CacheEntry::Hit(cached) => ("cached", json!(cached)),
         CacheEntry::Miss => ("none", Value::Null),

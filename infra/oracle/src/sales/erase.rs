@@ -36,8 +36,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let plan = wait(async { erase::plan(ports, &session).await.map_err(not_planned) })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
-        output::print_answer(arguments.target.json, &answer, || planned(&plan))?;
-        return Ok(Ended::Done);
+        return output::print_answer(arguments.target.json, &answer, || planned(&plan));
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
     if !arguments.signature.confirm(&question)? {
@@ -51,8 +50,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
     output::print_answer(arguments.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
-    })?;
-    Ok(Ended::Done)
+    })
 }
 
 const UNFINISHED: &str = "the erasure is not finished";

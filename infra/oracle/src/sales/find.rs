@@ -15,7 +15,7 @@ use serde::Serialize;
 use stripe::{LastDigits, Wanted};
 
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     terminal::{
         output::{self, minute},
         when,
@@ -66,11 +66,9 @@ struct Row {
     currency: Option<String>,
     /// In words.
     state: String,
-    /// The open work on the sale.
     open: Option<Work>,
 }
 
-/// The result of a search.
 #[derive(Debug, Serialize)]
 struct Found {
     /// The earliest time of a session that was looked for, UTC.
@@ -85,12 +83,11 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let payments = deployed.backend().stripe()?;
     let found = wait(async {
-        let found = payments.find(&wanted).await;
-        let found = found.map_err(|error| CommandError::failed("Stripe cannot be asked", error))?;
+        let found = payments.find(&wanted).await.or_failed("Stripe cannot be asked")?;
         let mut sales = Vec::new();
         for session in found.sessions {
-            let sale = SaleStore::load(&deployed.stores.sales, &session.id).await;
-            let sale = sale.map_err(|error| CommandError::failed("the sale cannot be read", error))?;
+            let sale =
+                SaleStore::load(&deployed.stores.sales, &session.id).await.or_failed("the sale cannot be read")?;
             sales.push(row(&session, sale.as_ref().map(|sale| &sale.value)));
         }
         Ok(Found { since: wanted.since.to_iso(), more: found.more, sales })

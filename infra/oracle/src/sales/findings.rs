@@ -3,12 +3,8 @@
 use std::{path::PathBuf, slice};
 
 use clap::{Args, Subcommand};
-use domain::{customer_text, open_work::Work, ports::Clock};
-use operations::{
-    findings::{self, FindingError},
-    list,
-};
-use runtime::System;
+use domain::{customer_text, open_work::Work};
+use operations::findings::{self, FindingError};
 use serde_json::json;
 
 use super::{named_sale::NamedSale, quarantine::read, signed_sale::SignedSale, waiting};
@@ -22,10 +18,7 @@ use crate::{
 pub(crate) enum FindingsCommand {
     /// List delivered sales whose verdict the block list of today holds back.
     #[command(after_help = "Example:\n  oracle findings list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Print the verdict and the terms in it: customer content, for few eyes.
     #[command(
         after_help = "Example:\n  oracle findings show cs_live_abc123 --json | jq .verdict\n\nExit code 1: nothing waits for a decision."
@@ -54,14 +47,7 @@ pub(crate) struct ReplaceArguments {
 
 pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
     match command {
-        FindingsCommand::List { target } => {
-            let deployed = target.open()?;
-            let rows = wait(async {
-                let rows = list::of_works(deployed.lists(), &[Work::Finding], System.now()).await;
-                rows.map_err(|error| CommandError::failed("the list cannot be read", error))
-            })?;
-            waiting::print(&rows, target.json)
-        }
+        FindingsCommand::List(target) => waiting::list(target, &[Work::Finding]),
         FindingsCommand::Show(one) => show(one),
         FindingsCommand::Dismiss(one) => dismiss(one),
         FindingsCommand::Replace(arguments) => replace(arguments),
@@ -115,8 +101,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
     let answer = json!({ "session_id": session, "decided": word });
-    output::print_answer(target.json, &answer, || format!("{session} {told}\n"))?;
-    Ok(Ended::Done)
+    output::print_answer(target.json, &answer, || format!("{session} {told}\n"))
 }
 
 fn failed(error: FindingError) -> CommandError {

@@ -19,7 +19,6 @@ pub(crate) struct NamedSale {
 }
 
 impl NamedSale {
-    /// Opens the stack, and names the sale.
     pub(crate) fn open(&self) -> Result<(Deployed, SessionId), CommandError> {
         let deployed = self.target.open()?;
         let session = self.sale.find(&deployed)?;

@@ -11,14 +11,10 @@ use clap::{Args, Subcommand};
 use domain::{
     Sale, SessionId, customer_text,
     open_work::Work,
-    ports::{Clock, Quarantine, SaleStore, Submissions},
+    ports::{Quarantine, SaleStore, Submissions},
     sale::Fulfilment,
 };
-use operations::{
-    list,
-    quarantine::{self, DecideError, Decided},
-};
-use runtime::System;
+use operations::quarantine::{self, DecideError, Decided};
 use serde_json::{Value, json};
 
 use super::{
@@ -29,7 +25,7 @@ use super::{
     waiting,
 };
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -39,10 +35,7 @@ use crate::{
 pub(crate) enum QuarantineCommand {
     /// List the sales that the content filter holds.
     #[command(after_help = "Example:\n  oracle quarantine list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Print what is held of a sale: customer content, for few eyes.
     #[command(
         after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
@@ -83,14 +76,7 @@ pub(crate) struct ReplaceArguments {
 
 pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
     match command {
-        QuarantineCommand::List { target } => {
-            let deployed = target.open()?;
-            let rows = wait(async {
-                let rows = list::of_works(deployed.lists(), &[Work::Review], System.now()).await;
-                rows.map_err(|error| CommandError::failed("the list cannot be read", error))
-            })?;
-            waiting::print(&rows, target.json)
-        }
+        QuarantineCommand::List(target) => waiting::list(target, &[Work::Review]),
         QuarantineCommand::Show(one) => show(one),
         QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),
         QuarantineCommand::Refund(arguments) => refunds::issue(arguments, &[Work::Review]),
@@ -144,10 +130,7 @@ fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
 }
 
 pub(crate) fn read(file: &Path) -> Result<Value, CommandError> {
-    let name = file.display();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| CommandError::failed(&format!("{name} cannot be read"), error))?;
-    serde_json::from_str(&text).map_err(|error| CommandError::failed(&format!("{name} is no JSON"), error))
+    serde_json::from_str(&read_file(file)?).or_failed(&format!("{} is no JSON", file.display()))
 }
 
 /// The stores and queues that a decision about a held sale needs.
@@ -235,8 +218,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
     let Answer { word, text, .. } = answer_for(decided);
     let answer = json!({ "session_id": session, "decided": word });
-    output::print_answer(one.target.json, &answer, || format!("{} {text}\n", session.as_str()))?;
-    Ok(Ended::Done)
+    output::print_answer(one.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
 
 fn answer_for(decided: Decided) -> Answer {

@@ -1,6 +1,9 @@
 //! `oracle reattempt`.
 
-use std::{io::Read, path::Path, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use backend::QueueName;
 use clap::Args;
@@ -8,7 +11,7 @@ use domain::{Query, SessionId, Submission, Tier, open_work::Work};
 use operations::reattempt::{self, Reattempt, ReattemptError};
 
 use super::bulk::{Answer, Bulk, Selection};
-use crate::command::{CommandError, Ended, Signature, Target};
+use crate::command::{CommandError, Ended, OrFailed, Signature, Target, read_file};
 
 #[derive(Args)]
 pub(crate) struct ReattemptArguments {
@@ -96,14 +99,10 @@ fn failed(error: ReattemptError) -> CommandError {
 }
 
 fn text(file: &Path) -> Result<String, CommandError> {
-    let mut text = String::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().lock().read_to_string(&mut text).map(drop)
-    } else {
-        std::fs::read_to_string(file).map(|read| text = read)
-    };
-    read.map_err(|error| CommandError::failed(&format!("{} cannot be read", file.display()), error))?;
-    Ok(text)
+    if file != Path::new("-") {
+        return read_file(file);
+    }
+    io::read_to_string(io::stdin()).or_failed("- cannot be read")
 }
 
 /// Parses the question in a file without the line break at the end, which editors add.

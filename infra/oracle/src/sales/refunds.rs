@@ -23,7 +23,7 @@ use super::{
     sale_name::{self, SaleName},
 };
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -36,10 +36,7 @@ pub(crate) enum RefundsCommand {
     /// Failed, unusable and held sales, and refunds that Stripe has not confirmed or that came back. An amount that Stripe does not
     /// tell just now is shown as unknown.
     #[command(after_help = "Example:\n  oracle refunds list")]
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
+    List(Target),
     /// Give the money of sales back, whole. Nothing more is made or sent for them.
     ///
     /// With filters instead of sales: of those that failed or are unusable.
@@ -78,7 +75,6 @@ pub(crate) struct IssueArguments {
     target: Target,
 }
 
-/// A sale with its charged amount.
 #[derive(Serialize)]
 struct Charged {
     #[serde(flatten)]
@@ -90,7 +86,7 @@ struct Charged {
 
 pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     match command {
-        RefundsCommand::List { target } => list(target),
+        RefundsCommand::List(target) => list(target),
         RefundsCommand::Issue(arguments) => issue(arguments, &[Work::Failed, Work::Owed, Work::Unusable]),
         RefundsCommand::Record(arguments) => record(arguments),
     }
@@ -112,8 +108,7 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         CommandError::refused_or_failed(error.is_refusal(), "it is not recorded for certain", error)
     })?;
     let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
-    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))?;
-    Ok(Ended::Done)
+    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))
 }
 
 /// Refunds the named sales, or those on the lists of `works`.
@@ -169,8 +164,7 @@ type Charges = BTreeMap<SessionId, (i64, String)>;
 async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
     let mut charges = Charges::new();
     for session in sessions {
-        let amount = list::amount(payments, session).await;
-        let amount = amount.map_err(|error| CommandError::failed("Stripe cannot be asked what was charged", error))?;
+        let amount = list::amount(payments, session).await.or_failed("Stripe cannot be asked what was charged")?;
         charges.extend(amount.map(|amount| (session.paid_session(), amount)));
     }
     Ok(charges)
@@ -199,14 +193,12 @@ fn failed(error: IssueError) -> CommandError {
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let charged = wait(charged(&deployed))?;
-    output::print_list(target.json, &charged, "no decision is needed\n", || table(&charged, output::width()))?;
-    Ok(Ended::Done)
+    output::print_list(target.json, &charged, "no decision is needed\n", || table(&charged, output::width()))
 }
 
 async fn charged(deployed: &Deployed) -> Result<Vec<Charged>, CommandError> {
     let payments = deployed.backend().stripe()?;
-    let rows = list::undecided(deployed.lists(), System.now()).await;
-    let rows = rows.map_err(|error| CommandError::failed("the lists cannot be read", error))?;
+    let rows = list::undecided(deployed.lists(), System.now()).await.or_failed("the lists cannot be read")?;
     let mut charged = Vec::new();
     for row in rows {
         let amount = list::amount(&payments, &row.session_id).await.ok().flatten();

@@ -4,11 +4,10 @@ use domain::SessionId;
 use operations::reference::{is_reference, sales_with};
 
 use crate::{
-    command::{CommandError, session, wait},
+    command::{CommandError, OrFailed, session, wait},
     stack::Deployed,
 };
 
-/// A parsed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SaleName {
     Session(SessionId),
@@ -31,7 +30,7 @@ impl SaleName {
             Self::Session(session) => Ok(session.clone()),
             Self::Reference(reference) => wait(async {
                 let found = sales_with(&deployed.stores.sales, &deployed.stores.sales, reference).await;
-                one_of(reference, found.map_err(|error| CommandError::failed("the sales cannot be read", error))?)
+                one_of(reference, found.or_failed("the sales cannot be read")?)
             }),
         }
     }

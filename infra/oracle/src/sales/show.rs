@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::sale_name::{self, SaleName};
 use crate::{
     audit::report::seconds,
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     terminal::output::{self, minute, printable, wrapped},
 };
 
@@ -30,15 +30,11 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let ports = show::Ports { store: &deployed.stores.sales, objects: &deployed.stores.log };
     let session = arguments.sale.find(&deployed)?;
-    let overview = wait(async {
-        let shown = show::show(ports, &session).await;
-        shown.map_err(|error| CommandError::failed("the sale cannot be read", error))
-    })?;
+    let overview = wait(async { show::show(ports, &session).await.or_failed("the sale cannot be read") })?;
     let Some(overview) = overview else {
         return Err(CommandError::Refused("there is no such sale".to_owned()));
     };
-    output::print_answer(arguments.target.json, &overview, || for_people(&overview, output::width()))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &overview, || for_people(&overview, output::width()))
 }
 
 fn for_people(overview: &Overview, width: usize) -> String {

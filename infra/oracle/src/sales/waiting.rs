@@ -1,16 +1,27 @@
 //! The sales that wait for a human, as commands print them.
 
-use operations::list::Row;
+use domain::{open_work::Work, ports::Clock};
+use operations::list::{Row, of_works};
+use runtime::System;
 
 use crate::{
-    command::{CommandError, Ended},
+    command::{CommandError, Ended, OrFailed, Target, wait},
     terminal::output::{self, minute},
 };
 
+/// Prints the sales with open work of these kinds.
+pub(crate) fn list(target: &Target, works: &[Work]) -> Result<Ended, CommandError> {
+    let deployed = target.open()?;
+    let rows = wait(async {
+        let rows = of_works(deployed.lists(), works, System.now()).await;
+        rows.or_failed("the list cannot be read")
+    })?;
+    print(&rows, target.json)
+}
+
 /// Prints rows, as a table or as a JSON array.
 pub(crate) fn print(rows: &[Row], json: bool) -> Result<Ended, CommandError> {
-    output::print_list(json, rows, "nothing waits for a human\n", || table(rows, output::width()))?;
-    Ok(Ended::Done)
+    output::print_list(json, rows, "nothing waits for a human\n", || table(rows, output::width()))
 }
 
 fn table(rows: &[Row], width: usize) -> String {

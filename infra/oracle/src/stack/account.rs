@@ -87,7 +87,6 @@ impl Account {
         }
     }
 
-    /// The outputs of a stack, by its name.
     pub(crate) async fn outputs(&self, name: &str) -> Result<Vec<(String, String)>, AccountError> {
         let outputs = self.described(name).await?.outputs.unwrap_or_default().into_iter();
         Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
@@ -111,7 +110,6 @@ impl Account {
         SignedCalls { config: &self.config, credentials: &self.credentials, region: &self.region }
     }
 
-    /// The client of CloudWatch, for alarms and metrics.
     pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         aws_sdk_cloudwatch::Client::new(&self.config)
     }

@@ -6,9 +6,7 @@ use std::{error::Error, future::Future, io::Write, sync::OnceLock};
 
 pub(crate) type NoAnswer = Box<dyn Error + Send + Sync>;
 
-/// An account that identifies its caller.
 pub(crate) trait Identifies {
-    /// The ARN of the caller.
     fn caller_arn(&self) -> impl Future<Output = Result<String, NoAnswer>>;
 }
 

@@ -22,7 +22,7 @@ use super::{
     log_ports::Ports,
     variables,
 };
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, OrFailed};
 
 /// The longest time that a command waits for a reply of Gemini.
 const GEMINI_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +35,6 @@ pub(crate) struct DigestParts {
     pub(crate) notices: SqsLogNotices,
 }
 
-/// The stores of the Bridges.
 pub(crate) struct BridgeDesk<'a> {
     journal: BridgeJournal<'a>,
     accounts: &'a DynamoSales,
@@ -92,7 +91,6 @@ impl Deployed {
         Ok(Self { account, caller: Caller::default(), stack, backend, stores, notes })
     }
 
-    /// The stack's name.
     pub(crate) fn name(&self) -> &str {
         &self.stack.name
     }
@@ -107,7 +105,6 @@ impl Deployed {
         self.caller.identity(&self.account, &mut std::io::stderr()).await
     }
 
-    /// An output, if the stack has it.
     pub(crate) fn output(&self, name: &str) -> Option<&str> {
         self.stack.outputs.get(name).map(String::as_str)
     }
@@ -117,7 +114,6 @@ impl Deployed {
         &self.backend
     }
 
-    /// The operators' access to the queues.
     pub(crate) fn queues(&self) -> QueueDesk {
         QueueDesk::new(self.backend.connection().clone())
     }
@@ -132,18 +128,15 @@ impl Deployed {
         Reach::new(self.backend.connection().clone())
     }
 
-    /// The stores of the Bridges, with their keys.
     pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
         let (journal, accounts) = (self.stores.bridge_journal(), &self.stores.sales);
         Ok(BridgeDesk { journal, accounts, keys: self.memory_keys()? })
     }
 
-    /// The keys of the customers' memories.
     pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {
         Ok(self.backend.subject_keys(&self.stores.sales)?)
     }
 
-    /// The logs of the customers' memories.
     pub(crate) const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
         DynamoMemoryLogs(&self.stores.sales)
     }
@@ -156,14 +149,13 @@ impl Deployed {
         facts: &Value,
     ) -> Result<(), CommandError> {
         let recorded = desk::record(self.stores.function_journal(desk::STREAM), operator, action, facts).await;
-        recorded.map_err(|error| CommandError::failed("the decision is not on record, and nothing was done", error))
+        recorded.or_failed("the decision is not on record, and nothing was done")
     }
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {
         operations::list::Ports { open: &self.stores.sales, store: &self.stores.sales }
     }
 
-    /// The ports for reading the whole log.
     pub(crate) fn log_ports(self) -> Ports {
         let sales = Arc::new(self.stores.sales);
         Ports {

@@ -13,7 +13,6 @@ const VENDORS: [(&str, &str, &str); 4] = [
     ("gemini", "GEMINI_BASE_URL", "gemini"),
 ];
 
-/// One stack.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(super) name: String,

@@ -59,7 +59,6 @@ impl SignedCalls<'_> {
         }
     }
 
-    /// What SES says of the account and of an identity.
     pub(crate) async fn mail_service(&self, identity: &str) -> Result<MailService, CallError> {
         let account = self.call(Method::GET, "ses", "/v2/email/account", &[], None).await?;
         // The template allows letters, digits and these in an identity.

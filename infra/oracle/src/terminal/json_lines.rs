@@ -2,8 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 /// The caller's id of a line. The answer repeats its bytes, so that a number of any size and form stays the caller's.
@@ -61,16 +60,13 @@ pub(crate) fn answer_lines<Request: DeserializeOwned, Reply: Serialize>(
     Ok(())
 }
 
-/// The answers of a command over lines, for its tests.
+/// The answers of a command over lines, and how it ended, for its tests.
 #[cfg(test)]
-pub(crate) fn answers(command: impl FnOnce(&mut Vec<u8>) -> Result<(), LinesError>) -> Vec<serde_json::Value> {
+pub(crate) fn answers<T>(command: impl FnOnce(&mut Vec<u8>) -> T) -> (Vec<serde_json::Value>, T) {
     let mut output = Vec::new();
-    command(&mut output).unwrap();
-    output
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).unwrap())
-        .collect()
+    let ended = command(&mut output);
+    let text = String::from_utf8(output).unwrap();
+    (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ended)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use runtime::Environment;
 use serde::Serialize;
 
 use super::style;
-use crate::command::CommandError;
+use crate::command::{CommandError, Ended};
 
 /// The assumed width of a terminal that does not report its width.
 const WIDTH: usize = 80;
@@ -26,8 +26,8 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
 }
 
 /// Ignores a closed pipe, for commands whose exit code matters more than their text.
-pub(crate) fn unless_nobody_reads(written: Result<(), CommandError>) -> Result<(), CommandError> {
-    written.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
+pub(crate) fn unless_nobody_reads<T>(written: Result<T, CommandError>) -> Result<(), CommandError> {
+    written.map(drop).or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Whether the reader of our output has closed the pipe.
@@ -52,8 +52,13 @@ pub(crate) fn print_answer(
     json: bool,
     document: &impl Serialize,
     text: impl FnOnce() -> String,
-) -> Result<(), CommandError> {
-    if json { print_json(document) } else { print(&text()) }
+) -> Result<Ended, CommandError> {
+    if json {
+        print_json(document)?
+    } else {
+        print(&text())?
+    }
+    Ok(Ended::Done)
 }
 
 /// As [`print_answer`] for a list, whose text is `none` if it is empty.
@@ -62,7 +67,7 @@ pub(crate) fn print_list<T: Serialize>(
     rows: &[T],
     none: &str,
     table: impl FnOnce() -> String,
-) -> Result<(), CommandError> {
+) -> Result<Ended, CommandError> {
     print_answer(json, &rows, || if rows.is_empty() { none.to_owned() } else { table() })
 }
 
@@ -173,10 +178,10 @@ mod tests {
 
     #[test]
     fn that_nobody_reads_any_more_is_no_failure_and_all_else_is() {
-        let written = |kind| unless_nobody_reads(Err(CommandError::from(io::Error::from(kind))));
+        let written = |kind| unless_nobody_reads::<()>(Err(CommandError::from(io::Error::from(kind))));
         assert!(written(io::ErrorKind::BrokenPipe).is_ok() && unless_nobody_reads(Ok(())).is_ok());
         assert!(written(io::ErrorKind::StorageFull).is_err());
-        assert!(unless_nobody_reads(Err(CommandError::NoName)).is_err());
+        assert!(unless_nobody_reads::<()>(Err(CommandError::NoName)).is_err());
     }
 
     #[test]

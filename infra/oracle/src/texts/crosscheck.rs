@@ -43,12 +43,10 @@ pub(crate) fn run(input: impl BufRead, output: impl Write) -> Result<(), LinesEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::json_lines;
 
     fn answers(input: &str) -> (Vec<Value>, Result<(), LinesError>) {
-        let mut output = Vec::new();
-        let result = run(input.as_bytes(), &mut output);
-        let text = String::from_utf8(output).unwrap();
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), result)
+        json_lines::answers(|output| run(input.as_bytes(), output))
     }
 
     #[test]

@@ -59,7 +59,6 @@ pub(crate) fn run(input: impl BufRead, output: impl Write) -> Result<(), LinesEr
     })
 }
 
-/// Explains one text, for people or as JSON.
 pub(crate) fn explain(text: &str, json: bool, mut output: impl Write) -> std::io::Result<()> {
     let filter = Filter::embedded();
     let explanation = filter.explain(text);
@@ -106,12 +105,10 @@ fn for_people(filter: &Filter, explanation: &Explanation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::json_lines;
 
     fn answers(input: &[u8]) -> (Vec<serde_json::Value>, Result<(), LinesError>) {
-        let mut output = Vec::new();
-        let result = run(input, &mut output);
-        let text = String::from_utf8(output).unwrap();
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), result)
+        json_lines::answers(|output| run(input, output))
     }
 
     #[test]

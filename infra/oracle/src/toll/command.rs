@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     evidence::Observed,
     terminal::{
         output::{self, minute},
@@ -80,18 +80,16 @@ pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
             if *open {
                 found.extend(wait(listed(store, List::Machines))?);
             }
-            print(&found, target, "no purchase in USDC waits\n")?;
-            Ok(Ended::Done)
+            print(&found, target, "no purchase in USDC waits\n")
         }
         TollCommand::Show(arguments) => show(arguments),
         TollCommand::Settle(arguments) => settle(arguments),
     }
 }
 
-fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<(), CommandError> {
+fn print(found: &[Versioned<Purchase>], target: &Target, nothing: &str) -> Result<Ended, CommandError> {
     let rows: Vec<Value> = found.iter().map(|it| row(&it.value)).collect();
-    output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))?;
-    Ok(())
+    output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))
 }
 
 /// A purchase that waits for a human, as `oracle list` shows it.
@@ -126,12 +124,11 @@ pub(crate) fn waiting_table(waiting: &[Waiting], width: usize) -> String {
 
 /// The purchases on a list, the most urgent first.
 async fn listed(store: &dyn Purchases, list: List) -> Result<Vec<Versioned<Purchase>>, CommandError> {
-    let unreadable = |error| CommandError::failed("the list cannot be read", error);
     let mut found = Vec::new();
     // While its records wait for the log, a purchase that waits for a human is on the schedule's list.
     let lists: &[List] = if list == List::Humans { &[List::Humans, List::Machines] } else { &[list] };
     for of in lists {
-        for id in store.listed(*of, System.now().plus(ALL_OPEN)).await.map_err(unreadable)? {
+        for id in store.listed(*of, System.now().plus(ALL_OPEN)).await.or_failed("the list cannot be read")? {
             // The list lags behind the purchases.
             let waits = |it: &Versioned<Purchase>| matches!(it.value.due(), Some((on, _)) if on == list);
             let is_known = |it: &Versioned<Purchase>| *it.value.id() == id;
@@ -200,7 +197,7 @@ fn payer(purchase: &Purchase) -> (&str, &str) {
 }
 
 async fn load(store: &dyn Purchases, id: &SessionId) -> Result<Option<Versioned<Purchase>>, CommandError> {
-    store.load(id).await.map_err(|error| CommandError::failed("a purchase cannot be read", error))
+    store.load(id).await.or_failed("a purchase cannot be read")
 }
 
 fn row(purchase: &Purchase) -> Value {
@@ -268,16 +265,14 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let is_resolved = wait(async {
         let resolve = |purchase: &mut Purchase, now: Timestamp| resolve(purchase, &operator, now);
         let committed = deployed.stores.toll_journal().commit(found, resolve).await;
-        let committed =
-            committed.map_err(|error| CommandError::failed("the purchase may still be on the list", error))?;
+        let committed = committed.or_failed("the purchase may still be on the list")?;
         Ok(committed.settle().await.1)
     })?;
     if !is_resolved {
         return Err(CommandError::Refused(format!("{name} changed meanwhile and waits for no human any more")));
     }
     let answer = json!({ "purchase": name, "settled": true });
-    output::print_answer(arguments.target.json, &answer, || format!("{name} is noted as dealt with\n"))?;
-    Ok(Ended::Done)
+    output::print_answer(arguments.target.json, &answer, || format!("{name} is noted as dealt with\n"))
 }
 
 /// Notes that the purchase is dealt with; `false` if it waits for no human any more.

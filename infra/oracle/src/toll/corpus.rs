@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::corpus_files;
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -92,9 +92,9 @@ fn build(arguments: &BuildArguments) -> Result<Ended, CommandError> {
     let corpora = deployed.backend().corpora()?;
     wait(async {
         let kept = corpora.keep(&version, &bytes).await;
-        kept.map_err(|error| CommandError::failed("the index is not kept for certain", error))?;
+        kept.or_failed("the index is not kept for certain")?;
         // Reads the index back, because an object that was already stored under this version may be damaged.
-        fetch(&corpora, &version).await.map_err(|error| CommandError::failed("the index is not kept as built", error))
+        fetch(&corpora, &version).await.or_failed("the index is not kept as built")
     })?;
     print(&arguments.target, &facts(&version, &index, bytes.len()), |facts| {
         format!(
@@ -124,19 +124,15 @@ fn facts(version: &CorpusVersion, index: &Index, bytes: usize) -> Value {
 }
 
 fn print(target: &Target, facts: &Value, text: impl Fn(&Value) -> String) -> Result<Ended, CommandError> {
-    output::print_answer(target.json, facts, || text(facts))?;
-    Ok(Ended::Done)
+    output::print_answer(target.json, facts, || text(facts))
 }
 
 async fn in_use(deployed: &Deployed) -> Result<Option<Active>, CommandError> {
-    active(&deployed.stores.sales)
-        .await
-        .map_err(|error| CommandError::failed("which version is in use cannot be read", error))
+    active(&deployed.stores.sales).await.or_failed("which version is in use cannot be read")
 }
 
 async fn listed(deployed: &Deployed) -> Result<Vec<(CorpusVersion, Timestamp)>, CommandError> {
-    let listed = deployed.backend().corpora()?.listed().await;
-    listed.map_err(|error| CommandError::failed("the versions cannot be listed", error))
+    deployed.backend().corpora()?.listed().await.or_failed("the versions cannot be listed")
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
@@ -153,7 +149,6 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
     })
 }
 
-/// The active version as JSON.
 fn said(active: &Active) -> Value {
     json!({ "version": active.version, "since": active.since.to_iso(), "by": active.by })
 }
@@ -251,7 +246,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
     let active = wait(async {
         deployed.record(&operator, "corpus activate", &json!({ "version": version })).await?;
         let done = activate(&deployed.stores.sales, &operator, version.clone(), System.now()).await;
-        done.map_err(|error| CommandError::failed("the version is not in use for certain", error))
+        done.or_failed("the version is not in use for certain")
     })?;
     print(target, &said(&active), |_| format!("{name} is in use from now on\n"))
 }

@@ -22,7 +22,6 @@ pub(crate) const PAY_TO: &str = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
 const FIRST_BLOCK: u64 = 30_000_000;
 const BLOCK_SECONDS: u64 = 2;
 
-/// One transfer of USDC.
 pub(crate) struct Transfer {
     pub(crate) transaction: String,
     pub(crate) block: u64,
@@ -124,7 +123,6 @@ impl Ledger {
         self.faults.clear();
     }
 
-    /// The next fault of a settlement.
     pub(crate) fn next_fault(&mut self) -> Option<String> {
         match self.faults.front() {
             Some(name) if name != "wrong_chain" => self.faults.pop_front(),

@@ -15,7 +15,6 @@ use signature::Authorization;
 
 pub(crate) use node::handle as node;
 
-/// Handles one call of the facilitator.
 pub(crate) fn facilitator(state: &mut State, request: &Request) -> Reply {
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();

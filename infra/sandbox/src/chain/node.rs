@@ -12,7 +12,6 @@ const MOST_BLOCKS: u64 = 10_000;
 
 type Answer = Result<Value, (i64, &'static str)>;
 
-/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let body = request.body_value();
     let now = state.now();

@@ -57,7 +57,6 @@ impl Authorization {
         })
     }
 
-    /// The signed digest.
     pub(crate) fn digest(&self) -> B256 {
         let kind = keccak256(
             "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)",

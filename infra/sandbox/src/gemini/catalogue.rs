@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::phrases::Phrases;
 
-/// One simulated model.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Model {

@@ -41,10 +41,8 @@ pub(crate) struct TierSchema {
     pub(crate) reply: bool,
 }
 
-/// A valid request.
 pub(crate) struct Generation {
     pub(crate) system: String,
-    /// All turns.
     pub(crate) conversation: String,
     /// The last turn of the user.
     pub(crate) question: String,

@@ -27,7 +27,6 @@ const RECIPIENT_LISTS: [&str; 4] = ["toRecipients", "ccRecipients", "bccRecipien
 const CUSTOM_HEADERS: usize = 5;
 const HEADER_VALUE_CHARACTERS: usize = 995;
 
-/// Parses a message resource.
 pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphError> {
     let Value::Object(fields) = value else {
         return Err(GraphError::bad("Unable to read JSON request payload: a message is an object."));
@@ -35,13 +34,10 @@ pub(crate) fn parse_message(value: &Value) -> Result<Map<String, Value>, GraphEr
     if let Some(unknown) =
         fields.keys().find(|name| !PROPERTIES.contains(&name.as_str()) && !name.starts_with("@odata."))
     {
-        return Err(GraphError::new(
-            400,
-            "RequestBodyRead",
-            format!(
-                "The property '{unknown}' does not exist on type 'microsoft.graph.message'. Make sure to only use property names that are defined by the type."
-            ),
-        ));
+        let message = format!(
+            "The property '{unknown}' does not exist on type 'microsoft.graph.message'. Make sure to only use property names that are defined by the type."
+        );
+        return Err(GraphError::new(400, "RequestBodyRead", message));
     }
     let mut message = fields.clone();
     message.retain(|name, _| !name.starts_with("@odata."));
@@ -99,11 +95,8 @@ pub(crate) fn parse_send_mail(value: &Value) -> Result<(Map<String, Value>, bool
 }
 
 fn not_a(name: &str, kind: &str) -> GraphError {
-    GraphError::new(
-        400,
-        "RequestBodyRead",
-        format!("Cannot convert the value of '{name}' to the expected target type '{kind}'."),
-    )
+    let message = format!("Cannot convert the value of '{name}' to the expected target type '{kind}'.");
+    GraphError::new(400, "RequestBodyRead", message)
 }
 
 fn parse_body(body: &Value) -> Result<Value, GraphError> {
@@ -112,11 +105,8 @@ fn parse_body(body: &Value) -> Result<Value, GraphError> {
         "text" => "text",
         "html" => "html",
         _ => {
-            return Err(GraphError::new(
-                400,
-                "RequestBodyRead",
-                format!("Requested value '{stated}' was not found: body.contentType is Text or HTML."),
-            ));
+            let message = format!("Requested value '{stated}' was not found: body.contentType is Text or HTML.");
+            return Err(GraphError::new(400, "RequestBodyRead", message));
         }
     };
     let Some(content) = body["content"].as_str() else {
@@ -146,13 +136,10 @@ fn parse_recipients(list: &str, recipients: &Value) -> Result<Value, GraphError>
 /// lower case, the name is case-sensitive. Properties without a name are not supported.
 pub(crate) fn extended_property(id: &str) -> Result<String, GraphError> {
     let invalid = || {
-        GraphError::new(
-            400,
-            "ErrorInvalidProperty",
-            format!(
-                "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
-            ),
-        )
+        let message = format!(
+            "PropertyId values may only be in one of the following formats: 'MapiPropertyType {{GUID}} Name StringName' and others, got '{id}'."
+        );
+        GraphError::new(400, "ErrorInvalidProperty", message)
     };
     let (guid, name) = id.strip_prefix("String {").and_then(|rest| rest.split_once("} Name ")).ok_or_else(invalid)?;
     let groups: Vec<&str> = guid.split('-').collect();
@@ -181,30 +168,22 @@ fn check_headers(headers: &Value) -> Result<(), GraphError> {
         return Err(not_a("internetMessageHeaders", "Collection(microsoft.graph.internetMessageHeader)"));
     };
     if headers.len() > CUSTOM_HEADERS {
-        return Err(GraphError::new(
-            400,
-            "InvalidInternetMessageHeaderCollection",
-            format!("Maximum number of headers in one message should be less than or equal to {CUSTOM_HEADERS}."),
-        ));
+        let message =
+            format!("Maximum number of headers in one message should be less than or equal to {CUSTOM_HEADERS}.");
+        return Err(GraphError::new(400, "InvalidInternetMessageHeaderCollection", message));
     }
     for header in headers {
         let name = header["name"].as_str().unwrap_or("");
         if !name.to_ascii_lowercase().starts_with("x-") || name.len() < 3 {
-            return Err(GraphError::new(
-                400,
-                "InvalidInternetMessageHeader",
-                format!("The internet message header name '{name}' should start with 'x-' or 'X-'."),
-            ));
+            let message = format!("The internet message header name '{name}' should start with 'x-' or 'X-'.");
+            return Err(GraphError::new(400, "InvalidInternetMessageHeader", message));
         }
         let value = header["value"].as_str();
         let usable = value
             .is_some_and(|value| value.chars().count() <= HEADER_VALUE_CHARACTERS && !value.contains(['\r', '\n']));
         if !usable {
-            return Err(GraphError::new(
-                400,
-                "InvalidInternetMessageHeader",
-                format!("The value of the internet message header '{name}' is invalid or too long."),
-            ));
+            let message = format!("The value of the internet message header '{name}' is invalid or too long.");
+            return Err(GraphError::new(400, "InvalidInternetMessageHeader", message));
         }
     }
     Ok(())

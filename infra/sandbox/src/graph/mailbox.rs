@@ -5,9 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::GraphError;
 use super::store::{Folder, time, without};
-use crate::config::is_email;
-use crate::credentials::GRAPH_SENDER;
-use crate::state::State;
+use crate::{config::is_email, credentials::GRAPH_SENDER, state::State};
 
 /// The prefix of every id in this mailbox; any other text is not an id.
 const ID_START: &str = "AAMkA";
@@ -127,18 +125,12 @@ fn check_recipients(message: &Value) -> Result<(), GraphError> {
     let lists = ["toRecipients", "ccRecipients", "bccRecipients"];
     let mut recipients = addresses(message, &lists).peekable();
     if recipients.peek().is_none() {
-        return Err(GraphError::new(
-            400,
-            "ErrorInvalidRecipients",
-            "At least one recipient isn't valid., A message can't be sent without any recipients.",
-        ));
+        let message = "At least one recipient isn't valid., A message can't be sent without any recipients.";
+        return Err(GraphError::new(400, "ErrorInvalidRecipients", message));
     }
     if let Some(address) = recipients.find(|address| !is_email(address)) {
-        return Err(GraphError::new(
-            400,
-            "ErrorInvalidRecipients",
-            format!("At least one recipient isn't valid., Recipient \"{address}\" isn't resolved."),
-        ));
+        let message = format!("At least one recipient isn't valid., Recipient \"{address}\" isn't resolved.");
+        return Err(GraphError::new(400, "ErrorInvalidRecipients", message));
     }
     Ok(())
 }
@@ -191,7 +183,6 @@ pub(crate) fn put_in_inbox(state: &mut State, given: Map<String, Value>, now: Ti
     state.mailbox.keep(Folder::Inbox, None, message)
 }
 
-/// Whether an unread message is in the inbox.
 pub(crate) fn has_unread(state: &State) -> bool {
     state.mailbox.items.iter().any(|item| item.folder == Folder::Inbox && item.message["isRead"] == false)
 }

@@ -34,7 +34,6 @@ pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
     is_idle && request.method == hyper::Method::GET
 }
 
-/// Handles one call.
 pub(crate) fn handle(state: &mut State, request: &Request) -> Reply {
     let request_id = state.identifiers.uuid();
     let reply = route(state, request).unwrap_or_else(|error| {
@@ -146,18 +145,12 @@ fn unknown_resource(request: &Request) -> GraphError {
 
 fn json_body(request: &Request) -> Result<Value, GraphError> {
     if request.media_type() != "application/json" {
-        return Err(GraphError::new(
-            415,
-            "RequestBodyRead",
-            "A supported MIME type could not be found that matches the content type of the response: application/json.",
-        ));
+        let message =
+            "A supported MIME type could not be found that matches the content type of the response: application/json.";
+        return Err(GraphError::new(415, "RequestBodyRead", message));
     }
     serde_json::from_slice(&request.body).map_err(|error| {
-        GraphError::new(
-            400,
-            "BadRequest",
-            format!("Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format. {error}"),
-        )
+        GraphError::bad(format!("Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format. {error}"))
     })
 }
 

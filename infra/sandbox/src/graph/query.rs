@@ -65,7 +65,6 @@ struct Condition {
     value: Value,
 }
 
-/// The options of one call.
 pub(crate) struct Options {
     conditions: Vec<Condition>,
     /// The extended property that a message must have, with its value.
@@ -80,7 +79,6 @@ pub(crate) struct Options {
     count: bool,
 }
 
-/// One page of a list.
 pub(crate) struct Page {
     pub(crate) items: Vec<Value>,
     pub(crate) count: Option<usize>,
@@ -248,11 +246,8 @@ fn order(text: Option<&str>, conditions: &[Condition]) -> Result<(&'static str, 
     // Graph's rule: the sort field must also be the first filter.
     let filtered = conditions.first().is_none_or(|first| first.property == name);
     if !sortable || !filtered {
-        return Err(GraphError::new(
-            400,
-            "InefficientFilter",
-            "The restriction or sort order is too complex for this operation.",
-        ));
+        let message = "The restriction or sort order is too complex for this operation.";
+        return Err(GraphError::new(400, "InefficientFilter", message));
     }
     Ok((name, ascending))
 }
@@ -274,11 +269,8 @@ fn parse_filter(text: &str) -> Result<Vec<Condition>, GraphError> {
             };
             let (property, filterable) = property(name)?;
             if !filterable {
-                return Err(GraphError::new(
-                    400,
-                    "ErrorInvalidProperty",
-                    format!("The property '{property}' does not support filtering."),
-                ));
+                let message = format!("The property '{property}' does not support filtering.");
+                return Err(GraphError::new(400, "ErrorInvalidProperty", message));
             }
             let operator = match operator.to_ascii_lowercase().as_str() {
                 "eq" => Operator::Equal,

@@ -4,8 +4,7 @@ use maud::html;
 use serde_json::Value;
 
 use super::{counted, layout};
-use crate::credentials::GRAPH_SENDER;
-use crate::state::State;
+use crate::{credentials::GRAPH_SENDER, state::State};
 
 pub(crate) fn mailbox(state: &State) -> String {
     let mails = &state.mailbox.accepted;

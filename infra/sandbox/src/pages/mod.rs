@@ -15,7 +15,6 @@ pub(crate) use portal::portal;
 const STYLE: &str = include_str!("style.css");
 const INDEX: &str = include_str!("index.html");
 
-/// A whole page.
 fn layout(title: &str, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -46,7 +46,6 @@ pub(super) fn charge(state: &State, intent: &Value) -> Value {
     whole("charge", given)
 }
 
-/// The refunded amount of a payment.
 pub(super) fn refunded(state: &State, intent_id: &str) -> i64 {
     let refunds = state.stripe.refunds.iter();
     refunds

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::objects::whole;
 use crate::state::State;
 
-/// The statuses of a dispute.
 const STATUSES: [&str; 8] = [
     "warning_needs_response",
     "warning_under_review",

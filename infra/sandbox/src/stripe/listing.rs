@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
+use super::{error::StripeError, form::Form};
 
-/// The parameters of every list.
 const PARAMETERS: [&str; 4] = ["limit", "starting_after", "ending_before", "expand.#"];
 /// The limits for `created`, in seconds since 1970.
 const CREATED: [&str; 5] = ["created", "created.gt", "created.gte", "created.lt", "created.lte"];
@@ -20,7 +18,6 @@ pub(crate) fn allow_dated(form: &Form, own: &[&str]) -> Result<(), StripeError> 
     form.allow(&[own, &PARAMETERS, &CREATED].concat())
 }
 
-/// The item with this id.
 pub(crate) fn retrieve(items: &[Value], object: &str, id: &str, form: &Form) -> Result<Value, StripeError> {
     form.allow(&["expand.#"])?;
     let found = items.iter().find(|item| item["id"] == id);
@@ -31,14 +28,23 @@ pub(crate) fn retrieve(items: &[Value], object: &str, id: &str, form: &Form) -> 
 pub(crate) fn of_payment(items: &[Value], object: &str, form: &Form, url: &str) -> Result<Value, StripeError> {
     let names = ["payment_intent", "charge"];
     allow_dated(form, &names)?;
+    let is_named = |item: &Value| names.into_iter().all(|name| form.get(name).is_none_or(|id| item[name] == id));
+    page(&dated(items, form, is_named)?, object, form, url)
+}
+
+/// The wanted `items` that were created within the form's limits, newest first. `items` are ordered oldest first.
+pub(crate) fn dated(
+    items: &[Value],
+    form: &Form,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<Vec<Value>, StripeError> {
     let mut found = Vec::new();
     for item in items.iter().rev() {
-        let is_named = names.into_iter().all(|name| form.get(name).is_none_or(|id| item[name] == id));
-        if is_named && created_within(item, form)? {
+        if is_wanted(item) && created_within(item, form)? {
             found.push(item.clone());
         }
     }
-    page(&found, object, form, url)
+    Ok(found)
 }
 
 /// One page of `items`, which are ordered newest first.
@@ -62,9 +68,8 @@ pub(crate) fn page(items: &[Value], object: &str, form: &Form, url: &str) -> Res
     };
     let (start, end, has_more) = match (position("starting_after")?, position("ending_before")?) {
         (Some(_), Some(_)) => {
-            return Err(StripeError::invalid(
-                "You may only specify one of these parameters: starting_after, ending_before.",
-            ));
+            let message = "You may only specify one of these parameters: starting_after, ending_before.";
+            return Err(StripeError::invalid(message));
         }
         (_, Some(before)) => {
             let start = before.saturating_sub(limit);

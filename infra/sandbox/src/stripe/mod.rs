@@ -65,11 +65,9 @@ pub(crate) fn keep_reply(state: &mut State, request: &Request, reply: &Reply) {
 
 fn admit(request: &Request) -> Result<(), StripeError> {
     let Some(key) = request.bearer() else {
-        return Err(StripeError::unauthorized(
-            "You did not provide an API key. You need to provide your API key in the Authorization header, \
-             using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY')."
-                .to_owned(),
-        ));
+        let message = "You did not provide an API key. You need to provide your API key in the Authorization header, \
+                       using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').";
+        return Err(StripeError::unauthorized(message.to_owned()));
     };
     if key != STRIPE_KEY {
         let end: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();

@@ -2,11 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
-use super::listing;
-use super::objects::whole;
-use super::store::PromotionCode;
+use super::{error::StripeError, form::Form, listing, objects::whole, store::PromotionCode};
 use crate::state::State;
 
 impl PromotionCode {

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// The statuses of a refund.
 pub(crate) const STATUSES: [&str; 5] = ["pending", "requires_action", "succeeded", "failed", "canceled"];
 
 /// Whether a refund returns money, or may.

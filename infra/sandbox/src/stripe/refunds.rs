@@ -20,11 +20,8 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     if let Some(reason) = reason
         && !REASONS.contains(&reason)
     {
-        return Err(StripeError::param(
-            None,
-            "reason",
-            "Invalid reason: must be one of duplicate, fraudulent, or requested_by_customer",
-        ));
+        let message = "Invalid reason: must be one of duplicate, fraudulent, or requested_by_customer";
+        return Err(StripeError::param(None, "reason", message));
     }
     let amount = form.integer("amount")?;
     let intent_id = paid_intent(state, form)?;
@@ -68,7 +65,6 @@ pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Va
     }
 }
 
-/// A requested refund.
 struct New<'a> {
     amount: Option<i64>,
     reason: Option<&'a str>,
@@ -98,18 +94,12 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
     }
     let amount = new.amount.unwrap_or(left);
     if amount < 1 {
-        return Err(StripeError::param(
-            "parameter_invalid_integer",
-            "amount",
-            "This value must be greater than or equal to 1.",
-        ));
+        let message = "This value must be greater than or equal to 1.";
+        return Err(StripeError::param("parameter_invalid_integer", "amount", message));
     }
     if amount > left {
-        return Err(StripeError::param(
-            None,
-            "amount",
-            format!("Refund amount ({amount}) is greater than unrefunded amount on charge ({left})."),
-        ));
+        let message = format!("Refund amount ({amount}) is greater than unrefunded amount on charge ({left}).");
+        return Err(StripeError::param(None, "amount", message));
     }
     let given = json!({
         "id": state.identifiers.prefixed("re_", 24),

@@ -5,11 +5,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::error::StripeError;
-use super::form::Form;
-use super::objects::whole;
-use super::promotions;
-use super::subscriptions;
+use super::{error::StripeError, form::Form, objects::whole, promotions, subscriptions};
 use crate::config::{is_email, is_web_address};
 use crate::state::State;
 
@@ -61,7 +57,6 @@ const PARAMETERS: [&str; 39] = [
 const CURRENCIES: [&str; 3] = ["cad", "usd", "eur"];
 const MINIMUM_CHARGE: i64 = 50;
 
-/// A valid new session.
 pub(crate) struct NewSession {
     /// `payment` or `subscription`.
     pub(crate) mode: &'static str,
@@ -88,18 +83,12 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
         "payment" => "payment",
         "subscription" => "subscription",
         "setup" => {
-            return Err(StripeError::param(
-                None,
-                "mode",
-                "The sandbox offers mode=payment and mode=subscription only.",
-            ));
+            let message = "The sandbox offers mode=payment and mode=subscription only.";
+            return Err(StripeError::param(None, "mode", message));
         }
         other => {
-            return Err(StripeError::param(
-                None,
-                "mode",
-                format!("Invalid mode: must be one of payment, setup, or subscription, got {other}"),
-            ));
+            let message = format!("Invalid mode: must be one of payment, setup, or subscription, got {other}");
+            return Err(StripeError::param(None, "mode", message));
         }
     };
     let success_url = web_address("success_url", form.required("success_url")?)?;
@@ -130,9 +119,8 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
     let allow_promotion_codes = form.boolean("allow_promotion_codes")?;
     let discounts = discounts(state, form)?;
     if allow_promotion_codes.is_some() && !discounts.is_empty() {
-        return Err(StripeError::invalid(
-            "You may only specify one of these parameters: allow_promotion_codes, discounts.",
-        ));
+        let message = "You may only specify one of these parameters: allow_promotion_codes, discounts.";
+        return Err(StripeError::invalid(message));
     }
     let percent_off = discounts.first().map_or(0, |(_, percent_off)| *percent_off);
     let amount_discount = (amount_subtotal * percent_off + 50) / 100;
@@ -185,21 +173,15 @@ fn line_items(
         let currency_name = name("[price_data][currency]");
         let item_currency = form.required(&currency_name)?.to_ascii_lowercase();
         if !CURRENCIES.contains(&item_currency.as_str()) {
-            return Err(StripeError::param(
-                None,
-                currency_name,
-                format!(
-                    "Invalid currency: {item_currency}. The sandbox takes these currencies: {}",
-                    CURRENCIES.join(", ")
-                ),
-            ));
+            let message = format!(
+                "Invalid currency: {item_currency}. The sandbox takes these currencies: {}",
+                CURRENCIES.join(", ")
+            );
+            return Err(StripeError::param(None, currency_name, message));
         }
         if index > 0 && item_currency != currency {
-            return Err(StripeError::param(
-                None,
-                currency_name,
-                "All prices of a Checkout Session must have the same currency.",
-            ));
+            let message = "All prices of a Checkout Session must have the same currency.";
+            return Err(StripeError::param(None, currency_name, message));
         }
         currency = item_currency;
         let amount_name = name("[price_data][unit_amount]");
@@ -210,18 +192,12 @@ fn line_items(
         match (mode, form.get(&interval_name)) {
             ("payment", None) | ("subscription", Some("month")) => {}
             ("payment", Some(_)) => {
-                return Err(StripeError::param(
-                    None,
-                    interval_name,
-                    "You must use `subscription` mode to use recurring prices.",
-                ));
+                let message = "You must use `subscription` mode to use recurring prices.";
+                return Err(StripeError::param(None, interval_name, message));
             }
             (_, None) => {
-                return Err(StripeError::param(
-                    None,
-                    "mode",
-                    "You must provide at least one recurring price in `subscription` mode when using prices.",
-                ));
+                let message = "You must provide at least one recurring price in `subscription` mode when using prices.";
+                return Err(StripeError::param(None, "mode", message));
             }
             (_, Some(_)) => {
                 return Err(StripeError::param(None, interval_name, "The sandbox offers months only."));
@@ -287,11 +263,8 @@ fn expires_at(form: &Form, now: Timestamp) -> Result<i64, StripeError> {
     let now = now.as_second();
     let expires_at = form.integer("expires_at")?.unwrap_or(now + 24 * 3600);
     if !(now + 30 * 60..=now + 24 * 3600).contains(&expires_at) {
-        return Err(StripeError::param(
-            None,
-            "expires_at",
-            "The `expires_at` timestamp must be at least 30 minutes and less than 24 hours from Checkout Session creation.",
-        ));
+        let message = "The `expires_at` timestamp must be at least 30 minutes and less than 24 hours from Checkout Session creation.";
+        return Err(StripeError::param(None, "expires_at", message));
     }
     Ok(expires_at)
 }
@@ -299,11 +272,8 @@ fn expires_at(form: &Form, now: Timestamp) -> Result<i64, StripeError> {
 fn at_least(form: &Form, name: &str, minimum: i64) -> Result<i64, StripeError> {
     let value = form.integer(name)?.unwrap_or(minimum);
     if value < minimum {
-        return Err(StripeError::param(
-            "parameter_invalid_integer",
-            name,
-            format!("This value must be greater than or equal to {minimum}."),
-        ));
+        let message = format!("This value must be greater than or equal to {minimum}.");
+        return Err(StripeError::param("parameter_invalid_integer", name, message));
     }
     Ok(value)
 }

@@ -8,10 +8,8 @@ use super::form::Form;
 use super::objects::{complete_custom_fields, whole};
 use super::store::{Session, close};
 use super::{listing, session_form, subscriptions};
-use crate::config::is_email;
-use crate::state::State;
+use crate::{config::is_email, state::State};
 
-/// Closes expired sessions.
 pub(crate) fn expire_old(state: &mut State, now: Timestamp) {
     state.stripe.sessions.expire_old(now);
 }

@@ -47,7 +47,6 @@ impl Store {
     }
 }
 
-/// All sessions by id.
 #[derive(Default)]
 pub(crate) struct Sessions {
     pub(super) by_id: HashMap<String, Session>,
@@ -75,7 +74,6 @@ impl Sessions {
         self.by_id.insert(id, session);
     }
 
-    /// Closes expired sessions.
     pub(super) fn expire_old(&mut self, now: Timestamp) {
         for session in self.by_id.values_mut() {
             let over = session.value["expires_at"].as_i64().is_some_and(|expires_at| expires_at <= now.as_second());
@@ -93,7 +91,6 @@ pub(crate) struct Book {
     pub(super) subscriptions: Vec<Value>,
     pub(super) invoices: Vec<Value>,
     pub(super) invoice_payments: Vec<Value>,
-    /// The ids of the customers who were deleted.
     pub(super) deleted_customers: Vec<String>,
     /// Portal sessions: the id, the customer's id, and the return address.
     pub(super) portals: Vec<(String, String, String)>,
@@ -124,7 +121,6 @@ fn load_promotion_codes() -> Result<Vec<PromotionCode>, toml::de::Error> {
     Ok(file.promotion_code)
 }
 
-/// Marks a session as expired.
 pub(super) fn close(value: &mut Value) {
     value["status"] = json!("expired");
     value["url"] = Value::Null;

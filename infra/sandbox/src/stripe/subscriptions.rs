@@ -7,11 +7,7 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::StripeError;
-use super::events::event;
-use super::form::Form;
-use super::listing;
-use super::objects::whole;
+use super::{error::StripeError, events::event, form::Form, listing, objects::whole};
 use crate::state::State;
 
 /// The retries of a failed payment, in days after it failed; after the last one the subscription ends.
@@ -19,7 +15,6 @@ const RETRIES: [i64; 4] = [3, 5, 7, 14];
 
 const DAY: i64 = 24 * 3600;
 
-/// The statuses of a subscription.
 const STATUSES: [&str; 9] =
     ["active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "trialing", "unpaid"];
 
@@ -370,39 +365,27 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
     if let Some(status) = status
         && !STATUSES.contains(&status)
     {
-        return Err(StripeError::param(
-            None,
-            "status",
-            format!("Invalid status: must be one of {}", STATUSES.join(", ")),
-        ));
+        let message = format!("Invalid status: must be one of {}", STATUSES.join(", "));
+        return Err(StripeError::param(None, "status", message));
     }
-    let mut items = Vec::new();
-    for subscription in state.stripe.book.subscriptions.iter().rev() {
+    let items = listing::dated(&state.stripe.book.subscriptions, form, |subscription| {
         let fits = match status {
             None => subscription["status"] != "canceled",
             Some("all") => true,
             Some(status) => subscription["status"] == status,
         };
-        let named = form.get("customer").is_none_or(|id| subscription["customer"] == id);
-        if fits && named && listing::created_within(subscription, form)? {
-            items.push(subscription.clone());
-        }
-    }
+        fits && form.get("customer").is_none_or(|id| subscription["customer"] == id)
+    })?;
     listing::page(&items, "subscription", form, "/v1/subscriptions")
 }
 
 pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::allow_dated(form, &["status", "customer", "subscription"])?;
-    let mut items = Vec::new();
-    for invoice in state.stripe.book.invoices.iter().rev() {
-        let named = ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
-            && form
-                .get("subscription")
-                .is_none_or(|id| invoice["parent"]["subscription_details"]["subscription"] == id);
-        if named && listing::created_within(invoice, form)? {
-            items.push(invoice.clone());
-        }
-    }
+    let items = listing::dated(&state.stripe.book.invoices, form, |invoice| {
+        let of = &invoice["parent"]["subscription_details"]["subscription"];
+        ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
+            && form.get("subscription").is_none_or(|id| of == id)
+    })?;
     listing::page(&items, "invoice", form, "/v1/invoices")
 }
 
@@ -434,7 +417,6 @@ pub(super) fn known_customer(state: &State, id: &str) -> Result<(), StripeError>
     if is_known && !is_deleted { Ok(()) } else { Err(StripeError::missing("customer", id, Some("customer"))) }
 }
 
-/// Opens the customer portal.
 pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Value, StripeError> {
     form.allow(&["customer", "return_url", "configuration", "locale", "expand.#"])?;
     let customer = form.required("customer")?.to_owned();

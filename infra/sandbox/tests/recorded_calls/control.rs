@@ -1,6 +1,6 @@
 //! Faults, the record of calls, reset and the pages.
 
-use crate::support::{REFRESH, SESSION, read, world};
+use crate::support::{REFRESH, SESSION, ok, read, world};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -52,8 +52,7 @@ async fn a_dropped_reply_leaves_the_work_done() {
     assert!(error.is_request(), "{error:?}");
     let (_, list) = read(world.stripe_get("checkout/sessions")).await;
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
-    let (status, again) = read(call()).await;
-    assert_eq!(status, 200);
+    let again = ok(read(call())).await;
     assert_eq!(again["id"], list["data"][0]["id"], "the same sale, not a second one");
     let calls = world.look("calls?target=stripe").await;
     assert_eq!(calls[0]["reply"]["status"], 200);
@@ -83,8 +82,7 @@ async fn a_hanging_call_is_held_until_a_reset() {
     }
     assert_eq!(calls[0]["reply"], Value::Null);
     assert!(!hanging.is_finished());
-    let (status, _) = read(world.gemini(&json!({}))).await;
-    assert_eq!(status, 400, "others are answered meanwhile");
+    assert_eq!(read(world.gemini(&json!({}))).await.0, 400, "others are answered meanwhile");
     assert!(!hanging.is_finished());
     world.control("reset", json!({})).await;
     assert!(hanging.await.unwrap().is_err());
@@ -111,6 +109,9 @@ async fn mistaken_faults_are_refused_and_named() {
         (json!({"target": "stripe", "replies": [{}, {"hnag": true}]}), "replies[1]"),
         (json!({"target": "stripe", "replies": [{"text": "x"}]}), "gemini only"),
         (json!({"target": "stripe", "replies": [{"status": 500, "hang": true}]}), "only one of"),
+        (json!({"target": "stripe", "replies": [{"body": "x"}]}), "need a status"),
+        (json!({"target": "stripe", "replies": [{"done": true}]}), "need a status"),
+        (json!({"target": "stripe", "replies": [{"status": 42}]}), "between 200 and 599"),
     ] {
         let (status, reply) = world.control("faults", body.clone()).await;
         assert_eq!(status, 400, "{body}");
@@ -145,8 +146,7 @@ async fn calls_are_recorded_without_secrets() {
     }
     let only = world.look("calls?target=login").await;
     assert_eq!(only.as_array().unwrap().len(), 1);
-    let (status, _) = read(world.client.get(world.url("/control/calls?target=paypal"))).await;
-    assert_eq!(status, 400);
+    assert_eq!(read(world.client.get(world.url("/control/calls?target=paypal"))).await.0, 400);
 }
 
 #[tokio::test]
@@ -161,8 +161,7 @@ async fn a_reset_empties_everything_but_the_settings() {
     assert_eq!(world.look("mails").await, json!([]));
     assert_eq!(world.look("faults").await["stripe"], json!([]));
     let id = session["id"].as_str().unwrap();
-    let (status, _) = read(world.stripe_get(&format!("checkout/sessions/{id}"))).await;
-    assert_eq!(status, 404);
+    assert_eq!(read(world.stripe_get(&format!("checkout/sessions/{id}"))).await.0, 404);
     let settings = world.look("configure").await;
     assert_eq!(settings["webhook_url"], "http://127.0.0.1:9/api/webhook");
 }
@@ -183,8 +182,7 @@ async fn the_pages_are_there_and_escape_what_they_show() {
     assert_eq!(status, 200);
     assert!(page.contains("&lt;b&gt;Verdict&lt;/b&gt;") && page.contains("a &lt; b"));
     assert!(page.contains("to ada@example.com") && page.contains("1 mail accepted"));
-    let (status, page) = read(world.client.get(world.url("/"))).await;
-    assert_eq!(status, 200);
+    let page = ok(read(world.client.get(world.url("/")))).await;
     for part in ["/mailbox", "/control/calls", "/control/faults", "<title>Sandbox</title>"] {
         assert!(page.as_str().unwrap().contains(part), "{part}");
     }
@@ -196,10 +194,8 @@ async fn the_pages_are_there_and_escape_what_they_show() {
 async fn what_the_topics_tell_is_kept_and_shown() {
     let world = world().await;
     let message = json!({"Type": "Notification", "Message": "[ORACLE-X] WARN | a < b", "Subject": null});
-    let (status, _) = read(world.client.post(world.url("/alerts/ops")).json(&message)).await;
-    assert_eq!(status, 200);
-    let (status, _) = read(world.client.post(world.url("/alerts/ops")).json(&json!({"Type": "Other"}))).await;
-    assert_eq!(status, 400);
+    assert_eq!(read(world.client.post(world.url("/alerts/ops")).json(&message)).await.0, 200);
+    assert_eq!(read(world.client.post(world.url("/alerts/ops")).json(&json!({"Type": "Other"}))).await.0, 400);
     let alerts = world.look("alerts").await;
     assert_eq!((&alerts[0]["topic"], &alerts[0]["line"]), (&json!("ops"), &json!("[ORACLE-X] WARN | a < b")));
     let (_, page) = read(world.client.get(world.url("/alerts"))).await;

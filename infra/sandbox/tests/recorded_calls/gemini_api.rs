@@ -1,6 +1,6 @@
 //! Gemini's interface over HTTP.
 
-use crate::support::{read, world};
+use crate::support::{ok, read, world};
 use serde_json::{Value, json};
 
 fn schema(tier: &str) -> Value {
@@ -39,8 +39,7 @@ async fn each_tier_gets_its_schema() {
     let world = world().await;
     let question = "Should we move our bakery into a larger shop next year?";
     for (tier, fields) in [("quick", 2), ("full", 3), ("strategy", 4)] {
-        let (status, reply) = read(world.gemini(&request(tier, question))).await;
-        assert_eq!(status, 200, "{reply}");
+        let reply = ok(read(world.gemini(&request(tier, question)))).await;
         assert_eq!(reply["modelVersion"], "gemini-2.5-flash");
         assert!(!reply["responseId"].as_str().unwrap().is_empty());
         let usage = &reply["usageMetadata"];
@@ -127,8 +126,7 @@ async fn newer_models_take_a_thinking_level_and_no_sampling() {
     config.insert("thinkingConfig".to_owned(), json!({"thinkingLevel": "LOW"}));
     let sampling = ["temperature", "topP", "topK", "candidateCount"];
     let values = sampling.map(|field| config.remove(field).unwrap());
-    let (status, reply) = read(world.model("gemini-3.5-flash", &plain)).await;
-    assert_eq!(status, 200, "{reply}");
+    let reply = ok(read(world.model("gemini-3.5-flash", &plain))).await;
     assert!(reply["usageMetadata"]["thoughtsTokenCount"].as_u64().unwrap() > 0);
     for (field, value) in sampling.into_iter().zip(values) {
         let mut body = plain.clone();
@@ -145,8 +143,7 @@ async fn a_small_cap_cuts_the_answer() {
     let world = world().await;
     let mut body = request("full", "Should we move our bakery into a larger shop?");
     body["generationConfig"]["maxOutputTokens"] = json!(50);
-    let (status, reply) = read(world.gemini(&body)).await;
-    assert_eq!(status, 200);
+    let reply = ok(read(world.gemini(&body))).await;
     let candidate = &reply["candidates"][0];
     assert_eq!(candidate["finishReason"], "MAX_TOKENS");
     let text = candidate["content"]["parts"][0]["text"].as_str().unwrap();
@@ -172,8 +169,7 @@ async fn the_model_can_be_told_what_to_say() {
     world.fault("gemini", planned).await;
     let (_, reply) = read(world.gemini(&body)).await;
     assert_eq!(verdict(&reply), json!({"verdict": "RED", "summary": "No."}));
-    let (status, reply) = read(world.gemini(&body)).await;
-    assert_eq!(status, 200);
+    let reply = ok(read(world.gemini(&body))).await;
     assert_eq!(reply["candidates"][0]["content"]["parts"][0]["text"], "not JSON");
     let (_, reply) = read(world.gemini(&body)).await;
     assert_eq!(reply["candidates"][0]["finishReason"], "SAFETY");
@@ -225,8 +221,7 @@ async fn a_stream_has_the_reply_of_one_call_sentence_by_sentence() {
     assert_eq!(finished.last(), Some(&&json!("STOP")));
     let (_, array) = read(world.stream("", &body)).await;
     assert_eq!(said(array.as_array().unwrap()), whole);
-    let (status, _) = read(world.stream("?alt=sse", &json!({}))).await;
-    assert_eq!(status, 400);
+    assert_eq!(read(world.stream("?alt=sse", &json!({}))).await.0, 400);
 }
 
 #[tokio::test]

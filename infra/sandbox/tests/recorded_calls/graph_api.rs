@@ -1,6 +1,6 @@
 //! Graph's and the login service's interfaces over HTTP.
 
-use crate::support::{REFRESH, SENDER, World, read, world};
+use crate::support::{REFRESH, SENDER, World, ok, read, world};
 use serde_json::{Value, json};
 
 fn message(subject: &str) -> Value {
@@ -74,8 +74,7 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     let id = draft["id"].as_str().unwrap();
     assert_eq!(draft["isDraft"], true);
     assert_eq!(draft.get("internetMessageHeaders"), None);
-    let (status, found) = graph.get(&format!("messages/{id}?$select=subject,isDraft,internetMessageHeaders")).await;
-    assert_eq!(status, 200);
+    let found = ok(graph.get(&format!("messages/{id}?$select=subject,isDraft,internetMessageHeaders"))).await;
     assert_eq!(found["internetMessageHeaders"][0]["value"], "cs_test_1");
     assert_eq!(found.get("body"), None);
     let (_, drafts) = graph.get("mailFolders/drafts/messages").await;
@@ -87,8 +86,7 @@ async fn a_draft_is_sent_once_and_found_by_its_message_id() {
     assert_eq!(graph.get(&format!("messages/{id}")).await.0, 404);
     let message_id = draft["internetMessageId"].as_str().unwrap();
     let by_message_id = filter("sentitems", &format!("internetMessageId eq '{message_id}'"));
-    let (status, sent) = graph.get(&by_message_id).await;
-    assert_eq!(status, 200, "{sent}");
+    let sent = ok(graph.get(&by_message_id)).await;
     let sent = sent["value"].as_array().unwrap();
     assert_eq!(sent.len(), 1);
     assert_ne!(sent[0]["id"], draft["id"]);
@@ -124,11 +122,10 @@ async fn an_extended_property_outlives_the_draft() {
     let (_, found) = graph.get(&format!("messages/{sent}?{}", expanding(&other))).await;
     assert_eq!(found.get("singleValueExtendedProperties"), None, "a name in other letters is another one");
     for expand in ["attachments", "singleValueExtendedProperties", "singleValueExtendedProperties($filter=id eq 'x')"] {
-        let (status, _) = graph.get(&format!("messages/{sent}?$expand={}", percent(expand))).await;
-        assert_eq!(status, 400, "{expand}");
+        assert_eq!(graph.get(&format!("messages/{sent}?$expand={}", percent(expand))).await.0, 400, "{expand}");
     }
-    let (status, _) = graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(PROPERTY))).await;
-    assert_eq!(status, 400, "it is documented for a single message only");
+    // It is documented for a single message only.
+    assert_eq!(graph.get(&format!("mailFolders/sentitems/messages?{}", expanding(PROPERTY))).await.0, 400);
 }
 
 #[tokio::test]
@@ -237,8 +234,7 @@ async fn unusable_messages_are_refused() {
         let (status, reply) = graph.post("messages", &body).await;
         assert_eq!((status, &reply["error"]["code"]), (400, &json!(code)), "{body}");
     }
-    let (status, _) = graph.post("messages", &change("internetMessageHeaders", headers(5))).await;
-    assert_eq!(status, 201);
+    assert_eq!(graph.post("messages", &change("internetMessageHeaders", headers(5))).await.0, 201);
     for recipients in [json!([]), json!([{"emailAddress": {"address": "nobody"}}])] {
         let (status, draft) = graph.post("messages", &change("toRecipients", recipients.clone())).await;
         assert_eq!(status, 201, "a draft may be unfinished");
@@ -288,8 +284,7 @@ async fn unread_mail_is_paged_through_links() {
     let mut address = world.mailbox(&format!("{}&$top=3", filter("inbox", "isRead eq false")));
     let mut pages = Vec::new();
     loop {
-        let (status, page) = graph.get_address(&address).await;
-        assert_eq!(status, 200, "{page}");
+        let page = ok(graph.get_address(&address)).await;
         pages.push(page["value"].as_array().unwrap().len());
         match page["@odata.nextLink"].as_str() {
             Some(next) => next.clone_into(&mut address),
@@ -356,8 +351,7 @@ async fn a_token_opens_only_what_its_scope_allows() {
     let world = world().await;
     let mut fields = REFRESH.to_vec();
     fields.push(("scope", "https://graph.microsoft.com/Mail.ReadWrite"));
-    let (status, body) = read(world.login(&fields)).await;
-    assert_eq!(status, 200);
+    let body = ok(read(world.login(&fields))).await;
     assert_eq!(body.get("refresh_token"), None, "offline_access was not asked for");
     let graph = Graph { world: &world, token: body["access_token"].as_str().unwrap().to_owned() };
     let draft = graph.draft("Verdict").await;
@@ -377,8 +371,7 @@ async fn a_refresh_gives_a_new_token_and_the_old_one_stays_valid() {
             ("scope", scope),
         ])
     };
-    let (status, first) = read(refresh("sandbox-refresh-token")).await;
-    assert_eq!(status, 200, "{first}");
+    let first = ok(read(refresh("sandbox-refresh-token"))).await;
     assert_eq!((&first["token_type"], &first["expires_in"]), (&json!("Bearer"), &json!(3599)));
     let second_token = first["refresh_token"].as_str().unwrap();
     let (_, second) = read(refresh(second_token)).await;
@@ -416,8 +409,7 @@ async fn bad_grants_are_refused() {
         assert_eq!((found, &body["error"]), (status, &json!(error)), "{fields:?}");
         assert!(body["error_description"].as_str().unwrap().starts_with("AADSTS"));
     }
-    let (status, body) = read(world.login(&[credentials, client, secret, default])).await;
-    assert_eq!(status, 200, "{body}");
+    let body = ok(read(world.login(&[credentials, client, secret, default]))).await;
     assert_eq!(body.get("refresh_token"), None);
     let elsewhere = world
         .client

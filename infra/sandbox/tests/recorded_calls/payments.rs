@@ -1,6 +1,6 @@
 //! Paying, webhooks, planted sessions and the pay page.
 
-use crate::support::{NOW, Receiver, World, read, receiver, world, world_with};
+use crate::support::{NOW, Receiver, World, ok, read, receiver, world, world_with};
 use sandbox::Config;
 use serde_json::{Value, json};
 
@@ -17,8 +17,7 @@ async fn world_and_receiver(statuses: &[u16]) -> (World, Receiver) {
 
 async fn stored(world: &World, id: &Value) -> Value {
     let id = id.as_str().unwrap();
-    let (status, body) = read(world.stripe_get(&format!("checkout/sessions/{id}"))).await;
-    assert_eq!(status, 200, "{body}");
+    let body = ok(read(world.stripe_get(&format!("checkout/sessions/{id}")))).await;
     body
 }
 
@@ -27,8 +26,7 @@ async fn paying_completes_the_session_and_delivers_a_signed_event() {
     let (world, mut receiver) = world_and_receiver(&[]).await;
     let session = world.session().await;
     let body = json!({"session_id": session["id"], "email": "ada@example.com", "deliveries": 3});
-    let (status, body) = world.control("stripe/pay", body).await;
-    assert_eq!(status, 200, "{body}");
+    let body = ok(world.control("stripe/pay", body)).await;
     let delivery = json!({"status": 200, "body": {"received": true}});
     assert_eq!(body["deliveries"], json!([delivery, delivery, delivery]));
     let stored = stored(&world, &session["id"]).await;
@@ -48,10 +46,8 @@ async fn paying_completes_the_session_and_delivers_a_signed_event() {
     assert_eq!(event["object"], "event");
     assert_eq!(event["id"], body["event"]);
     assert_eq!(event["data"]["object"], stored);
-    let (status, _) = world.control("stripe/pay", json!({"session_id": session["id"]})).await;
-    assert_eq!(status, 409);
-    let (status, _) = world.control("stripe/pay", json!({"session_id": "cs_test_nothing"})).await;
-    assert_eq!(status, 404);
+    assert_eq!(world.control("stripe/pay", json!({"session_id": session["id"]})).await.0, 409);
+    assert_eq!(world.control("stripe/pay", json!({"session_id": "cs_test_nothing"})).await.0, 404);
 }
 
 #[tokio::test]
@@ -79,8 +75,7 @@ async fn a_refused_webhook_comes_again_until_it_is_accepted() {
 async fn without_a_webhook_address_the_delivery_says_so() {
     let world = world().await;
     let session = world.session().await;
-    let (status, body) = world.control("stripe/pay", json!({"session_id": session["id"]})).await;
-    assert_eq!(status, 200);
+    let body = ok(world.control("stripe/pay", json!({"session_id": session["id"]}))).await;
     let delivery = &body["deliveries"][0];
     assert_eq!(delivery["status"], Value::Null);
     let error = delivery["error"].as_str().unwrap();
@@ -110,8 +105,7 @@ async fn an_event_plants_an_unknown_session_and_updates_a_known_one() {
     let object = json!({"id": "cs_test_unknown", "object": "checkout.session", "payment_status": "unpaid",
                         "status": "complete", "metadata": {"tier": "full"}});
     let event = |kind: &str, object: &Value| json!({"id": "evt_7", "type": kind, "data": {"object": object}});
-    let (status, _) = world.control("stripe/event", event("checkout.session.completed", &object)).await;
-    assert_eq!(status, 200);
+    assert_eq!(world.control("stripe/event", event("checkout.session.completed", &object)).await.0, 200);
     let received = receiver.received.recv().await.unwrap();
     let delivered: Value = serde_json::from_str(&received.body).unwrap();
     assert_eq!(delivered["id"], "evt_7");
@@ -130,8 +124,7 @@ async fn an_event_plants_an_unknown_session_and_updates_a_known_one() {
     let updated = stored(&world, &object["id"]).await;
     assert_eq!(updated["payment_status"], "paid");
     assert_eq!(updated["metadata"], json!({"tier": "full"}));
-    let (status, _) = read(world.stripe_get("payment_intents/pi_late")).await;
-    assert_eq!(status, 200);
+    assert_eq!(read(world.stripe_get("payment_intents/pi_late")).await.0, 200);
     for wrong in [json!({}), json!({"type": "x"}), json!([1])] {
         assert_eq!(world.control("stripe/event", wrong.clone()).await.0, 400, "{wrong}");
     }
@@ -155,8 +148,7 @@ async fn a_session_is_planted_as_given() {
     let world = world().await;
     let given = json!({"id": "cs_live_link", "payment_status": "paid", "amount_total": 500, "customer_details": null,
                        "custom_fields": [{"key": "idea", "text": {"value": "Open a bakery"}}]});
-    let (status, planted) = world.control("stripe/session", given).await;
-    assert_eq!(status, 200, "{planted}");
+    let planted = ok(world.control("stripe/session", given)).await;
     assert_eq!(planted["status"], "complete");
     assert_eq!(planted["object"], "checkout.session");
     assert_eq!(stored(&world, &json!("cs_live_link")).await, planted);
@@ -168,8 +160,7 @@ async fn a_session_is_planted_as_given() {
     world.session().await;
     for (payment, expected) in [(intent, vec![&planted]), ("pi_unknown", vec![])] {
         let query = format!("checkout/sessions?payment_intent={payment}&limit=1");
-        let (status, found) = read(world.stripe_get(&query)).await;
-        assert_eq!(status, 200, "{found}");
+        let found = ok(read(world.stripe_get(&query))).await;
         assert_eq!(found["data"].as_array().unwrap().iter().collect::<Vec<_>>(), expected);
     }
 }
@@ -277,10 +268,8 @@ async fn the_pay_page_shows_the_order_and_takes_the_payment() {
     assert_eq!(response.headers()["location"], format!("http://127.0.0.1:1/oracle/result?session_id={id}").as_str());
     let received = receiver.received.try_recv().unwrap();
     assert!(received.body.contains("ada@example.com"));
-    let (status, page) = read(world.client.get(url)).await;
-    assert_eq!(status, 200);
+    let page = ok(read(world.client.get(url))).await;
     assert!(page.as_str().unwrap().contains("has been paid"));
     assert_eq!(read(post("ada@example.com")).await.0, 409);
-    let (status, _) = read(world.client.get(world.url("/stripe/pay/cs_test_nothing"))).await;
-    assert_eq!(status, 404);
+    assert_eq!(read(world.client.get(world.url("/stripe/pay/cs_test_nothing"))).await.0, 404);
 }

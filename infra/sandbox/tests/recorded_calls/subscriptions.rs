@@ -1,6 +1,6 @@
 //! Subscriptions: sold in a session, renewed by moving the clock, failed, canceled, refunded.
 
-use crate::support::{Receiver, World, read, receiver, world_with};
+use crate::support::{Receiver, World, ok, read, receiver, world_with};
 use sandbox::Config;
 use serde_json::{Value, json};
 
@@ -27,8 +27,7 @@ async fn sold() -> (World, Receiver, Value) {
     let world = world_with(config).await;
     let (status, session) = read(world.stripe_post("checkout/sessions", &SOLD)).await;
     assert_eq!((status, &session["mode"]), (200, &json!("subscription")), "{session}");
-    let (status, paid) = world.control("stripe/pay", json!({ "session_id": session["id"] })).await;
-    assert_eq!(status, 200, "{paid}");
+    let paid = ok(world.control("stripe/pay", json!({ "session_id": session["id"] }))).await;
     (world, receiver, paid["session"].clone())
 }
 
@@ -54,9 +53,7 @@ fn object<'a>(events: &'a [Value], kind: &str) -> &'a Value {
 }
 
 async fn get(world: &World, path: &str) -> Value {
-    let (status, body) = read(world.stripe_get(path)).await;
-    assert_eq!(status, 200, "{body}");
-    body
+    ok(read(world.stripe_get(path))).await
 }
 
 #[tokio::test]
@@ -97,16 +94,14 @@ async fn the_clock_renews_it_and_a_cancellation_ends_it_with_its_period() {
     assert!(told[0]["created"].as_i64() < moved["now"].as_i64(), "it renews when it is due");
     let play = |act: &str| json!({ "subscription": session["subscription"], "do": act });
     for act in ["cancel", "resume", "cancel"] {
-        let (status, _) = world.control("stripe/subscription", play(act)).await;
-        assert_eq!(status, 200);
+        assert_eq!(world.control("stripe/subscription", play(act)).await.0, 200);
         let told = events(&mut receiver, &["customer.subscription.updated"]).await;
         assert_eq!(told[0]["data"]["object"]["cancel_at_period_end"], act == "cancel");
     }
     world.control("clock", json!({ "advance_s": 31 * DAY })).await;
     let told = events(&mut receiver, &["customer.subscription.deleted"]).await;
     assert_eq!(told[0]["data"]["object"]["status"], "canceled");
-    let (status, _) = world.control("stripe/subscription", play("renew")).await;
-    assert_eq!(status, 400);
+    assert_eq!(world.control("stripe/subscription", play("renew")).await.0, 400);
 }
 
 #[tokio::test]
@@ -135,8 +130,7 @@ async fn the_portal_cancels() {
     events(&mut receiver, &BEGUN).await;
     let customer = session["customer"].as_str().unwrap();
     let form = [("customer", customer), ("return_url", "https://oracle.example/chat")];
-    let (status, portal) = read(world.stripe_post("billing_portal/sessions", &form)).await;
-    assert_eq!(status, 200, "{portal}");
+    let portal = ok(read(world.stripe_post("billing_portal/sessions", &form))).await;
     let url = portal["url"].as_str().unwrap();
     let page = world.client.get(url).send().await.unwrap().text().await.unwrap();
     assert!(page.contains("CA$5.00 a month") && page.contains("Cancel the subscription"), "{page}");
@@ -145,8 +139,7 @@ async fn the_portal_cancels() {
     assert_eq!(form.send().await.unwrap().status(), 303);
     let told = events(&mut receiver, &["customer.subscription.updated"]).await;
     assert_eq!(told[0]["data"]["object"]["cancel_at_period_end"], true);
-    let (status, _) = read(world.stripe_post("billing_portal/sessions", &[("customer", "cus_nobody")])).await;
-    assert_eq!(status, 400);
+    assert_eq!(read(world.stripe_post("billing_portal/sessions", &[("customer", "cus_nobody")])).await.0, 400);
 }
 
 #[tokio::test]
@@ -181,8 +174,6 @@ async fn what_stripe_refuses_of_a_subscription_is_refused() {
         assert_eq!(status, 400, "{name}: {body}");
     }
     let without: Vec<_> = SOLD.into_iter().filter(|(name, _)| !name.contains("recurring")).collect();
-    let (status, _) = read(world.stripe_post("checkout/sessions", &without)).await;
-    assert_eq!(status, 400);
-    let (status, _) = read(world.stripe_get("subscriptions?status=gone")).await;
-    assert_eq!(status, 400);
+    assert_eq!(read(world.stripe_post("checkout/sessions", &without)).await.0, 400);
+    assert_eq!(read(world.stripe_get("subscriptions?status=gone")).await.0, 400);
 }

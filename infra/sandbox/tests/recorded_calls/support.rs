@@ -56,6 +56,13 @@ pub(crate) async fn read(request: reqwest::RequestBuilder) -> (u16, Value) {
     (status, if body == "" { Value::Null } else { body })
 }
 
+/// The body of a reply that must have the status 200.
+pub(crate) async fn ok(reply: impl Future<Output = (u16, Value)>) -> Value {
+    let (status, body) = reply.await;
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
 impl World {
     pub(crate) fn advance(&self, seconds: i64) {
         self.clock.fetch_add(seconds, Ordering::SeqCst);
@@ -70,25 +77,22 @@ impl World {
     }
 
     pub(crate) async fn look(&self, path: &str) -> Value {
-        let (status, body) = read(self.client.get(self.url(&format!("/control/{path}")))).await;
-        assert_eq!(status, 200, "{body}");
-        body
+        ok(read(self.client.get(self.url(&format!("/control/{path}"))))).await
     }
 
     pub(crate) async fn fault(&self, target: &str, replies: Value) {
-        let body = json!({"target": target, "replies": replies});
-        let (status, body) = self.control("faults", body).await;
-        assert_eq!(status, 200, "{body}");
+        ok(self.control("faults", json!({"target": target, "replies": replies}))).await;
+    }
+
+    fn form(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(fields);
+        let post = self.client.post(self.url(path));
+        post.header("Content-Type", "application/x-www-form-urlencoded").body(form.finish())
     }
 
     pub(crate) fn stripe_post(&self, path: &str, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
-        self.client
-            .post(self.url(&format!("/stripe/v1/{path}")))
-            .bearer_auth("sk_test_sandbox")
-            .header("Content-Type", "application/x-www-form-urlencoded")
-            .body(form.finish())
+        self.form(&format!("/stripe/v1/{path}"), fields).bearer_auth("sk_test_sandbox")
     }
 
     pub(crate) fn stripe_get(&self, path: &str) -> reqwest::RequestBuilder {
@@ -97,9 +101,7 @@ impl World {
 
     /// Creates an open session for a quick take and returns it.
     pub(crate) async fn session(&self) -> Value {
-        let (status, body) = read(self.stripe_post("checkout/sessions", &SESSION)).await;
-        assert_eq!(status, 200, "{body}");
-        body
+        ok(read(self.stripe_post("checkout/sessions", &SESSION))).await
     }
 
     pub(crate) fn gemini(&self, body: &Value) -> reqwest::RequestBuilder {
@@ -107,31 +109,24 @@ impl World {
     }
 
     pub(crate) fn model(&self, model: &str, body: &Value) -> reqwest::RequestBuilder {
-        self.client
-            .post(self.url(&format!("/gemini/v1beta/models/{model}:generateContent")))
-            .header("x-goog-api-key", "sandbox-gemini-key")
-            .json(body)
+        self.asked(&format!("{model}:generateContent"), body)
     }
 
     pub(crate) fn stream(&self, query: &str, body: &Value) -> reqwest::RequestBuilder {
-        self.client
-            .post(self.url(&format!("/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent{query}")))
-            .header("x-goog-api-key", "sandbox-gemini-key")
-            .json(body)
+        self.asked(&format!("gemini-2.5-flash:streamGenerateContent{query}"), body)
+    }
+
+    fn asked(&self, method: &str, body: &Value) -> reqwest::RequestBuilder {
+        let post = self.client.post(self.url(&format!("/gemini/v1beta/models/{method}")));
+        post.header("x-goog-api-key", "sandbox-gemini-key").json(body)
     }
 
     pub(crate) fn login(&self, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields);
-        self.client
-            .post(self.url("/login/sandbox-tenant/oauth2/v2.0/token"))
-            .header("Content-Type", "application/x-www-form-urlencoded")
-            .body(form.finish())
+        self.form("/login/sandbox-tenant/oauth2/v2.0/token", fields)
     }
 
     pub(crate) async fn token(&self) -> String {
-        let (status, body) = read(self.login(&REFRESH)).await;
-        assert_eq!(status, 200, "{body}");
+        let body = ok(read(self.login(&REFRESH))).await;
         body["access_token"].as_str().unwrap().to_owned()
     }
 
@@ -166,7 +161,6 @@ pub(crate) fn session_with<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &
     fields
 }
 
-/// A received webhook.
 pub(crate) struct Received {
     pub(crate) signature: String,
     pub(crate) body: String,

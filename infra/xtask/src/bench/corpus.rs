@@ -42,10 +42,6 @@ pub(crate) const UNSEEN: &[&str] = &[
 ];
 
 /// One text file per package, downloaded and extracted if it does not exist yet.
-///
-/// # Errors
-///
-/// When a package cannot be downloaded or unpacked; the message names the package and a remedy.
 pub(crate) fn texts(supervisor: &Supervisor, root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, Error> {
     let directory = root.join("target/corpus");
     fs::create_dir_all(&directory).map_err(Error::io(format!("creating {}", directory.display())))?;

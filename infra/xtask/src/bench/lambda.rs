@@ -15,7 +15,6 @@ use std::{process::Command, time::Instant};
 /// The secret that signs the benchmark's event.
 pub(super) const SIGNING_SECRET: &str = "whsec_bench";
 
-/// The measurements of one process.
 pub(super) struct Measured {
     /// From the start of the process to its first poll, in milliseconds.
     pub(super) start_ms: f64,

@@ -1,10 +1,9 @@
 //! The memory: cold boot and fold beside weavatrix-memory, the limits from its tests at full size, and its logs on the
 //! emulator's table.
 
-use super::{Bench, run};
+use super::{Bench, example, run};
 use crate::{
     error::Error,
-    functions::cargo,
     local_dir::{REGION, repository},
     python,
     up::{self, EMULATOR},
@@ -32,11 +31,4 @@ fn table(bench: &Bench, python: &python::Environment, endpoint: &str) -> Result<
     measure.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).env("TABLE_NAME", TABLE);
     measure.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
     run(bench, "memory", &mut measure)
-}
-
-/// Runs or builds a crate's example as it would be deployed.
-fn example(verb: &str, package: &str, name: &str) -> Command {
-    let mut command = cargo();
-    command.args([verb, "--quiet", "--release", "--locked", "--package", package, "--example", name]);
-    command
 }

@@ -3,7 +3,6 @@
 /// The named character references of the filter, one per line.
 const ENTITIES: &str = include_str!("../../../../shared/rules/filter/data/entities.txt");
 
-/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Format {
     /// HTML, or another markup language with tags.

@@ -1,7 +1,7 @@
 //! The toll: its own time, the same handshake behind x402-axum, a sale on a stack whose model takes a second, and its start.
 
 use super::{
-    Bench, UNSCHEDULED,
+    Bench, UNSCHEDULED, example,
     lambda::{Measured, measure},
     median, on_stack, report, run,
     start::{event, gateway_event, isolated},
@@ -40,9 +40,8 @@ const MOST_P95_MS: f64 = 5_000.0;
 const MOST_START: f64 = 1.5;
 
 pub(super) fn toll(bench: &Bench) -> Result<(), Error> {
-    let example = ["run", "--quiet", "--release", "--locked", "--package", "toll", "--example", "toll_bench"];
     eprintln!("toll/overhead has the target of {MOST_OVERHEAD_MS} ms");
-    run(bench, "toll", cargo().args(example))?;
+    run(bench, "toll", &mut example("run", "toll", "toll_bench"))?;
     start(bench)?;
     on_stack(bench, &UNSCHEDULED, || sales(bench).and_then(|()| handshakes(bench)))
 }

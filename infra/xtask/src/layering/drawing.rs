@@ -88,7 +88,6 @@ pub(crate) fn is_current(root: &Path, packages: &Packages) -> Result<bool, Error
     contributing(root, packages).map(|(text, drawn)| text == drawn)
 }
 
-/// Writes the drawing to CONTRIBUTING.md.
 pub(crate) fn write(root: &Path, packages: &Packages) -> Result<(), Error> {
     let (_, drawn) = contributing(root, packages)?;
     fs::write(file(root), drawn).map_err(Error::io("writing CONTRIBUTING.md"))

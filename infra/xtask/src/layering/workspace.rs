@@ -1,7 +1,7 @@
 //! Reads the workspace from `cargo metadata`, and the sources from the disk.
 
 use super::{Layer, Package, Packages, is_pure};
-use crate::{error::Error, functions::cargo};
+use crate::{error::Error, functions::full_metadata};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,18 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the packages of the workspace.
 pub(super) fn read(root: &Path) -> Result<Packages, Error> {
-    let output = cargo()
-        .current_dir(root)
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .output()
-        .map_err(Error::io("running cargo metadata"))?;
-    if !output.status.success() {
-        return Err(Error::Refused(format!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr))));
-    }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| Error::Refused(format!("cargo metadata: {error}")))?;
+    let metadata = full_metadata(root)?;
     let graph = Graph::new(&metadata);
     let workspace = metadata["workspace_root"].as_str().unwrap_or_default();
     let mut packages = BTreeMap::new();
@@ -29,9 +19,9 @@ pub(super) fn read(root: &Path) -> Result<Packages, Error> {
         let directory = Path::new(manifest).parent().unwrap_or(root);
         let folder = directory.strip_prefix(workspace).unwrap_or(directory).display().to_string();
         let mut package = Package { folder, ..Package::default() };
-        for (used, kind) in graph.direct.get(id).into_iter().flatten() {
+        for (used, ships) in graph.direct.get(id).into_iter().flatten() {
             if graph.members.contains(used) {
-                let set = if *kind == Kind::Normal { &mut package.ours } else { &mut package.ours_in_tests };
+                let set = if *ships { &mut package.ours } else { &mut package.ours_in_tests };
                 set.insert(graph.packages[used].0.to_owned());
             }
         }
@@ -51,18 +41,13 @@ pub(super) fn read(root: &Path) -> Result<Packages, Error> {
     Ok(packages)
 }
 
-#[derive(PartialEq, Clone, Copy)]
-enum Kind {
-    Normal,
-    TestOrBuild,
-}
-
 /// Cargo's resolved dependency graph.
 struct Graph<'a> {
     /// Name and manifest path by id.
     packages: BTreeMap<&'a str, (&'a str, &'a str)>,
     members: BTreeSet<&'a str>,
-    direct: BTreeMap<&'a str, Vec<(&'a str, Kind)>>,
+    /// The dependencies by id; false for those of tests and of build scripts.
+    direct: BTreeMap<&'a str, Vec<(&'a str, bool)>>,
 }
 
 impl<'a> Graph<'a> {
@@ -76,10 +61,8 @@ impl<'a> Graph<'a> {
             .map(|node| {
                 let dependencies = array(&node["deps"])
                     .flat_map(|dependency| {
-                        array(&dependency["dep_kinds"]).map(|kind| {
-                            let kind = if kind["kind"].is_null() { Kind::Normal } else { Kind::TestOrBuild };
-                            (text(&dependency["pkg"]), kind)
-                        })
+                        let kinds = array(&dependency["dep_kinds"]);
+                        kinds.map(|kind| (text(&dependency["pkg"]), kind["kind"].is_null()))
                     })
                     .collect();
                 (text(&node["id"]), dependencies)
@@ -93,7 +76,7 @@ impl<'a> Graph<'a> {
         let mut seen = BTreeSet::new();
         let mut next = vec![from];
         while let Some(id) = next.pop() {
-            for (used, _) in self.direct.get(id).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Normal) {
+            for (used, _) in self.direct.get(id).into_iter().flatten().filter(|(_, ships)| *ships) {
                 if seen.insert(*used) {
                     next.push(used);
                 }

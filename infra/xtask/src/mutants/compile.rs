@@ -19,7 +19,6 @@ use std::{
     process::Stdio,
 };
 
-/// A program that cargo built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) package: String,

@@ -30,7 +30,6 @@ const SLOWER: u32 = 5;
 /// The longest time that a judge may take on the unchanged code.
 const CALIBRATION: Duration = Duration::from_secs(30 * 60);
 
-/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// This judge failed.

@@ -10,7 +10,6 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A package that is mutated.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Target {
@@ -26,7 +25,6 @@ pub(crate) struct Target {
     pub(crate) tested_by: Vec<String>,
 }
 
-/// One change of the code.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Mutant {
     /// `file:line:column: change`, unique in a commit.

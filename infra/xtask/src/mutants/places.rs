@@ -14,13 +14,11 @@ pub(super) struct Places {
     pub(super) guards: BTreeMap<usize, (Range<usize>, Range<usize>)>,
     /// Values of constants and statics.
     pub(super) values: Vec<Range<usize>>,
-    /// `const` functions.
     pub(super) constant: Vec<ConstantFunction>,
     /// The starts of the bodies whose result is an `impl Trait`: a switch there would return another type.
     opaque: Vec<usize>,
 }
 
-/// A `const` function.
 pub(super) struct ConstantFunction {
     pub(super) name: String,
     /// The word `const`.
@@ -36,7 +34,6 @@ pub(super) struct Arm {
 }
 
 impl Places {
-    /// Reads a file's text.
     pub(super) fn read(text: &str) -> syn::Result<Self> {
         let mut places = Self::default();
         places.visit_file(&syn::parse_file(text)?);

@@ -36,7 +36,6 @@ pub(crate) struct Equivalent {
 }
 
 impl Plan {
-    /// Reads and checks the file.
     pub(crate) fn read(root: &Path) -> Result<Self, Error> {
         let path = root.join(FILE);
         let text = fs::read_to_string(&path).map_err(Error::io(format!("reading {}", path.display())))?;

@@ -39,7 +39,6 @@ pub(super) struct Switched {
 }
 
 impl Switched {
-    /// The numbers of the mutants that have a switch.
     pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
         self.pieces.iter().map(|(_, number)| *number)
     }

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-/// The list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
@@ -17,7 +16,6 @@ pub(super) struct Specification {
     pub(super) rules: Vec<Rule>,
 }
 
-/// One rule.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {

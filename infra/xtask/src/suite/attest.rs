@@ -9,7 +9,6 @@ use crate::{error::Error, functions::cargo};
 use serde_json::{Value, json};
 use std::fs;
 
-/// The package of the authority gate.
 const GATE: &str = "authority";
 
 /// Runs the authority gate's test suite, and stores its hash and its result for the builds that follow. A suite that was

@@ -28,13 +28,7 @@ pub(super) fn events(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
         let event = fs::read_to_string(&path).map_err(Error::io(format!("reading {}", path.display())))?;
         let environment = environments.get(name).unwrap_or(&nothing);
         let ended = runtime.block_on(invoke(name, program, environment, &event));
-        match problem(name, ended) {
-            None => count.passed += 1,
-            Some(problem) => {
-                eprintln!("error: events/{name}.json: {problem}");
-                count.failed += 1;
-            }
-        }
+        count.add(problem(name, ended).map(|problem| format!("events/{name}.json: {problem}")));
     }
     Ok(count)
 }

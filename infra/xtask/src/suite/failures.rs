@@ -4,7 +4,6 @@
 const LINES: usize = 12;
 const CHARACTERS: usize = 1_000;
 
-/// A failed test.
 #[derive(PartialEq, Debug)]
 pub(super) struct Failure {
     pub(super) test: String,

@@ -28,7 +28,8 @@ pub(super) fn goldens(suite: &Suite) -> Result<Count, Error> {
             return machine::skip_uninstallable(suite, missing("the compiler has no aarch64 library"));
         }
     }
-    let Some(emulator) = emulator().or_else(|| install_emulator(suite)) else {
+    let Some(emulator) = emulator().or_else(|| machine::install(suite, &["qemu-user"]).ok().and_then(|()| emulator()))
+    else {
         return machine::skip_uninstallable(suite, missing("no emulator for aarch64 was found"));
     };
     let one = |tests: &&[&str]| {
@@ -59,9 +60,4 @@ fn has_target() -> bool {
 
 fn emulator() -> Option<PathBuf> {
     ["qemu-aarch64", "qemu-aarch64-static"].into_iter().find_map(machine::program)
-}
-
-fn install_emulator(suite: &Suite) -> Option<PathBuf> {
-    machine::install(suite, &["qemu-user"]).ok()?;
-    emulator()
 }

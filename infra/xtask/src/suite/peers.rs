@@ -39,13 +39,11 @@ pub(super) fn peers(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
         let said = String::from_utf8_lossy(&output.stdout);
         let answer: Value = serde_json::from_str(said.trim()).unwrap_or_default();
         let settled = settlements(&caller, &stack)?.checked_sub(before);
-        if answer["verdict"]["verdict"].is_string() && settled == Some(1) {
-            count.passed += 1;
-        } else {
+        let has_bought = answer["verdict"]["verdict"].is_string() && settled == Some(1);
+        count.add((!has_bought).then(|| {
             let errors = String::from_utf8_lossy(&output.stderr);
-            eprintln!("error: the client in {name} bought nothing: {settled:?} settlements, {said}\n{errors}");
-            count.failed += 1;
-        }
+            format!("the client in {name} bought nothing: {settled:?} settlements, {said}\n{errors}")
+        }));
     }
     Ok(count)
 }

@@ -51,12 +51,8 @@ pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     supervisor.stop_all();
     let mut count = Count::default();
     for (code, expected, what) in outcome? {
-        if code == Some(expected) {
-            count.passed += 1;
-        } else {
-            eprintln!("error: prompt-regression with {what} ended with {code:?}, not {expected}");
-            count.failed += 1;
-        }
+        let problem = || format!("prompt-regression with {what} ended with {code:?}, not {expected}");
+        count.add((code != Some(expected)).then(problem));
     }
     Ok(count)
 }

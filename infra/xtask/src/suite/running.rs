@@ -5,7 +5,6 @@ use crate::error::Error;
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
 };
@@ -31,7 +30,7 @@ pub(super) fn run_tests(suite: &Suite, step: Option<&str>, command: &mut Command
     // The copy ends only after the writing end is closed.
     command.stdout(Stdio::null());
     let output = copy.join().unwrap_or_else(|_| Ok(String::new())).map_err(Error::io("reading test output"))?;
-    write_log(&log, &output)?;
+    fs::write(&log, &output).map_err(Error::io(format!("writing {}", log.display())))?;
     suite.failures().extend(failures(&output));
     if let Some(step) = step {
         results::keep(&suite.root, step, &output, began)?;
@@ -54,10 +53,6 @@ pub(super) fn at_lowest_priority(command: Command) -> Command {
         };
     }
     lowest
-}
-
-fn write_log(log: &Path, output: &str) -> Result<(), Error> {
-    fs::write(log, output).map_err(Error::io(format!("writing {}", PathBuf::from(log).display())))
 }
 
 /// Adds up the `test result:` lines of a `cargo test` run.

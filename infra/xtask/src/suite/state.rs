@@ -15,6 +15,19 @@ pub(super) struct Count {
     pub(super) failed: u64,
 }
 
+impl Count {
+    /// Counts a test, and prints its problem if it has one.
+    pub(super) fn add(&mut self, problem: Option<String>) {
+        match problem {
+            None => self.passed += 1,
+            Some(problem) => {
+                eprintln!("error: {problem}");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
 impl std::iter::Sum for Count {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts
@@ -56,7 +69,6 @@ impl Suite {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the stacks that are still running.
     pub(super) fn stop(stacks: &[LocalDir]) -> Result<(), Error> {
         stacks.iter().try_for_each(|stack| up::stop(stack).map(drop))
     }
@@ -74,9 +86,7 @@ impl Suite {
 
 /// A test that could not run here.
 pub(super) struct Skipped {
-    /// What.
     pub(super) what: &'static str,
-    /// The reason.
     pub(super) reason: String,
     /// What would enable it.
     pub(super) enable: &'static str,

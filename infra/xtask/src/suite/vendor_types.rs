@@ -10,10 +10,8 @@ use std::{
     process::Command,
 };
 
-/// The check of Stripe's types.
 const CHECK: &str = "stripe.mjs";
 
-/// The environment of the checks.
 struct Checks<'a> {
     suite: &'a Suite,
     python: PathBuf,

@@ -106,7 +106,6 @@ pub(super) fn open_door(listener: TcpListener, stage: String) -> Result<(), Erro
     Ok(())
 }
 
-/// The address of a local port.
 pub(super) fn address(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }

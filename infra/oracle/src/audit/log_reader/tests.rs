@@ -147,7 +147,7 @@ fn every_bad_stream_is_named_and_lost_ones_too() {
 fn saved<S: Stream>(store: &(impl Store<S> + ?Sized), mut state: S) -> AuditEntry {
     chain::append(&mut state, &Record::toll(NOW, NOW, audit::TollStatus::RagFail, "why"));
     let entry = state.trail_mut().outbox_mut().0.remove(0);
-    let saving = async { store.save(&state, 0).await.map_err(|error| CommandError::failed("no world", error)) };
+    let saving = async { store.save(&state, 0).await.or_failed("no world") };
     crate::command::wait(saving).unwrap();
     entry
 }

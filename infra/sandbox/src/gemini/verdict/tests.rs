@@ -107,13 +107,6 @@ fn no_phrase_holds_an_internal_word() {
 }
 
 #[test]
-fn the_quick_tier_has_two_fields() {
-    let tier = TierSchema { breakdown: false, strategy: false, dimension_null: false, reply: false };
-    let verdict = write(&phrases(), "Should I open a bakery?", "", &tier);
-    assert_eq!(verdict.as_object().unwrap().len(), 2);
-}
-
-#[test]
 fn a_text_has_one_of_each_list_of_words_that_the_prompt_requires() {
     let phrases = phrases();
     let system = "Name who should be asked, with one of these words: \"lawyer\", \"attorney\"; and with one of these \
