@@ -1,8 +1,7 @@
 //! Agents that buy for USDC over HTTP 402, on the deployed stack and the simulated chain.
 
 use crate::{
-    console::json_of,
-    operators::oracle,
+    operators::{asked, oracle},
     world::{Reply, World, question},
 };
 use reqwest::Method;
@@ -78,22 +77,12 @@ async fn a_lost_settlement_is_found_on_the_chain() {
     // The verification succeeds; the settlement is made, but its reply is lost.
     world.stack.faults("facilitator", json!([{}, { "drop": true }])).await;
     let pending = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
-    assert_eq!(
-        (pending.status, pending.json()["code"].as_str()),
-        (503, Some("settlement_pending")),
-        "{}",
-        pending.text
-    );
+    pending.assert_code(503, "settlement_pending");
     assert_eq!(settlements(&world).await, before + 1);
     // The facilitator refuses a payment that is already settled. The answer waits for the chain, and no second payment is
     // asked for.
     let refused = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
-    assert_eq!(
-        (refused.status, refused.json()["code"].as_str()),
-        (503, Some("settlement_pending")),
-        "{}",
-        refused.text
-    );
+    refused.assert_code(503, "settlement_pending");
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
@@ -111,13 +100,13 @@ async fn what_is_not_sold_or_not_paid_settles_nothing() {
     let dear = ask(&world, "/query/premium", &question, Some(("payment-signature", &cheap))).await;
     assert_eq!(dear.status, 402, "{}", dear.text);
     let garbage = ask(&world, "/query", &question, Some(("payment-signature", "garbage"))).await;
-    assert_eq!((garbage.status, garbage.json()["code"].as_str()), (400, Some("payment_unreadable")));
+    garbage.assert_code(400, "payment_unreadable");
     world.stack.faults("facilitator", json!([{ "status": 503 }])).await;
     let unreachable = ask(&world, "/query", &question, Some(("payment-signature", &cheap))).await;
-    assert_eq!((unreachable.status, unreachable.json()["code"].as_str()), (503, Some("payment_unavailable")));
+    unreachable.assert_code(503, "payment_unavailable");
     world.stack.faults("gemini", json!([{ "status": 500 }, { "status": 500 }, { "status": 500 }])).await;
     let failed = ask(&world, "/query", &question, Some(("payment-signature", &cheap))).await;
-    assert_eq!((failed.status, failed.json()["code"].as_str()), (503, Some("no_answer")), "{}", failed.text);
+    failed.assert_code(503, "no_answer");
     assert_eq!(settlements(&world).await, before);
     let statuses: Vec<String> = records(&world, &question)
         .await
@@ -139,7 +128,7 @@ async fn a_transfer_by_its_hash_buys_once_it_is_deep_enough() {
     let transaction = made["transaction"].as_str().expect("a transaction").to_owned();
     let shown = Some(("x-payment-transaction", transaction.as_str()));
     let young = ask(&world, "/query", &question, shown).await;
-    assert_eq!((young.status, young.json()["code"].as_str()), (402, Some("payment_unconfirmed")), "{}", young.text);
+    young.assert_code(402, "payment_unconfirmed");
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = ask(&world, "/query", &question, shown).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
@@ -209,19 +198,18 @@ async fn an_operator_finds_an_open_settlement_and_a_finished_one() {
     assert!(named.iter().all(|record| record["query_hash"] == hash.as_str()) && !named.is_empty());
     let reference = named[0]["session_id"].as_str().expect("an id").to_owned();
     let is_open = |row: &&Value| row["why"].as_str().is_some_and(|why| why.contains("its settlement is open"));
-    let rows = json_of(&oracle(&world, &["toll", "list", "--open", "--json"]));
+    let (_, rows) = asked(&world, &["toll", "list", "--open"]);
     assert!(rows.as_array().expect("rows").iter().any(|row| is_open(&row)), "{rows}");
     let bought = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
     let receipt: chain::wire::SettlementResponse =
         chain::wire::decode(bought.header("payment-response")).expect("a receipt");
     for wanted in [reference.as_str(), &receipt.transaction] {
-        let rows = json_of(&oracle(&world, &["toll", "show", wanted, "--json"]));
+        let (_, rows) = asked(&world, &["toll", "show", wanted]);
         assert_eq!(rows.as_array().map(Vec::len), Some(1), "{wanted}: {rows}");
         assert!(rows[0]["why"].as_str().is_some_and(|why| why.starts_with("sold")), "{rows}");
     }
-    let nothing = oracle(&world, &["toll", "show", "0x00"]);
-    assert_eq!(nothing.status.code(), Some(1));
+    assert_eq!(oracle(&world, &["toll", "show", "0x00"]).status.code(), Some(1));
 }
 
 #[tokio::test]
@@ -233,11 +221,11 @@ async fn a_facilitator_that_hangs_or_denies_a_settlement_costs_no_second_payment
     let buy = || ask(&world, "/query", &question, Some(("payment-signature", &signed)));
     world.stack.faults("facilitator", json!([{ "hang": true }])).await;
     let hung = buy().await;
-    assert_eq!((hung.status, hung.json()["code"].as_str()), (503, Some("payment_unavailable")), "{}", hung.text);
+    hung.assert_code(503, "payment_unavailable");
     // The facilitator submits the payment and reports a failure that does not exclude that.
     world.stack.control("chain/faults", json!({ "faults": ["refuse_after"] })).await;
     let denied = buy().await;
-    assert_eq!((denied.status, denied.json()["code"].as_str()), (503, Some("settlement_pending")), "{}", denied.text);
+    denied.assert_code(503, "settlement_pending");
     assert_eq!(settlements(&world).await, before + 1);
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = buy().await;
@@ -255,15 +243,10 @@ async fn another_chain_and_a_reorganisation_confirm_no_transfer() {
     let show = || ask(&world, "/query", &question, Some(("x-payment-transaction", &transaction)));
     world.stack.control("chain/faults", json!({ "faults": ["wrong_chain"] })).await;
     let stray = show().await;
-    assert_eq!((stray.status, stray.json()["code"].as_str()), (503, Some("payment_unavailable")), "{}", stray.text);
+    stray.assert_code(503, "payment_unavailable");
     world.stack.control("chain/faults", json!({ "faults": ["reorg"] })).await;
     let dropped = show().await;
-    assert_eq!(
-        (dropped.status, dropped.json()["code"].as_str()),
-        (402, Some("payment_unconfirmed")),
-        "{}",
-        dropped.text
-    );
+    dropped.assert_code(402, "payment_unconfirmed");
     let found = records(&world, &question).await;
     let statuses: Vec<_> = found.iter().map(|record| record["status"].as_str().unwrap_or_default()).collect();
     assert_eq!(statuses, ["RPC_UNREACHABLE"]);
