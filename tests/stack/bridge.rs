@@ -101,7 +101,5 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
 }
 
 fn in_a_month() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-    let seconds = i64::try_from(since.as_secs()).expect("a time") + 30 * 86_400;
-    domain::Timestamp::from_seconds(seconds).to_date()
+    domain::Timestamp::from_seconds(jiff::Timestamp::now().as_second() + 30 * 86_400).to_date()
 }

@@ -2,12 +2,12 @@
 //! wrong.
 
 use crate::{
-    operators::{asked, assert_bound, oracle, program},
+    operators::{asked, assert_bound, oracle},
     world::World,
 };
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
-use tests::{SOON, eventually, unique};
+use tests::{SOON, eventually, program, unique};
 
 /// A configuration in the format of the AWS tools: a profile with a region and an endpoint, and its keys in another
 /// file.

@@ -3,12 +3,12 @@
 //! The file has more than 300 lines because it has every drill of the runbook, so that the two can be compared.
 
 use crate::{
-    operators::{asked, assert_bound, decide, decided, listed, oracle, printed, program},
+    operators::{asked, assert_bound, decide, decided, listed, oracle, printed},
     world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io::Write as _, process::Stdio};
-use tests::{SOON, eventually, poll};
+use tests::{SOON, eventually, poll, program};
 
 /// The last 8 characters, with which alerts and pages name a sale.
 fn reference(sale: &Sale) -> &str {

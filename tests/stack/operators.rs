@@ -2,20 +2,8 @@
 
 use crate::world::{Sale, World, by_link};
 use serde_json::{Value, json};
-use std::process::{Command, Output};
-use tests::{SOON, eventually};
-
-/// The command line, built beside the test program, without credentials of its own.
-pub(crate) fn program() -> Command {
-    let test = std::env::current_exe().expect("this program has a path");
-    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
-    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
-    let mut command = Command::new(program);
-    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
-        command.env_remove(name);
-    }
-    command
-}
+use std::process::Output;
+use tests::{SOON, eventually, program};
 
 pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
     let mut command = program();

@@ -4,7 +4,7 @@ use crate::world::{Reply, Sale, World, by_link, question};
 use domain::{Secret, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tests::{SOON, eventually, unique};
 
 fn event(kind: &str, session: &Value) -> Value {
@@ -13,8 +13,7 @@ fn event(kind: &str, session: &Value) -> Value {
 
 /// Stripe's signature with the given secret, at a time that many seconds from now.
 fn signed(secret: &str, body: &[u8], seconds: i64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
-    let at = Timestamp::from_seconds(i64::try_from(now).expect("a time") + seconds);
+    let at = Timestamp::from_seconds(jiff::Timestamp::now().as_second() + seconds);
     stripe::signature::sign(&Secret::new(secret), body, at)
 }
 
