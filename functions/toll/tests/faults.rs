@@ -174,11 +174,9 @@ fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
 /// A sale of a transfer leaves the schedule's list with its last write, and its record may still wait then.
 #[test]
 fn the_record_of_a_direct_sale_is_published_without_its_payer() {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    let world = transferred(50_000);
     world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 200);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 200);
     assert!(!purchase(&world).unwrap().trail().is_published());
     world.plan(Plan::none());
     world.advance(Duration::from_secs(61));
@@ -193,7 +191,7 @@ fn the_record_of_a_direct_sale_is_published_without_its_payer() {
 fn refused_settlements_do_not_keep_the_schedule_from_others() {
     let world = world();
     let number = |nonce: u8| payment_for(&world, Offer::Query, nonce);
-    let ask = |nonce| send(&world, paid("/query", QUESTION, &number(nonce))).unwrap().status();
+    let ask = |nonce| query(&world, &number(nonce)).status();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
     for nonce in 1..=101 {
         assert_eq!(ask(nonce), 402);
@@ -212,10 +210,8 @@ fn refused_settlements_do_not_keep_the_schedule_from_others() {
 /// Money that is given back by hand must not be forgotten.
 #[test]
 fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 409);
+    let world = transferred(60_000);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 409);
     let alerts = || world.state().alerts.iter().filter(|alert| alert.line.contains("ORACLE-TOLL")).count();
     assert_eq!(alerts(), 1);
     for day in 1..=3 {
