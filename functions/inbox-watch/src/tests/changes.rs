@@ -3,16 +3,17 @@
 use super::*;
 
 /// Records the changes to a mailbox, and the drafts that it has created and reported to us, which are the only things
-/// that may change.
-struct Watched<'w> {
+/// that may change. The text of a deadly message ends the process that reads it.
+pub(super) struct Watched<'w> {
     world: &'w World,
+    pub(super) deadly: Option<&'static str>,
     made: Mutex<BTreeSet<String>>,
     changed: Mutex<Vec<(&'static str, String)>>,
 }
 
 impl<'w> Watched<'w> {
-    fn new(world: &'w World) -> Self {
-        Self { world, made: Mutex::default(), changed: Mutex::default() }
+    pub(super) fn new(world: &'w World) -> Self {
+        Self { world, deadly: None, made: Mutex::default(), changed: Mutex::default() }
     }
 
     fn changes(&self, how: &'static str, draft: &Draft) {
@@ -29,6 +30,9 @@ impl Inbox for Watched<'_> {
         self.world.message(id).await
     }
     async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
+        if self.deadly == Some(id) {
+            std::future::pending::<()>().await;
+        }
         self.world.new_text(id).await
     }
     async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {

@@ -12,16 +12,9 @@ fn writes(world: &World, id: &str, sender: &str, text: &str) {
 
 /// A world after its first run, to which a stranger has written.
 fn written(text: &str) -> World {
-    let world = World::at(at(0));
-    assert!(look(&world, "first").unwrap().unwrap().looked);
-    world.state().alerts.clear();
+    let world = begun();
     writes(&world, "m1", "stranger@example.com", text);
     world
-}
-
-/// The bodies of the sent mails, in order.
-fn answers(world: &World) -> Vec<String> {
-    world.state().sent.iter().map(|(_, letter)| letter.body.clone()).collect()
 }
 
 fn is_help(body: &str) -> bool {
@@ -144,9 +137,7 @@ fn every_disclosure_is_answered_up_to_five_a_day() {
 fn a_text_that_cannot_be_read_delays_the_acknowledgement_and_does_not_withhold_it() {
     let world = written(TEXT);
     world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
-    for _ in 0..=MOST_FAILURES {
-        look(&world, "a").unwrap().unwrap();
-    }
+    looks(&world, MOST_FAILURES + 1, "a text that cannot be read stops no run");
     assert_eq!((answers(&world), memory(&world).at_hand.len()), (vec![answer::BODY.to_owned()], 0));
     assert!(is_inquiry(&world, "m1"), "an operator finds it");
 }
@@ -173,9 +164,7 @@ fn sources_of_help_that_were_not_sent_do_not_count() {
 fn sources_of_help_that_may_not_have_gone_are_a_critical_alert() {
     let world = written(TEXT);
     world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
-    for run in 0..MOST_FAILURES {
-        look(&world, &format!("run {run}")).unwrap().unwrap();
-    }
+    looks(&world, MOST_FAILURES, "an unknown outcome stops no run");
     assert_eq!(outcomes(&world), ["unknown"]);
     let state = world.state();
     let told: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
@@ -204,17 +193,13 @@ fn the_sources_of_help_do_not_wait_for_the_announcement() {
         }
         let helped = usize::from(is_confirmed);
         world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
-        for run in 0..runs {
-            look(&world, &format!("run {run}")).unwrap().unwrap();
-        }
+        looks(&world, runs, "an announcement that fails stops no run");
         let sent = answers(&world);
         assert!(sent.len() == helped && sent.iter().all(|answer| is_help(answer)), "{sent:?}");
         assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (1, 1));
         assert!(is_inquiry(&world, "m1") && memory(&world).at_hand.len() == 1, "it is still to be announced");
         world.plan(Plan::none());
-        for run in 0..3 {
-            look(&world, &format!("later {run}")).unwrap().unwrap();
-        }
+        looks(&world, 3, "the announcement follows");
         let told = world.state().broadcasts.clone();
         assert_eq!(told, ["Incoming: from stranger@example.com — subject: Hello"]);
         assert_eq!((answers(&world).len(), recorded(&world).len(), memory(&world).at_hand.len()), (helped, 1, 0));
@@ -227,9 +212,7 @@ fn the_sources_of_help_do_not_wait_for_the_announcement() {
 fn a_text_is_read_again_after_announcements_that_failed() {
     let world = written(TEXT);
     world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail).whenever("inbox.new_text", Fault::Fail));
-    for run in 0..MOST_FAILURES - 1 {
-        look(&world, &format!("run {run}")).unwrap().unwrap();
-    }
+    looks(&world, MOST_FAILURES - 1, "a text that cannot be read stops no run");
     world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
     look(&world, "unread").unwrap().unwrap();
     assert_eq!(told_and_sent(&world), (1, 0));
@@ -253,9 +236,7 @@ fn whatever_breaks_a_disclosure_is_answered_once() {
             world.plan(Plan::at(boundary, fault));
             drop(look(&world, "a"));
             world.plan(Plan::none());
-            for run in 0..8 {
-                look(&world, &format!("later {run}")).expect(&what).expect(&what);
-            }
+            looks(&world, 8, &what);
             let answers = answers(&world);
             assert!(answers.iter().all(|answer| is_help(answer)), "{what}: {answers:?}");
             // A mailbox that fails is not asked again (Inbox Watch, FM-4): then a person answers.

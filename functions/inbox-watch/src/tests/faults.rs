@@ -1,6 +1,6 @@
 //! Runs with faults: any one, any pair, and messages that fail again and again.
 
-use super::*;
+use super::{changes::Watched, *};
 
 /// The invariants after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
 /// acknowledgement was sent at most once, and an unknown outcome was alerted.
@@ -128,9 +128,7 @@ fn a_run_beside_another_does_nothing() {
 fn nothing_is_given_up_before_operators_were_told() {
     let world = replied();
     world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
-    for _ in 0..4 * MOST_FAILURES {
-        look(&world, "a").unwrap().unwrap();
-    }
+    looks(&world, 4 * MOST_FAILURES, "an announcement that fails stops no run");
     assert_eq!((outcomes(&world).len(), memory(&world).at_hand.len()), (0, 1));
     world.plan(Plan::none());
     look(&world, "b").unwrap().unwrap();
@@ -149,9 +147,7 @@ fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
     }
     assert_eq!(world.state().broadcasts, [answer::WITHOUT_DETAILS]);
     assert!(outcomes(&world).is_empty());
-    for _ in 0..2 * MOST_FAILURES {
-        look(&world, "b").unwrap().unwrap();
-    }
+    looks(&world, 2 * MOST_FAILURES, "a message that cannot be read stops no run");
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
     assert_eq!(told_of(&world, "could not be dealt with"), 1);
 }
@@ -206,46 +202,16 @@ fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
     }
 }
 
-/// A mailbox with a message whose text kills the process that reads it.
-struct Deadly<'w> {
-    world: &'w World,
-    id: &'static str,
-}
-
-#[async_trait]
-impl Inbox for Deadly<'_> {
-    async fn arrived(&self, since: &ReceivedAt, order: Order, most: usize) -> Result<Arrivals, MailError> {
-        self.world.arrived(since, order, most).await
-    }
-    async fn message(&self, id: &str) -> Result<Option<Incoming>, MailError> {
-        self.world.message(id).await
-    }
-    async fn new_text(&self, id: &str) -> Result<Option<String>, MailError> {
-        if id == self.id {
-            std::future::pending::<()>().await;
-        }
-        self.world.new_text(id).await
-    }
-    async fn correspondence(&self, id: &str) -> Result<Option<Correspondence>, MailError> {
-        self.world.correspondence(id).await
-    }
-    async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, MailError> {
-        self.world.sale_of(message).await
-    }
-    async fn create_acknowledgement(&self, mail: &Acknowledgement) -> Result<Draft, MailError> {
-        self.world.create_acknowledgement(mail).await
-    }
-}
-
 /// The first death names no message. The run after it says which message it begins, so the third run counts a failure,
 /// and others come first. In the end operators are told, and the message is given up.
 #[test]
 fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_with() {
     let world = replied();
     world.state().inbox.push(unread("m2", 2, "other@example.com"));
-    let deadly = Deadly { world: &world, id: "m1" };
+    let mut inbox = Watched::new(&world);
+    inbox.deadly = Some("m1");
     let dies =
-        |number: u32| look_with(&world, &format!("a{number}"), (&deadly, &world), &NoLimit, &keys("v1")).is_none();
+        |number: u32| look_with(&world, &format!("a{number}"), (&inbox, &world), &NoLimit, &keys("v1")).is_none();
     assert!(dies(1) && dies(2));
     assert_eq!(told_and_sent(&world), (0, 0));
     assert!(dies(3));
