@@ -16,7 +16,9 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, world::Surroundings};
+use testkit::{
+    FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, every_two_faults, world::Surroundings,
+};
 
 /// A customer who repeats each message until it is answered.
 struct Life {
@@ -117,17 +119,10 @@ fn every_fault_at_every_effect() {
 #[test]
 fn two_faults_at_any_two_effects() {
     let effects = live(Plan::none(), "nothing");
-    for first in 0..effects {
-        for second in first + 1..effects + 6 {
-            for (one, two) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::Fail),
-            ] {
-                let what = format!("{one:?} at {first}, {two:?} at {second}");
-                live(Plan::at(first, one).and_at(second, two), &what);
-            }
-        }
+    let pairs =
+        [(Fault::LoseReply, Fault::LoseReply), (Fault::LoseReply, Fault::CrashAfter), (Fault::CrashAfter, Fault::Fail)];
+    for (plan, what) in every_two_faults(effects, 6, &pairs) {
+        live(plan, &what);
     }
 }
 

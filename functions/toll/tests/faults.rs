@@ -12,7 +12,7 @@ use domain::{
 use runtime::http::Reply;
 use std::{collections::BTreeSet, time::Duration};
 use support::*;
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, every_two_faults};
 
 /// One run: an agent that retries until it has its answer or stops, while the schedule runs.
 struct Life {
@@ -231,21 +231,18 @@ fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
 fn two_faults_at_any_two_effects() {
     let mut clean = Life::new();
     let effects = clean.live(Plan::none(), 2);
-    for first in 0..effects {
-        for second in first + 1..effects + 12 {
-            for (one, two) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::CrashBefore),
-                (Fault::CrashAfter, Fault::LoseReply),
-                (Fault::Fail, Fault::CrashAfter),
-            ] {
-                let mut life = Life::new();
-                life.live(Plan::at(first, one).and_at(second, two), 2);
-                life.recover(true);
-                life.judge(&format!("{one:?} at {first}, {two:?} at {second}"));
-            }
-        }
+    let pairs = [
+        (Fault::LoseReply, Fault::LoseReply),
+        (Fault::LoseReply, Fault::CrashAfter),
+        (Fault::CrashAfter, Fault::CrashBefore),
+        (Fault::CrashAfter, Fault::LoseReply),
+        (Fault::Fail, Fault::CrashAfter),
+    ];
+    for (plan, what) in every_two_faults(effects, 12, &pairs) {
+        let mut life = Life::new();
+        life.live(plan, 2);
+        life.recover(true);
+        life.judge(&what);
     }
 }
 

@@ -23,7 +23,7 @@ mod unread;
 pub mod world;
 
 pub use boundaries::BOUNDARIES;
-pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault};
+pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault, every_two_faults, pairs_of_faults};
 pub use ports::NoLimit;
 pub use turns::{SlowNotes, in_turns};
 pub use world::World;
