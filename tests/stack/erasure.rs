@@ -46,8 +46,7 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
     let after = kept(&world, &sale);
     assert!(Store::ALL.iter().all(|store| after[store.as_str()] == 0), "{after}");
     assert_eq!(traces(&world, &sale).await, [""; 0]);
-    let gone = world.verdict(&sale.session).await;
-    gone.assert_code(410, "erased");
+    world.verdict(&sale.session).await.assert_code(410, "erased");
     let records = world.records(&sale.session).await;
     assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
     // A late webhook, and everything that processes sales.

@@ -109,8 +109,7 @@ async fn what_offers_none_is_refused() {
     let world = World::beside_others().await;
     let quick = world.buy("quick").await;
     assert!(world.delivered(&quick).await.get("followup_status").is_none());
-    let refused = ask(&world, &quick.session, &followup()).await;
-    refused.assert_code(409, "followup_not_offered");
+    ask(&world, &quick.session, &followup()).await.assert_code(409, "followup_not_offered");
     let unknown = format!("cs_test_unknown{}", unique());
     for id in [unknown.as_str(), &child(&quick), "../x", ""] {
         assert_eq!(ask(&world, id, &followup()).await.status, 404, "{id}");

@@ -63,8 +63,7 @@ async fn a_local_stack_has_no_limit_for_unknown_ids_and_codes() {
     for _ in 0..12 {
         assert_eq!(world.verdict(&format!("cs_test_unknown{}", unique())).await.status, 404);
         let body = json!({ "tier": "quick", "query": question(), "referral_code": unique().to_string() });
-        let reply = world.checkout(body.to_string()).await;
-        reply.assert_code(400, "referral_code_unknown");
+        world.checkout(body.to_string()).await.assert_code(400, "referral_code_unknown");
     }
 }
 

@@ -72,6 +72,7 @@ impl Reply {
     }
 
     /// Fails unless the reply has this status, and names its reason for programs.
+    #[track_caller]
     pub(crate) fn assert_code(&self, status: u16, code: &str) {
         assert_eq!((self.status, self.json()["code"].as_str()), (status, Some(code)), "{}", self.text);
     }
