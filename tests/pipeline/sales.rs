@@ -6,7 +6,7 @@ use crate::{
 };
 use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
-use testkit::{Fault, Plan, sale::WithField};
+use testkit::{Fault, Plan};
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
@@ -76,7 +76,7 @@ fn a_page_that_keeps_asking_orders_once_a_minute_and_no_oftener() {
     assert_eq!(sim.page().unwrap().status(), 202);
     // A worker claimed the sale and died, and its lease has ended.
     let ended = Fulfilment::Generating { owner: "dead".into(), lease_until: domain::Timestamp::from_seconds(0) };
-    sim.world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("fulfilment", ended.clone()));
+    sim.world.change_sales("fulfilment", &ended);
     for _ in 0..29 {
         assert_eq!(sim.page().unwrap().status(), 202);
         sim.world.advance(std::time::Duration::from_secs(2));

@@ -214,8 +214,7 @@ fn every_outcome_of_a_payment_is_recorded() {
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(3_601));
-    look(&world).unwrap();
+    look_after(&world, 3_601);
     assert_eq!(code(&show(&world, "/query", TRANSACTION)), "owed");
     let mut found = statuses(&world);
     found.sort();
@@ -227,8 +226,7 @@ fn every_outcome_of_a_payment_is_recorded() {
 fn a_lapsed_payment_is_refused_and_recorded() {
     let (world, payment) = offered();
     assert_eq!(query_despite("model.ask", Fault::Fail, &world, &payment).status(), 503);
-    world.advance(Duration::from_secs(400));
-    look(&world).unwrap();
+    look_after(&world, 400);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
     assert_eq!(query(&world, &payment).status(), 402);
     assert_eq!(statuses(&world), ["RAG_FAIL", "PAYMENT_REJECTED"]);

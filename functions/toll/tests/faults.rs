@@ -111,16 +111,13 @@ fn every_fault_at_every_effect() {
     let effects = clean.live(Plan::none(), 3);
     assert!(clean.delivered && effects > 20, "{effects}");
     let mut reached = BTreeSet::new();
-    for boundary in 0..effects + 10 {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut life = Life::new();
-            life.live(Plan::at(boundary, fault), 3);
-            life.recover(true);
-            reached.extend(life.world.state().boundaries.iter().copied());
-            life.judge(&what);
-            assert!(life.delivered, "{what}: one fault, and never an answer");
-        }
+    for (plan, what) in every_fault(effects + 10) {
+        let mut life = Life::new();
+        life.live(plan, 3);
+        life.recover(true);
+        reached.extend(life.world.state().boundaries.iter().copied());
+        life.judge(&what);
+        assert!(life.delivered, "{what}: one fault, and never an answer");
     }
     for name in [
         "purchases.load",
@@ -137,13 +134,11 @@ fn every_fault_at_every_effect() {
 #[test]
 fn an_agent_that_never_comes_back() {
     let effects = Life::new().live(Plan::none(), 1);
-    for boundary in 0..effects + 5 {
-        for fault in FAULTS {
-            let mut life = Life::new();
-            life.live(Plan::at(boundary, fault), 1);
-            life.recover(false);
-            life.judge(&format!("{fault:?} at {boundary}, and gone"));
-        }
+    for (plan, what) in every_fault(effects + 5) {
+        let mut life = Life::new();
+        life.live(plan, 1);
+        life.recover(false);
+        life.judge(&format!("{what}, and gone"));
     }
 }
 
@@ -152,20 +147,18 @@ fn an_agent_that_never_comes_back() {
 fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
     for died in ["facilitator.settle", "model.ask"] {
         for submits in [false, true] {
-            for boundary in 0..14 {
-                for fault in FAULTS {
-                    let mut life = Life::new();
-                    life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
-                    if submits {
-                        life.submit();
-                    }
-                    life.world.advance(Duration::from_secs(400));
-                    life.world.plan(Plan::at(boundary, fault));
-                    look(&life.world);
-                    life.world.plan(Plan::none());
-                    life.recover(false);
-                    life.judge(&format!("{died}, then {fault:?} at {boundary} of a run"));
+            for (plan, what) in every_fault(14) {
+                let mut life = Life::new();
+                life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
+                if submits {
+                    life.submit();
                 }
+                life.world.advance(Duration::from_secs(400));
+                life.world.plan(plan);
+                look(&life.world);
+                life.world.plan(Plan::none());
+                life.recover(false);
+                life.judge(&format!("{died}, then {what} of a run"));
             }
         }
     }
@@ -179,8 +172,7 @@ fn the_record_of_a_direct_sale_is_published_without_its_payer() {
     assert_eq!(show(&world, "/query", TRANSACTION).status(), 200);
     assert!(!purchase(&world).unwrap().trail().is_published());
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(61));
-    look(&world).unwrap();
+    look_after(&world, 61);
     let found = purchase(&world).unwrap();
     assert!(found.trail().is_published() && found.next().is_none(), "{found:?}");
     assert_eq!(records(&world), [("OK".to_owned(), String::new())]);
@@ -215,8 +207,7 @@ fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
     let alerts = || world.state().alerts.iter().filter(|alert| alert.line.contains("ORACLE-TOLL")).count();
     assert_eq!(alerts(), 1);
     for day in 1..=3 {
-        world.advance(Duration::from_secs(23 * 3_600));
-        look(&world).unwrap();
+        look_after(&world, 23 * 3_600);
         assert_eq!(alerts(), day, "not yet");
         world.advance(Duration::from_secs(3_600));
         for _ in 0..2 {

@@ -128,8 +128,7 @@ fn a_name_is_not_free_while_a_human_looks_for_its_payment() {
     world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
     assert_eq!(query(&world, &payment(&world, 1)).status(), 503);
     world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
-    world.advance(Duration::from_secs(86_400));
-    look(&world).unwrap();
+    look_after(&world, 86_400);
     assert_code(&query(&world, &payment(&world, 2)), 409, "untraced");
     assert_eq!(settled_and_kept(&world), (1, 1));
 }
@@ -148,8 +147,7 @@ fn life(plan: Plan) -> (World, BTreeSet<String>, usize) {
     let passed = world.passed();
     world.plan(Plan::none());
     for nonce in 4..=15 {
-        world.advance(Duration::from_secs(61));
-        look(&world).unwrap();
+        look_after(&world, 61);
         let reply = query(&world, &payment(&world, nonce));
         answers.extend((reply.status() == 200).then(|| reply.body().to_owned()));
     }
@@ -169,14 +167,11 @@ fn every_fault_at_every_effect() {
     let (world, answers, effects) = life(Plan::none());
     assert_eq!((answers.len(), world.state().chain.settled), (1, 1));
     let mut reached = BTreeSet::new();
-    for boundary in 0..effects + 10 {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let (world, answers, _) = life(Plan::at(boundary, fault));
-            assert_eq!(answers.len(), 1, "{what}: one answer under one name, and one fault keeps it from nobody");
-            assert_eq!(world.state().chain.used.len(), 1, "{what}: paid once");
-            reached.extend(world.state().boundaries.iter().copied());
-        }
+    for (plan, what) in every_fault(effects + 10) {
+        let (world, answers, _) = life(plan);
+        assert_eq!(answers.len(), 1, "{what}: one answer under one name, and one fault keeps it from nobody");
+        assert_eq!(world.state().chain.used.len(), 1, "{what}: paid once");
+        reached.extend(world.state().boundaries.iter().copied());
     }
     assert!(reached.contains("purchases.named") && reached.contains("purchases.name"));
 }

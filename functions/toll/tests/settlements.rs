@@ -107,8 +107,7 @@ fn a_payment_that_nobody_settles_lapses() {
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
     assert_eq!(query(&world, &payment).status(), 402);
     for _ in 0..10 {
-        world.advance(Duration::from_secs(61));
-        look(&world).unwrap();
+        look_after(&world, 61);
     }
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
     assert_eq!(query(&world, &payment).status(), 402);
@@ -139,13 +138,11 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         waits_for_23_hours(&world);
         if catches_up {
             says(&world, &transaction);
-            world.advance(Duration::from_secs(60));
-            look(&world).unwrap();
+            look_after(&world, 60);
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
             continue;
         }
-        world.advance(Duration::from_secs(3_600));
-        look(&world).unwrap();
+        look_after(&world, 3_600);
         expect_untraced(&world, paid("/query", QUESTION, &payment));
         let state = world.state();
         let why = "does not show where";
@@ -161,8 +158,7 @@ fn a_used_payment_without_a_receipt_waits_for_a_human_after_a_day() {
     assert_eq!(query_despite("facilitator.settle", Fault::LoseReply, &world, &payment).status(), 503);
     world.state().chain.has_no_receipts = true;
     waits_for_23_hours(&world);
-    world.advance(Duration::from_secs(3_600));
-    look(&world).unwrap();
+    look_after(&world, 3_600);
     expect_untraced(&world, paid("/query", QUESTION, &payment));
     let why = "its receipt is missing";
     assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
@@ -173,8 +169,7 @@ fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
     let (world, payment) = offered();
     assert_eq!(query(&world, &payment).status(), 200);
     world.state().chain.has_no_receipts = true;
-    world.advance(Duration::from_secs(3_601));
-    look(&world).unwrap();
+    look_after(&world, 3_601);
     let found = purchase(&world).unwrap();
     assert!(matches!(found.stage(), Stage::Settled { confirmed: false, doubtful: true, .. }), "{found:?}");
     assert_eq!(world.state().alerts.len(), 1);
@@ -231,7 +226,6 @@ fn a_sale_waits_for_the_node_that_confirms_it() {
     }
     assert!(world.state().alerts.is_empty());
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(61));
-    look(&world).unwrap();
+    look_after(&world, 61);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
 }

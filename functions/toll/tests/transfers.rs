@@ -14,18 +14,15 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
     for catches_up in [true, false] {
         let world = unanswered_transfer();
         let transfer = world.state().chain.transfers.remove(TRANSACTION).unwrap();
-        world.advance(Duration::from_secs(23 * 3_600));
-        look(&world).unwrap();
+        look_after(&world, 23 * 3_600);
         assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
         if catches_up {
             world.state().chain.transfers.insert(TRANSACTION.to_owned(), transfer);
-            world.advance(Duration::from_secs(60));
-            look(&world).unwrap();
+            look_after(&world, 60);
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
             continue;
         }
-        world.advance(Duration::from_secs(3_600));
-        look(&world).unwrap();
+        look_after(&world, 3_600);
         expect_untraced(&world, showing("/query", TRANSACTION));
         let (state, why) = (world.state(), "not on the chain any more");
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
@@ -106,8 +103,7 @@ fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
 #[test]
 fn a_transfer_that_bought_nothing_is_put_before_a_human() {
     let world = unanswered_transfer();
-    world.advance(Duration::from_secs(3601));
-    look(&world).unwrap();
+    look_after(&world, 3601);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }

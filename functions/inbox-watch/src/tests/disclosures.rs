@@ -5,15 +5,10 @@ use domain::texts;
 
 const TEXT: &str = "I want to kill myself";
 
-fn writes(world: &World, id: &str, sender: &str, text: &str) {
-    let second = u32::try_from(world.state().inbox.len()).unwrap() + 1;
-    world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
-}
-
 /// A world after its first run, to which a stranger has written.
 fn written(text: &str) -> World {
     let world = begun();
-    writes(&world, "m1", "stranger@example.com", text);
+    arrives(&world, "m1", "stranger@example.com", text);
     world
 }
 
@@ -28,18 +23,13 @@ fn recorded(world: &World) -> Vec<Value> {
     recorded.map(|record| record["details"].clone()).collect()
 }
 
-fn is_inquiry(world: &World, id: &str) -> bool {
-    let message = format!("\"message\":\"{id}\"");
-    world.state().notes.get("inquiries").is_some_and(|(document, _)| document.contains(&message))
-}
-
 #[test]
 fn a_stranger_gets_the_resources_at_once_and_a_person_reads_the_message() {
     let world = written("Please call me back.");
     look(&world, "a").unwrap().unwrap();
     assert_eq!(answers(&world), [answer::BODY]);
     // Within a day of the acknowledgement.
-    writes(&world, "m2", "stranger@example.com", TEXT);
+    arrives(&world, "m2", "stranger@example.com", TEXT);
     look(&world, "b").unwrap().unwrap();
     look(&world, "c").unwrap().unwrap();
     let answers = answers(&world);
@@ -63,9 +53,8 @@ fn a_stranger_gets_the_resources_at_once_and_a_person_reads_the_message() {
 fn a_buyer_gets_the_resources_of_their_country_and_the_reply_waits_for_a_person() {
     let world = replied();
     world.state().inbox[0].text = TEXT.to_owned();
-    if let Some((sale, _)) = world.state().sales.get_mut(&session()) {
-        *sale = sale.with("tier", "quick").with("locale", Some("und-US"));
-    }
+    world.change_sales("tier", "quick");
+    world.change_sales("locale", &Some("und-US"));
     look(&world, "a").unwrap().unwrap();
     let answers = answers(&world);
     assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
@@ -116,17 +105,17 @@ fn every_disclosure_is_answered_up_to_five_a_day() {
     let world = written(TEXT);
     for number in 2..=8 {
         look(&world, &format!("run {number}")).unwrap().unwrap();
-        writes(&world, &format!("m{number}"), "Stranger@example.com", TEXT);
+        arrives(&world, &format!("m{number}"), "Stranger@example.com", TEXT);
     }
     look(&world, "last").unwrap().unwrap();
     assert_eq!(answers(&world).len(), 5);
     assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (8, 8));
     assert_eq!(told_of(&world, "no sources of help are sent"), 3);
     assert!((1..=8).all(|number| is_inquiry(&world, &format!("m{number}"))));
-    writes(&world, "other", "other@example.com", TEXT);
+    arrives(&world, "other", "other@example.com", TEXT);
     look(&world, "other").unwrap().unwrap();
     world.advance(COOLDOWN);
-    writes(&world, "later", "stranger@example.com", TEXT);
+    arrives(&world, "later", "stranger@example.com", TEXT);
     look(&world, "later").unwrap().unwrap();
     let answers = answers(&world);
     assert!(answers.len() == 7 && answers.iter().all(|answer| is_help(answer)), "{answers:?}");
@@ -149,7 +138,7 @@ fn sources_of_help_that_were_not_sent_do_not_count() {
     world.plan(Plan::none().whenever("inbox.create_acknowledgement", Fault::Refuse(500)));
     for number in 2..=7 {
         look(&world, &format!("run {number}")).unwrap().unwrap();
-        writes(&world, &format!("m{number}"), "stranger@example.com", TEXT);
+        arrives(&world, &format!("m{number}"), "stranger@example.com", TEXT);
     }
     assert_eq!(told_of(&world, "sources of help were not sent"), 6);
     world.plan(Plan::none());

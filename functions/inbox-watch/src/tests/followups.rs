@@ -25,9 +25,8 @@ fn asked(text: &str) -> World {
 }
 
 fn replies(world: &World, id: &str, sender: &str, text: &str) {
-    let second = u32::try_from(world.state().inbox.len()).unwrap() + 1;
     world.state().conversations.insert(format!("conversation of {id}"), session());
-    world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
+    arrives(world, id, sender, text);
 }
 
 /// The buyer has used the follow-up by the page.
@@ -36,12 +35,6 @@ fn use_by_page(world: &World, at: Timestamp) {
     let mut state = world.state();
     state.sales.insert(session().followup(), (Sale::ordered(session().followup(), at), 1));
     state.submissions.insert(session().followup(), text);
-}
-
-/// Changes the sale as another process does.
-fn changed(world: &World, name: &str, value: impl serde::Serialize) {
-    let (sale, version) = world.state().sales[&session()].clone();
-    world.state().sales.insert(session(), (sale.with(name, value), version));
 }
 
 /// The text of the ordered follow-up.
@@ -109,7 +102,7 @@ fn the_same_reply_twice_is_one_followup_and_one_answer() {
 fn stopped() -> World {
     let worlds = (0..).map(|boundary| {
         let world = asked("And in Halifax?");
-        changed(&world, "fulfilment", Fulfilment::Ordered { at: at(-1) });
+        world.change_sales("fulfilment", &Fulfilment::Ordered { at: at(-1) });
         world.plan(Plan::at(boundary, Fault::CrashBefore));
         assert!(look(&world, "a").is_none(), "the run ends before the reply is on the sale");
         world
@@ -126,7 +119,7 @@ fn a_reply_that_is_on_the_sale_keeps_its_outcome() {
     for is_used in [false, true] {
         let world = stopped();
         assert_eq!((outcome(&world, "m1"), answers(&world).len()), (None, 0));
-        changed(&world, "fulfilment", Fulfilment::Ready { at: at(1), archived: true });
+        world.change_sales("fulfilment", &Fulfilment::Ready { at: at(1), archived: true });
         if is_used {
             use_by_page(&world, at(1));
         }
@@ -253,7 +246,7 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
         ("another sender", "And in Halifax?", &stranger),
         ("nothing but a quotation", "  \r\n", &|_| {}),
         ("a text that is too long", &too_long, &|_| {}),
-        ("another tier", "And in Halifax?", &|world: &World| changed(world, "tier", "full")),
+        ("another tier", "And in Halifax?", &|world: &World| world.change_sales("tier", "full")),
     ];
     for (what, text, change) in cases {
         let world = asked(text);

@@ -6,7 +6,7 @@ use domain::{
     sale::{Claim, Claimant},
 };
 use std::time::Duration;
-use testkit::{Plan, World, every_single_fault, run, sale::WithField, session::paid};
+use testkit::{Plan, World, every_single_fault, run, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -74,7 +74,7 @@ fn a_refund_of_ours_is_confirmed_by_stripes_event() {
     let world = world();
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
     let money = Money::RefundAuthorised { authorisation, at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", money.clone()));
+    world.change_sales("money", &money);
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
     assert!(matches!(sale(&world).money(), Money::Refunded { .. }));
     let lines = lines(&world);
@@ -108,7 +108,7 @@ fn a_refund_that_was_decided_survives_a_dispute() {
     let world = world();
     let authorisation = domain::money::Authorisation::parse("dana", "asked for it").unwrap();
     let authorised = Money::RefundAuthorised { authorisation: authorisation.clone(), at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", authorised.clone()));
+    world.change_sales("money", &authorised);
     report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
     report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
     assert!(

@@ -83,11 +83,7 @@ fn a_notice_that_overtakes_its_worker_comes_again() {
     );
     world.state().sales.insert(id.clone(), (sale, 1));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Later);
-    world
-        .state()
-        .sales
-        .values_mut()
-        .for_each(|(sale, _)| *sale = sale.with("fulfilment", Fulfilment::Unusable { at: sale.received_at() }));
+    world.change_sales("fulfilment", &Fulfilment::Unusable { at: Timestamp::from_seconds(1_800_000_000) });
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
     assert_eq!(world.state().alerts.len(), 1);
 }

@@ -42,6 +42,12 @@ pub const TRANSACTION: &str = "0xabababababababababababababababababababababababa
 pub const FAULTS: [Fault; 5] =
     [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
 
+/// One plan for each of these faults at each of so many boundaries, with its name for messages.
+pub fn every_fault(boundaries: usize) -> impl Iterator<Item = (Plan, String)> {
+    let plan = |boundary: usize, fault: Fault| (Plan::at(boundary, fault), format!("{fault:?} at {boundary}"));
+    (0..boundaries).flat_map(move |boundary| FAULTS.map(|fault| plan(boundary, fault)))
+}
+
 pub fn settings() -> Settings {
     Settings {
         terms: Terms { network: Network::BaseSepolia, pay_to: PAY_TO, site: "https://oracle.example".to_owned() },
@@ -137,6 +143,12 @@ pub fn send(world: &World, request: Request) -> Option<Reply> {
 pub fn look(world: &World) -> Option<domain::due::Report> {
     let journal = TollJournal { store: world, log: world, alerts: world, clock: world };
     run(settlement::run(settlement::Ports { journal, facilitator: world, node: world }))?.ok()
+}
+
+/// Looks after that many seconds.
+pub fn look_after(world: &World, seconds: u64) {
+    world.advance(Duration::from_secs(seconds));
+    look(world).unwrap();
 }
 
 pub fn unpaid(path: &'static str, question: &str) -> Request {

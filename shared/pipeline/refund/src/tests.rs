@@ -6,7 +6,7 @@ use domain::{
     open_work::Work,
     ports::{Clock, MadeRefund},
 };
-use testkit::{Plan, World, every_two_faults, pairs_of_faults, run, sale::WithField, session::paid};
+use testkit::{Plan, World, every_two_faults, pairs_of_faults, run, session::paid};
 
 fn session() -> CheckoutSession {
     CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
@@ -194,7 +194,7 @@ fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back(
         (Money::Refunded { at }, Decision::AlreadyRefunded),
         (Money::Disputed { at, refund: None, bounced: false }, Decision::Disputed),
     ] {
-        world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", state.clone()));
+        world.change_sales("money", &state);
         assert_eq!(decided("kim"), expected);
         assert_eq!(money(&world), state);
     }
