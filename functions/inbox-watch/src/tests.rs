@@ -151,6 +151,20 @@ fn replied() -> World {
     world
 }
 
+/// A fresh world for each fault at each step of a run, after that run. A run takes more than `least` steps.
+fn broken(fresh: impl Fn() -> World, least: usize) -> impl Iterator<Item = (World, String)> {
+    let clean = fresh();
+    clean.plan(Plan::none());
+    look(&clean, "a").unwrap().unwrap();
+    every_single_fault(clean.passed(), least).map(move |(plan, what)| {
+        let world = fresh();
+        world.plan(plan);
+        drop(look(&world, "a"));
+        world.plan(Plan::none());
+        (world, what)
+    })
+}
+
 fn memory(world: &World) -> Memory {
     let document: Value = serde_json::from_str(&world.state().notes[FUNCTION].0).unwrap();
     serde_json::from_value(document["memory"].clone()).unwrap()
@@ -196,14 +210,7 @@ fn a_message_that_is_no_reply_is_an_inquiry_once() {
         world.state().conversations.clear();
         world
     };
-    let clean = fresh();
-    clean.plan(Plan::none());
-    look(&clean, "a").unwrap().unwrap();
-    for (plan, what) in every_single_fault(clean.passed(), 10) {
-        let world = fresh();
-        world.plan(plan);
-        let _ = look(&world, "a");
-        world.plan(Plan::none());
+    for (world, what) in broken(fresh, 10) {
         for id in ["b", "c", "d"] {
             let _ = look(&world, id);
         }

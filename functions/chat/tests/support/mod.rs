@@ -119,9 +119,13 @@ pub fn cookie(reply: &Reply, name: &str) -> Option<String> {
     (key == name).then(|| rest.split(';').next().unwrap().to_owned())
 }
 
+/// The request for a link to this address.
+pub fn link_for(email: &Value) -> Request {
+    Request::post("/api/chat/login", json!({ "email": email }).to_string())
+}
+
 pub fn login(world: &World, address: &str) -> String {
-    let body = json!({ "email": address }).to_string();
-    let reply = send(world, Request::post("/api/chat/login", body)).unwrap();
+    let reply = send(world, link_for(&address.into())).unwrap();
     assert_eq!(reply.status(), 202, "{}", reply.body());
     cookie(&reply, "__Host-chat_login").unwrap()
 }

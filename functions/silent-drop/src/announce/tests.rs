@@ -28,10 +28,6 @@ fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
     run(announce(ports, &Notice { session_id, received_at }))
 }
 
-fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().records()
-}
-
 /// Silent Drop, verification criteria 1 and 3, invariant 7.
 #[test]
 fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
@@ -44,7 +40,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
     assert!(matches!(state.queue[0].0, Message::Mail { letter: Letter::SilentDrop, .. }));
     drop(state);
-    let lines = lines(&world);
+    let lines = world.state().records();
     assert_eq!((&lines[0]["source"], &lines[0]["status"]), (&"webhook".into(), &"ERROR".into()));
     assert_eq!(lines[1]["event"], "silent_drop");
     assert_eq!((&lines[1]["amount_total"], &lines[1]["currency"]), (&100.into(), &"cad".into()));
