@@ -1,26 +1,19 @@
 //! The page for agents: prices and examples, on a phone and a laptop.
 
 use crate::browser::{Browser, VIEWPORTS};
-use serde_json::json;
 
 const EXAMPLES: [&str; 3] = ["with-curl", "with-typescript", "with-rust"];
 
 #[tokio::test]
 async fn it_is_accessible_on_a_phone_and_a_laptop_in_both_colour_schemes() {
-    let browser = Browser::open().await;
-    for scheme in ["dark", "light"] {
-        browser.colour_scheme(scheme).await;
-        browser.visit("/agents").await;
-        assert_eq!(browser.problems().await, json!([]), "{scheme}");
-        browser.look(&format!("agents-{scheme}")).await;
-    }
+    let browser = Browser::at("/agents").await;
+    browser.assert_accessible("agents").await;
     browser.close().await;
 }
 
 #[tokio::test]
 async fn it_names_the_prices_and_examples_that_are_copied_whole() {
-    let browser = Browser::open().await;
-    browser.visit("/agents").await;
+    let browser = Browser::at("/agents").await;
     let page = browser.text("main").await;
     for (path, price) in [("/query", "0.05"), ("/query/full", "0.25"), ("/query/premium", "1.00"), ("/analyze", "0.25")]
     {

@@ -7,20 +7,13 @@ use serde_json::json;
 /// Asks a question on the front page.
 async fn ask(browser: &Browser, question: &str) {
     browser.visit("/").await;
-    browser.type_into("#query", question).await;
-    browser.click("#submit").await;
+    browser.submit("#query", question, "#submit").await;
 }
 
 /// Gives the browser a language. Its region selects the country of the resources.
 pub(crate) async fn speak(browser: &Browser, language: &str) {
     let script = format!("Object.defineProperty(navigator, 'language', {{ get: () => '{language}' }});");
     browser.before_every_page(&script).await;
-}
-
-/// Checks that the page is accessible in both viewports, and stores screenshots.
-async fn look(browser: &Browser, name: &str) {
-    assert_eq!(browser.problems().await, json!([]), "{name}");
-    browser.look(name).await;
 }
 
 /// The draft that the browser keeps for the way to the payment page and back.
@@ -73,7 +66,7 @@ async fn a_blocked_question_shows_who_helps_and_keeps_the_question() {
         browser.run("return [document.activeElement.id, document.title]").await,
         json!(["care", "Please talk to somebody"])
     );
-    look(&browser, "care-blocked").await;
+    browser.inspect("care-blocked").await;
     browser.click("#care-back").await;
     assert_eq!(browser.run("return document.getElementById('query').value").await, question);
     browser.close().await;
@@ -88,7 +81,7 @@ async fn a_crisis_shows_the_resources_without_a_word_of_a_sale_and_forgets_the_t
     shows_only_who_helps(&browser).await;
     assert_eq!(draft(&browser).await, "");
     assert_eq!(browser.exact_text("#query-count").await, "0 / 20,000 characters", "of the text that is gone");
-    look(&browser, "care-crisis").await;
+    browser.inspect("care-crisis").await;
     browser.visit("/").await;
     assert_eq!(browser.run("return document.getElementById('query').value").await, "");
     browser.close().await;
@@ -111,8 +104,7 @@ async fn every_number_and_site_of_a_contact_is_a_link() {
     let data = include_str!("../../shared/rules/authority/data/general.toml");
     let contacts: Vec<&str> =
         data.lines().filter_map(|line| line.strip_prefix("contact = \"")?.strip_suffix('"')).collect();
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     let line = async |contact: &str| {
         let reply = json!({ "resources": [{ "name": "Help", "contact": contact }] });
         let script = format!(
@@ -155,7 +147,7 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
         json!(["query", question])
     );
     assert_eq!(draft(&browser).await, question);
-    look(&browser, "front-missing").await;
+    browser.inspect("front-missing").await;
     browser.type_into("#query", " We are both in Ontario, Canada.").await;
     assert!(!browser.sees("#query-missing").await, "the list is of the earlier text");
     browser.click("#submit").await;
@@ -184,7 +176,7 @@ async fn a_notice_is_shown_before_the_payment_and_costs_one_click() {
     browser.see("#with-notice").await;
     assert!(browser.text("#notice-text").await.contains("not legal advice"));
     assert!(browser.address().await.starts_with(&browser.stack.site), "the payment page is not opened yet");
-    look(&browser, "notice").await;
+    browser.inspect("notice").await;
     browser.click("#notice-back").await;
     assert_eq!(browser.run("return document.activeElement.id").await, "query");
     browser.click("#submit").await;

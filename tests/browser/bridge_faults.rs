@@ -1,7 +1,7 @@
 //! The Bridge on the chat's page when replies fail, come late, or differ from those before. The test answers for the server.
 
 use crate::browser::Browser;
-use crate::chat_faults::{MEMBER, becomes, open, reads};
+use crate::chat_faults::{MEMBER, open, reads};
 use serde_json::{Value, json};
 
 /// A thread of one message, by its text.
@@ -13,7 +13,7 @@ const THREAD: &str = "
 /// The texts of the Bridge's thread.
 async fn bridge_shows(browser: &Browser, texts: &[&str]) {
     let script = "[...document.querySelectorAll('#bridge-thread .prose')].map((words) => words.textContent)";
-    becomes(browser, script, &json!(texts)).await;
+    browser.becomes(script, json!(texts)).await;
 }
 
 /// A release replaces the agreement while a customer reads it, or after they have ticked that they have read it.
@@ -46,11 +46,10 @@ async fn the_tick_under_an_agreement_does_not_hold_for_the_next_one() {
 #[tokio::test]
 async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
     let browser = open(MEMBER).await;
-    browser.type_into("#bridge-message", "May we speak?").await;
-    browser.click("#bridge-send").await;
+    browser.submit("#bridge-message", "May we speak?", "#bridge-send").await;
     assert_eq!(browser.text("#bridge-error").await, "It could not be sent. Please try again.");
     browser.visit("/chat").await;
-    becomes(&browser, "byId('bridge-message').value", &json!("May we speak?")).await;
+    browser.becomes("byId('bridge-message').value", json!("May we speak?")).await;
     let arrived = "const { id, text } = JSON.parse(sessionStorage.getItem('oracle.chat.bridge')); \
                    const message = { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }; \
                    window.replies['GET /api/chat/bridge/messages'] = [200, { messages: [message] }]; \
@@ -58,7 +57,7 @@ async fn an_unconfirmed_message_on_the_bridge_survives_a_reload() {
     browser.run(arrived).await;
     assert!(browser.text("#bridge-thread").await.contains("May we speak?"));
     let left = "[byId('bridge-message').value, sessionStorage.getItem('oracle.chat.bridge')]";
-    becomes(&browser, left, &json!(["", null])).await;
+    browser.becomes(left, json!(["", null])).await;
     browser.close().await;
 }
 
@@ -73,13 +72,12 @@ async fn a_lost_reply_to_a_message_that_the_thread_shows_is_no_failure() {
                    }; \
                    return null";
     browser.run(arrived).await;
-    browser.type_into("#bridge-message", "May we speak?").await;
-    browser.click("#bridge-send").await;
-    becomes(&browser, "typeof window.answer", &json!("function")).await;
+    browser.submit("#bridge-message", "May we speak?", "#bridge-send").await;
+    browser.becomes("typeof window.answer", json!("function")).await;
     browser.run("window.look(); return null").await;
     bridge_shows(&browser, &["May we speak?"]).await;
     browser.run("window.answer(); return null").await;
-    becomes(&browser, "byId('live').textContent", &json!("Your message is sent.")).await;
+    browser.becomes("byId('live').textContent", json!("Your message is sent.")).await;
     assert!(!browser.sees("#bridge-error").await);
     assert_eq!(browser.run("return byId('bridge-message').value").await, "");
     browser.close().await;
@@ -89,8 +87,7 @@ async fn a_lost_reply_to_a_message_that_the_thread_shows_is_no_failure() {
 #[tokio::test]
 async fn an_unconfirmed_message_that_is_deleted_stays_deleted() {
     let browser = open(MEMBER).await;
-    browser.type_into("#bridge-message", "May we speak?").await;
-    browser.click("#bridge-send").await;
+    browser.submit("#bridge-message", "May we speak?", "#bridge-send").await;
     browser.see("#bridge-error").await;
     let emptied = "byId('bridge-message').value = ''; byId('bridge-message').dispatchEvent(new Event('input')); \
                    window.look(); return sessionStorage.getItem('oracle.chat.bridge')";
@@ -111,8 +108,7 @@ async fn what_is_not_sent_when_a_look_finds_the_bridge_closed_can_be_copied() {
     assert!(!browser.sees("#bridge-say").await);
 
     browser.visit("/chat").await;
-    browser.type_into("#bridge-message", "May we speak?").await;
-    browser.click("#bridge-send").await;
+    browser.submit("#bridge-message", "May we speak?", "#bridge-send").await;
     browser.see("#bridge-error").await;
     browser.before_every_page(closed).await;
     browser.visit("/chat").await;
@@ -132,7 +128,7 @@ async fn a_message_on_a_closed_bridge_can_be_copied() {
     browser.run(closed).await;
     browser.click("#bridge-send").await;
     assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.");
-    becomes(&browser, "byId('bridge-say').hidden", &json!(true)).await;
+    browser.becomes("byId('bridge-say').hidden", json!(true)).await;
     assert!(browser.text("#bridge-unsent").await.contains("was not sent"));
     assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.bridge')").await, Value::Null);
     assert!(browser.text("#bridge-text").await.contains("closed"));
@@ -152,8 +148,7 @@ async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
     // What was never read is not told as if there were no access.
     browser.before_every_page("window.replies['GET /api/chat/bridge'] = [503, {}];").await;
     browser.visit("/chat").await;
-    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
-        .await;
+    browser.becomes("byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", json!(true)).await;
     browser.close().await;
 }
 
@@ -166,8 +161,7 @@ async fn an_erasure_takes_the_bridge_off_the_page_although_it_cannot_be_read_aga
     browser.run(erased).await;
     browser.click("#memory-erase").await;
     browser.click("#memory-yes").await;
-    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
-        .await;
+    browser.becomes("byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", json!(true)).await;
     bridge_shows(&browser, &[]).await;
     assert!(!browser.sees("#bridge-thread").await && !browser.sees("#bridge-say").await);
     browser.close().await;
@@ -184,7 +178,7 @@ async fn an_older_look_does_not_replace_what_is_newer() {
          window.release = null; window.look(); return null"
     );
     browser.run(&hold).await;
-    becomes(&browser, "window.release !== null", &json!(true)).await;
+    browser.becomes("window.release !== null", json!(true)).await;
     browser.run(&format!("window.replies['{path}'] = window.thread('Second.'); window.look(); return null")).await;
     bridge_shows(&browser, &["Second."]).await;
     browser.run("window.release(); return null").await;
@@ -192,12 +186,11 @@ async fn an_older_look_does_not_replace_what_is_newer() {
     bridge_shows(&browser, &["Second."]).await;
 
     browser.run(&hold).await;
-    becomes(&browser, "window.release !== null", &json!(true)).await;
+    browser.becomes("window.release !== null", json!(true)).await;
     let post = "window.replies['POST /api/chat/bridge/messages'] = ({ body }) => { const { id, text } = JSON.parse(body); \
                 return [200, { id, text, from: 'you', at: '2026-12-01T00:00:00Z' }]; }; return null";
     browser.run(post).await;
-    browser.type_into("#bridge-message", "Third.").await;
-    browser.click("#bridge-send").await;
+    browser.submit("#bridge-message", "Third.", "#bridge-send").await;
     bridge_shows(&browser, &["Second.", "Third."]).await;
     browser.run("window.release(); return null").await;
     reads(&browser, path, 4).await;

@@ -80,6 +80,21 @@ impl Browser {
         browser
     }
 
+    /// A browser that shows a path of the site.
+    pub(crate) async fn at(path: &str) -> Self {
+        let browser = Self::open().await;
+        browser.visit(path).await;
+        browser
+    }
+
+    /// A browser that runs a script before every page, with the result page of a session.
+    pub(crate) async fn at_result(session_id: &str, script: &str) -> Self {
+        let browser = Self::open().await;
+        browser.before_every_page(script).await;
+        browser.visit_result(session_id).await;
+        browser
+    }
+
     /// Makes a call of the driver that is not part of the WebDriver standard.
     async fn driver_call(&self, path: &str, body: Value) -> Value {
         let url = format!("{}/{path}", self.session);
@@ -142,6 +157,13 @@ impl Browser {
         self.client.execute(script, vec![]).await.expect("the script runs")
     }
 
+    /// Waits until an expression in the page has a value.
+    pub(crate) async fn becomes(&self, expression: &str, value: Value) {
+        let script = format!("return {expression}");
+        let there = poll(VERDICT, async || (self.run(&script).await == value).then_some(())).await;
+        assert!(there.is_some(), "{expression} is {} and not {value}", self.run(&script).await);
+    }
+
     /// What is wrong with the page for people who read or use it in another way than most, in either viewport, one line
     /// each.
     pub(crate) async fn problems(&self) -> Value {
@@ -162,6 +184,12 @@ impl Browser {
             assert_eq!(self.problems().await, Value::Array(Vec::new()), "{what}, {scheme}");
             self.look(&format!("{what}-{scheme}")).await;
         }
+    }
+
+    /// Checks that the page is accessible in every viewport, and stores screenshots.
+    pub(crate) async fn inspect(&self, name: &str) {
+        assert_eq!(self.problems().await, Value::Array(Vec::new()), "{name}");
+        self.look(name).await;
     }
 
     async fn problems_here(&self) -> Value {
@@ -251,6 +279,12 @@ impl Browser {
     /// Types into a field.
     pub(crate) async fn type_into(&self, selector: &str, text: &str) {
         self.see(selector).await.send_keys(text).await.expect("it takes text");
+    }
+
+    /// Types into a field, and clicks a button.
+    pub(crate) async fn submit(&self, field: &str, text: &str, button: &str) {
+        self.type_into(field, text).await;
+        self.click(button).await;
     }
 
     /// Presses keys one after the other; they go to the focused element.

@@ -25,8 +25,7 @@ pub(crate) async fn sign_in(browser: &Browser) -> String {
     browser.click("#email-send").await;
     browser.see("#email-error").await;
     browser.assert_accessible("chat-sign-in").await;
-    browser.type_into("#email", &address).await;
-    browser.click("#email-send").await;
+    browser.submit("#email", &address, "#email-send").await;
     browser.see("#sent").await;
     assert_eq!(browser.text("#sent-to").await, address);
     browser.assert_accessible("chat-sent").await;
@@ -37,13 +36,24 @@ pub(crate) async fn sign_in(browser: &Browser) -> String {
 }
 
 pub(crate) async fn say(browser: &Browser, text: &str, replies: usize) {
-    browser.type_into("#message", text).await;
-    browser.click("#send").await;
-    let script = "return document.querySelectorAll('#thread .said:not(.own)').length";
-    let there = poll(VERDICT, async || (browser.run(script).await == json!(replies)).then_some(()));
-    assert!(there.await.is_some(), "reply {replies}: {}", browser.text("#talk").await);
-    let done = "return document.getElementById('thread').hasAttribute('aria-busy')";
-    assert!(poll(VERDICT, async || (browser.run(done).await == false).then_some(())).await.is_some());
+    browser.submit("#message", text, "#send").await;
+    replied(browser, replies).await;
+}
+
+/// Waits until the page shows so many replies, and none is being made.
+pub(crate) async fn replied(browser: &Browser, count: usize) {
+    let replies = "[document.querySelectorAll('#thread .said:not(.own)').length, \
+                   document.getElementById('thread').hasAttribute('aria-busy')]";
+    browser.becomes(replies, json!([count, false])).await;
+}
+
+/// Asks for a link, and returns its path.
+pub(crate) async fn ask_for_link(browser: &Browser) -> String {
+    let address = format!("talker-{}@example.com", unique());
+    browser.visit("/chat").await;
+    browser.submit("#email", &address, "#email-send").await;
+    browser.see("#sent").await;
+    link(browser, &address).await
 }
 
 #[tokio::test]
@@ -54,8 +64,7 @@ async fn three_exchanges_an_offer_and_a_memory() {
     browser.assert_accessible("chat-empty").await;
     browser.click("#send").await;
     browser.see("#message-error").await;
-    browser.type_into("#message", "Can I give my son two of my warfarin tablets?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Can I give my son two of my warfarin tablets?", "#send").await;
     browser.see("#message-lines").await;
     assert!(browser.text("#message-error").await.contains("Nothing was counted."));
     let lines = browser.exact_text("#message-lines").await;
@@ -91,8 +100,7 @@ async fn a_disclosure_shows_only_who_helps_and_leaves_nothing_of_the_text() {
     let browser = Browser::open().await;
     speak(&browser, "en-CA").await;
     sign_in(&browser).await;
-    browser.type_into("#message", "I want to kill myself").await;
-    browser.click("#send").await;
+    browser.submit("#message", "I want to kill myself", "#send").await;
     browser.see("#care").await;
     shows_only_who_helps(&browser).await;
     assert!(!browser.sees("#talk").await);
@@ -120,22 +128,16 @@ async fn a_memory_that_cannot_be_downloaded_shows_the_sentence() {
                     return null";
     browser.run(refusing).await;
     browser.click("#memory-save").await;
-    browser.see("#memory-problem").await;
     assert_eq!(browser.text("#memory-problem").await, "Please write to us.");
     assert_eq!(browser.run("return window.saved").await, 0);
     browser.close().await;
 }
 
-/// The words of the replies on the page, and whether one is still being made.
-async fn said(browser: &Browser) -> Value {
-    let script = "const said = [...document.querySelectorAll('#thread .said:not(.own) .prose')]; \
-                  return [said.map((words) => words.textContent), document.getElementById('thread').hasAttribute('aria-busy')]";
-    browser.run(script).await
-}
-
-async fn says(browser: &Browser, words: &str, is_busy: bool) {
-    let there = poll(VERDICT, async || (said(browser).await == json!([[words], is_busy])).then_some(())).await;
-    assert!(there.is_some(), "{words}, {is_busy}: {}", said(browser).await);
+/// Waits until the page has the words of these replies, and for whether one is still being made.
+async fn says(browser: &Browser, replies: &[&str], is_busy: bool) {
+    let said = "[[...document.querySelectorAll('#thread .said:not(.own) .prose')].map((words) => words.textContent), \
+                document.getElementById('thread').hasAttribute('aria-busy')]";
+    browser.becomes(said, json!([replies, is_busy])).await;
 }
 
 /// The model's reply to the next call, held after its first sentence.
@@ -149,12 +151,11 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     sign_in(&browser).await;
     let whole = "Count the rent first. Then ask three customers. Decide in May.";
     browser.stack.faults("gemini", json!([held(whole)])).await;
-    browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
-    browser.click("#send").await;
-    says(&browser, "Count the rent first.", true).await;
+    browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
+    says(&browser, &["Count the rent first."], true).await;
     assert!(browser.sees("#waiting").await, "the page says that more comes");
     browser.stack.control("release", json!({})).await;
-    says(&browser, whole, false).await;
+    says(&browser, &[whole], false).await;
     assert!(!browser.sees("#waiting").await);
     browser.assert_accessible("chat-streamed").await;
 
@@ -162,16 +163,10 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     let rejected = "Count the rent first. The CSDM says so. Ask now.";
     let second = json!({ "text": json!({ "reply": "Ask your sister first. Then decide." }).to_string() });
     browser.stack.faults("gemini", json!([held(rejected), second])).await;
-    browser.type_into("#message", "And if my sister runs it from May on?").await;
-    browser.click("#send").await;
-    let both = |last: &str, is_busy: bool| json!([[whole, last], is_busy]);
-    let begun =
-        poll(VERDICT, async || (said(&browser).await == both("Count the rent first.", true)).then_some(())).await;
-    assert!(begun.is_some(), "{}", said(&browser).await);
+    browser.submit("#message", "And if my sister runs it from May on?", "#send").await;
+    says(&browser, &[whole, "Count the rent first."], true).await;
     browser.stack.control("release", json!({})).await;
-    let end = both("Ask your sister first. Then decide.", false);
-    let replaced = poll(VERDICT, async || (said(&browser).await == end).then_some(())).await;
-    assert!(replaced.is_some(), "{}", said(&browser).await);
+    says(&browser, &[whole, "Ask your sister first. Then decide."], false).await;
     assert_eq!(browser.text("#plan").await, "One free exchange is left.", "a rejected reply is not counted");
     browser.close().await;
 }

@@ -1,7 +1,6 @@
 //! The chat's page when replies fail, come late, or differ from those before. The test answers for the server.
 
-use crate::browser::{Browser, VERDICT};
-use crate::stack::poll;
+use crate::browser::Browser;
 use serde_json::{Value, json};
 
 /// Answers what a test puts into `replies`, by method and path, as status and body; without a body, it is lost on the way.
@@ -43,16 +42,9 @@ pub(crate) async fn open(prepare: &str) -> Browser {
     browser
 }
 
-/// Waits until a script returns a value.
-pub(crate) async fn becomes(browser: &Browser, script: &str, value: &Value) {
-    let script = format!("return {script}");
-    let there = poll(VERDICT, async || (browser.run(&script).await == *value).then_some(())).await;
-    assert!(there.is_some(), "{script}: {}", browser.run(&script).await);
-}
-
 /// Waits until the page has acted on so many replies.
 pub(crate) async fn reads(browser: &Browser, name: &str, count: u32) {
-    becomes(browser, &format!("window.read.filter((name) => name === '{name}').length"), &json!(count)).await;
+    browser.becomes(&format!("window.read.filter((name) => name === '{name}').length"), json!(count)).await;
 }
 
 /// One exchange in the memory, and access to the Bridge.
@@ -77,7 +69,7 @@ async fn a_message_that_is_refused_joins_what_was_written_meanwhile() {
     browser.run(held).await;
     browser.run("byId('message').value = 'Should\\u000bwe?'; return null").await;
     browser.click("#send").await;
-    becomes(&browser, "window.sent", &json!("Should\nwe?")).await;
+    browser.becomes("window.sent", json!("Should\nwe?")).await;
     browser.type_into("#message", "And when?").await;
     browser.run("window.answer([400, { code: 'text_invalid' }]); return null").await;
     let refused = "This message has characters that we cannot read. Please type it anew.";
@@ -116,19 +108,18 @@ async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
     let deletions = "return window.asked.filter((name) => name === 'DELETE /api/chat/memory').length";
     assert_eq!(browser.run(deletions).await, 1);
     browser.run("window.erased([202, { status: 'erased' }]); return null").await;
-    becomes(&browser, "[byId('thread').textContent, byId('memory-sure').hidden]", &json!(["", true])).await;
+    browser.becomes("[byId('thread').textContent, byId('memory-sure').hidden]", json!(["", true])).await;
     let kept = "return ['pending', 'bridge'].map((name) => sessionStorage.getItem(`oracle.chat.${name}`))";
     assert_eq!(browser.run(kept).await, json!([null, null]));
 
     // The next message is written before the page has read the Bridge again.
-    browser.type_into("#message", "And now?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "And now?", "#send").await;
     let said = "[...document.querySelectorAll('#thread .prose')].map((words) => words.textContent)";
-    becomes(&browser, said, &json!(["And now?", "Count anew."])).await;
-    becomes(&browser, "typeof window.looked", &json!("function")).await;
+    browser.becomes(said, json!(["And now?", "Count anew."])).await;
+    browser.becomes("typeof window.looked", json!("function")).await;
     browser.run("window.looked([200, { state: 'offered', agreement: window.agreement }]); return null").await;
     reads(&browser, "GET /api/chat/bridge/messages", 2).await;
-    becomes(&browser, said, &json!(["And now?", "Count anew."])).await;
+    browser.becomes(said, json!(["And now?", "Count anew."])).await;
     assert!(!browser.sees("#memory-problem").await);
     browser.close().await;
 }
@@ -165,12 +156,11 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
                  }; \
                  return null";
     browser.run(tries).await;
-    browser.type_into("#message", "Should we?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Should we?", "#send").await;
     assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
     assert_eq!(value_of(&browser, "message").await, "Should we?");
     browser.click("#send").await;
-    becomes(&browser, "byId('thread').textContent.includes('Count first.')", &json!(true)).await;
+    browser.becomes("byId('thread').textContent.includes('Count first.')", json!(true)).await;
     assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
     browser.close().await;
 }
@@ -184,8 +174,7 @@ async fn a_declined_message_whose_reply_is_lost_is_sent_again() {
                 const replies = [[422], [422, care]]; \
                 window.replies['POST /api/chat/exchanges'] = () => replies.shift(); return null";
     browser.run(lost).await;
-    browser.type_into("#message", "I cannot go on.").await;
-    browser.click("#send").await;
+    browser.submit("#message", "I cannot go on.", "#send").await;
     assert_eq!(browser.text("#care-text").await, "Please talk to somebody.");
     let left = "return [byId('message').value, byId('send').getAttribute('aria-disabled')]";
     assert_eq!(browser.run(left).await, json!(["", "false"]));
@@ -197,8 +186,7 @@ async fn a_declined_message_whose_reply_is_lost_is_sent_again() {
 async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
     let browser = open("window.replies['POST /api/chat/exchanges'] = [429, {}];").await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-    browser.type_into("#message", "Should we?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Should we?", "#send").await;
     assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
     assert_eq!(value_of(&browser, "message").await, "Should we?");
     assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null);
@@ -234,8 +222,7 @@ async fn a_subscription_that_lapses_while_the_page_is_open_is_told() {
     let lapsed = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }]; \
                   window.replies['POST /api/chat/exchanges'] = [402, { code: 'subscribe' }]; return null";
     browser.run(lapsed).await;
-    browser.type_into("#message", "Should we?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Should we?", "#send").await;
     assert_eq!(browser.text("#offer-title").await, "Your subscription is not active");
     assert!(browser.sees("#portal").await);
     browser.close().await;
@@ -267,7 +254,6 @@ async fn a_subscription_that_is_gone_is_not_offered_to_be_managed() {
          window.replies['POST /api/chat/portal'] = [404, { code: 'not_subscribed' }];",
     )
     .await;
-    browser.see("#portal").await;
     browser.click("#portal").await;
     let gone = "There is no subscription any more, and nothing will be charged.";
     assert_eq!(browser.text("#portal-problem").await, gone);

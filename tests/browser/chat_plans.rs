@@ -1,25 +1,19 @@
 //! The chat's plans in the browser: from the offer to the payment page and back, the portal, and the two views of Pro.
 
-use crate::browser::{Browser, VERDICT};
-use crate::chat::{link, say};
-use crate::stack::{poll, unique};
+use crate::browser::Browser;
+use crate::chat::{ask_for_link, say};
+use crate::stack::unique;
 use serde_json::json;
 
 /// Signs in.
 async fn enter(browser: &Browser) {
-    let address = format!("subscriber-{}@example.com", unique());
-    browser.visit("/chat").await;
-    browser.type_into("#email", &address).await;
-    browser.click("#email-send").await;
-    browser.see("#sent").await;
-    browser.visit(&link(browser, &address).await).await;
+    browser.visit(&ask_for_link(browser).await).await;
     browser.see("#talk").await;
 }
 
 /// Waits until the page names the plan.
 async fn plan_becomes(browser: &Browser, plan: &str) {
-    let there = poll(VERDICT, async || (browser.exact_text("#plan").await == plan).then_some(())).await;
-    assert!(there.is_some(), "{plan}: {}", browser.text("#talk").await);
+    browser.becomes("document.getElementById('plan').textContent", json!(plan)).await;
 }
 
 /// Opens the offer before the free exchanges are used.
@@ -33,8 +27,7 @@ async fn offer(browser: &Browser) {
 /// Pays on the payment page, which the browser shows now, and comes back.
 async fn pay(browser: &Browser) {
     browser.arrive(&format!("{}/stripe", browser.stack.sandbox)).await;
-    browser.type_into("input[name=email]", &format!("payer-{}@example.com", unique())).await;
-    browser.click("#pay").await;
+    browser.submit("input[name=email]", &format!("payer-{}@example.com", unique()), "#pay").await;
     browser.arrive(&format!("{}/chat", browser.stack.site)).await;
     browser.see("#talk").await;
 }
@@ -47,11 +40,8 @@ async fn the_offer_is_paid_and_the_plan_is_managed_in_the_portal() {
     for replies in 1..=3 {
         say(&browser, "Should we open a second bakery by the harbour?", replies).await;
     }
-    browser.type_into("#message", "What should we look at first?").await;
-    browser.click("#send").await;
-    let focused = "return document.activeElement.id";
-    let offered = poll(VERDICT, async || (browser.run(focused).await == "offer-title").then_some(())).await;
-    assert!(offered.is_some(), "the focus is on the offer: {}", browser.text("#talk").await);
+    browser.submit("#message", "What should we look at first?", "#send").await;
+    browser.becomes("document.activeElement.id", json!("offer-title")).await;
     browser.click("#subscribe-chat").await;
     pay(&browser).await;
     plan_becomes(&browser, "You are subscribed.").await;
@@ -120,8 +110,7 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     assert_eq!(browser.text("#confirming").await, "Your payment is being confirmed.");
     assert!(!browser.sees("#offer").await);
     browser.assert_accessible("chat-confirming").await;
-    browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
     let refused = browser.text("#message-error").await;
     assert_eq!(refused, "Your payment is being confirmed. Please send this again in a moment.");
     assert!(!browser.sees("#offer").await, "a customer who has paid sees no offer");
@@ -134,10 +123,8 @@ async fn a_payment_is_confirmed_on_the_way_back() {
 
     // No report within the minute.
     browser.visit("/chat?subscribed=1#impatient").await;
-    let told = poll(VERDICT, async || {
-        browser.exact_text("#confirming").await.starts_with("Your payment is not confirmed yet.").then_some(())
-    });
-    assert!(told.await.is_some(), "{}", browser.text("#talk").await);
+    let told = "document.getElementById('confirming').textContent.startsWith('Your payment is not confirmed yet.')";
+    browser.becomes(told, json!(true)).await;
     assert!(!browser.sees("#offer").await);
     browser.close().await;
 }

@@ -1,6 +1,6 @@
 //! How the chat's page begins and ends a session. The test answers for the server.
 
-use crate::chat_faults::{MEMBER, becomes, open, reads};
+use crate::chat_faults::{MEMBER, open, reads};
 use serde_json::json;
 
 /// The session has expired, or was ended in another tab: every call leads to the sign-in, and the conversation leaves the page.
@@ -61,15 +61,14 @@ async fn a_sign_in_after_a_sign_out_begins_with_a_page_of_its_own() {
     browser.run(erased).await;
     browser.click("#memory-erase").await;
     browser.click("#memory-yes").await;
-    becomes(&browser, "byId('memory-text').textContent.startsWith('Your memory is erased.')", &json!(true)).await;
+    browser.becomes("byId('memory-text').textContent.startsWith('Your memory is erased.')", json!(true)).await;
     browser.click("#memory-erase").await;
     browser.click("#sign-out").await;
     browser.see("#sign-in-form").await;
     let other = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 3 }]; \
                  window.replies['GET /api/chat/bridge'] = [503, {}]; window.look(); return null";
     browser.run(other).await;
-    becomes(&browser, "byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", &json!(true))
-        .await;
+    browser.becomes("byId('bridge-text').textContent.startsWith('The Bridge could not be read.')", json!(true)).await;
     assert_eq!(browser.text("#plan").await, "Three free exchanges are left.");
     assert!(browser.text("#memory-text").await.starts_with("What you say here is remembered"));
     for id in ["#offer", "#memory-sure", "#bridge-say", "#bridge-keep"] {
@@ -89,9 +88,8 @@ async fn a_sign_out_drops_the_message_on_its_way() {
         browser.visit("/chat").await;
         reads(&browser, "GET /api/chat/bridge/messages", 1).await;
         browser.run(held).await;
-        browser.type_into("#message", "Not yours.").await;
-        browser.click("#send").await;
-        becomes(&browser, "typeof window.answer", &json!("function")).await;
+        browser.submit("#message", "Not yours.", "#send").await;
+        browser.becomes("typeof window.answer", json!("function")).await;
         browser.click("#sign-out").await;
         browser.see("#sign-in-form").await;
         assert!(!browser.sees("#waiting").await);
@@ -147,12 +145,12 @@ async fn what_waits_to_be_sent_belongs_to_its_writer() {
         let write = "byId('message').value = 'Not yours.'; byId('say').requestSubmit(); \
                      byId('bridge-message').value = 'Nor this.'; byId('bridge-say').requestSubmit(); return null";
         browser.run(write).await;
-        becomes(&browser, "window.sent", &json!(["Not yours.", "Nor this."])).await;
+        browser.becomes("window.sent", json!(["Not yours.", "Nor this."])).await;
         browser.visit("/chat?ended").await;
         browser.see("#sign-in-form").await;
         browser.run(&format!("window.signIn('{account}'); return null")).await;
         reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-        becomes(&browser, "window.sent", &sent).await;
+        browser.becomes("window.sent", sent).await;
         assert_eq!(browser.run("return byId('bridge-message').value").await, box_text, "{account}");
     }
     browser.close().await;

@@ -1,8 +1,8 @@
 //! The chat's page with the keyboard only, and on a slow network that fails temporarily.
 
 use crate::browser::{Browser, Network, VERDICT};
-use crate::chat::link;
-use crate::stack::{poll, unique};
+use crate::chat::{ask_for_link, link, replied};
+use crate::stack::unique;
 use serde_json::json;
 
 const TAB: &str = "\u{e004}";
@@ -31,13 +31,6 @@ async fn tab_to(browser: &Browser, id: &str) {
     panic!("the tabulator does not reach {id}: {stops:?}");
 }
 
-async fn replies(browser: &Browser, count: usize) {
-    let script = "const said = document.querySelectorAll('#thread .said:not(.own)').length; \
-                  return [said, document.getElementById('thread').hasAttribute('aria-busy')]";
-    let there = poll(VERDICT, async || (browser.run(script).await == json!([count, false])).then_some(())).await;
-    assert!(there.is_some(), "reply {count}: {}", browser.text("#talk").await);
-}
-
 #[tokio::test]
 async fn the_chat_with_the_keyboard_alone() {
     let browser = Browser::open().await;
@@ -60,7 +53,7 @@ async fn the_chat_with_the_keyboard_alone() {
     browser.press("Should we open a second bakery by the harbour?").await;
     tab_to(&browser, "send").await;
     browser.press(ENTER).await;
-    replies(&browser, 1).await;
+    replied(&browser, 1).await;
     assert_eq!(focused(&browser).await, "send", "a reply does not move the focus");
 
     tab_to(&browser, "memory-erase").await;
@@ -87,43 +80,36 @@ async fn the_chat_with_the_keyboard_alone() {
 #[tokio::test]
 async fn a_slow_network_that_fails_costs_one_exchange() {
     let browser = Browser::open().await;
-    let address = format!("traveller-{}@example.com", unique());
-    browser.visit("/chat").await;
-    browser.type_into("#email", &address).await;
-    browser.click("#email-send").await;
-    browser.see("#sent").await;
+    let link = ask_for_link(&browser).await;
     browser.network(Network::Slow).await;
-    browser.visit(&link(&browser, &address).await).await;
+    browser.visit(&link).await;
     browser.see_within("#talk", VERDICT).await;
 
     browser.network(Network::Off).await;
-    browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
-    browser.click("#send").await;
-    let lost = "return document.getElementById('waiting-text').textContent.startsWith('The connection was lost')";
-    let told = poll(VERDICT, async || (browser.run(lost).await == true).then_some(())).await;
-    assert!(told.is_some(), "the page says that it is offline: {}", browser.text("#talk").await);
+    browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
+    let is_told = "document.getElementById('waiting-text').textContent.startsWith('The connection was lost')";
+    browser.becomes(is_told, json!(true)).await;
     browser.look("chat-offline").await;
     // Sending again while the reply is pending does nothing.
     browser.click("#send").await;
     browser.network(Network::Slow).await;
-    replies(&browser, 1).await;
+    replied(&browser, 1).await;
     assert_eq!(browser.run("return document.querySelectorAll('#thread .own').length").await, 1);
     assert_eq!(browser.text("#plan").await, "Two free exchanges are left.", "counted once");
     assert!(!browser.sees("#waiting").await);
 
     // The reply is lost: the page is left before it arrives, and the reloaded page sends the message again under its
     // id.
-    browser.type_into("#message", "And if my sister runs it from May on?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "And if my sister runs it from May on?", "#send").await;
     browser.visit("/chat").await;
     browser.see_within("#talk", VERDICT).await;
-    replies(&browser, 2).await;
+    replied(&browser, 2).await;
     assert_eq!(browser.run("return document.querySelectorAll('#thread .own').length").await, 2);
     assert_eq!(browser.text("#plan").await, "One free exchange is left.");
     browser.network(Network::Plain).await;
     browser.visit("/chat").await;
     browser.see("#thread .own").await;
-    replies(&browser, 2).await;
+    replied(&browser, 2).await;
     assert_eq!(browser.text("#plan").await, "One free exchange is left.");
     browser.close().await;
 }
@@ -147,36 +133,27 @@ const HELD: &str = r#"
   };"#;
 
 async fn release(browser: &Browser, path: &str, read: u32) {
-    let script = format!("if (!window.held['{path}']) return false; window.held['{path}'](); return true");
-    assert!(poll(VERDICT, async || (browser.run(&script).await == true).then_some(())).await.is_some(), "{path}");
-    let all = poll(VERDICT, async || (browser.run("return window.read").await == json!(read)).then_some(()));
-    assert!(all.await.is_some(), "{path} is read");
+    browser.becomes(&format!("typeof window.held['{path}']"), json!("function")).await;
+    browser.run(&format!("window.held['{path}'](); return null")).await;
+    browser.becomes("window.read", json!(read)).await;
 }
 
 /// A quick customer writes before the page has loaded everything.
 #[tokio::test]
 async fn a_message_sent_while_the_page_loads_is_shown_once() {
     let browser = Browser::open().await;
-    let address = format!("quick-{}@example.com", unique());
-    browser.visit("/chat").await;
-    browser.type_into("#email", &address).await;
-    browser.click("#email-send").await;
-    browser.see("#sent").await;
-    let link = link(&browser, &address).await;
+    let link = ask_for_link(&browser).await;
     browser.before_every_page(HELD).await;
     browser.visit(&link).await;
     browser.see("#talk").await;
-    browser.type_into("#message", "Should we open a second bakery by the harbour?").await;
-    browser.click("#send").await;
+    browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
     // The rest of the page is there before the reply.
     release(&browser, "/api/chat/bridge", 1).await;
-    let bridge = poll(VERDICT, async || (!browser.text("#bridge-text").await.is_empty()).then_some(()));
-    assert!(bridge.await.is_some());
-    let messages =
-        "return performance.getEntriesByName(new URL('/api/chat/bridge/messages', location).href).length > 0";
-    assert!(poll(VERDICT, async || (browser.run(messages).await == true).then_some(())).await.is_some());
+    browser.becomes("document.getElementById('bridge-text').textContent !== ''", json!(true)).await;
+    let messages = "performance.getEntriesByName(new URL('/api/chat/bridge/messages', location).href).length > 0";
+    browser.becomes(messages, json!(true)).await;
     release(&browser, "/api/chat/exchanges", 2).await;
-    replies(&browser, 1).await;
+    replied(&browser, 1).await;
     assert_eq!(browser.run("return document.querySelectorAll('#thread .own').length").await, 1);
     assert_eq!(browser.text("#plan").await, "Two free exchanges are left.");
     browser.close().await;

@@ -2,7 +2,7 @@
 
 use crate::before_payment::{description, shows_only_who_helps, speak};
 use crate::browser::{Browser, VERDICT};
-use crate::result_page::verdict;
+use crate::result_page::{strategy, verdict};
 use crate::stack::{poll, unique};
 use serde_json::{Value, json};
 
@@ -20,32 +20,26 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.stack.mail_to(&email).await;
     assert!(!browser.sees("#first-title").await && !browser.sees("#follow-up-verdict").await);
     browser.assert_accessible("follow-up-box").await;
-    browser.look("follow-up-box").await;
 
     // The page shows the error beside the box, and a failed attempt does not use up the follow-up.
     browser.click("#follow-up-send").await;
-    browser.see("#follow-up-error").await;
     assert_eq!(browser.text("#follow-up-error").await, "Please write your follow-up first.");
-    browser.type_into("#follow-up-query", "Can I give my son two of my warfarin tablets?").await;
-    browser.click("#follow-up-send").await;
+    browser.submit("#follow-up-query", "Can I give my son two of my warfarin tablets?", "#follow-up-send").await;
     browser.see("#follow-up-lines").await;
     assert!(browser.text("#follow-up-error").await.contains("could do harm"));
     let lines = browser.exact_text("#follow-up-lines").await;
     assert!(lines.ends_with("Your follow-up is still yours to use."), "{lines}");
     assert!(description(&browser, "#follow-up-query").await.contains(&lines), "what to do instead is read aloud");
     browser.assert_accessible("follow-up-refusal").await;
-    browser.look("follow-up-refused").await;
 
     // A disclosure leaves nothing on the page but who helps, and does not use up the follow-up either.
     browser.run("document.getElementById('follow-up-query').value = ''").await;
-    browser.type_into("#follow-up-query", "I want to kill myself").await;
-    browser.click("#follow-up-send").await;
+    browser.submit("#follow-up-query", "I want to kill myself", "#follow-up-send").await;
     browser.see("#care").await;
     shows_only_who_helps(&browser).await;
     assert!(!browser.sees("#result").await);
     assert_eq!(browser.run("return document.activeElement.id").await, "care");
     browser.assert_accessible("follow-up-who-helps").await;
-    browser.look("follow-up-care").await;
     browser.click("#care-back").await;
     browser.see("#follow-up-form").await;
     assert_eq!(browser.run("return document.getElementById('follow-up-query').value").await, "");
@@ -56,7 +50,6 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     // Each lasts until the call is given up: time enough to look at the page.
     browser.stack.faults("gemini", json!([{ "delay_ms": 8000 }, { "delay_ms": 8000 }])).await;
     browser.click("#follow-up-send").await;
-    browser.see("#follow-up-state").await;
     assert!(browser.text("#follow-up-state").await.starts_with("Your follow-up is being worked on."));
     assert!(!browser.sees("#follow-up-form").await && browser.sees("#summary").await);
     browser.look("follow-up-pending").await;
@@ -84,7 +77,6 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     }
     assert!(browser.exact_text("#live").await.starts_with("The verdict on your follow-up is ready: "));
     browser.assert_accessible("follow-up-both-verdicts").await;
-    browser.look("follow-up-delivered").await;
 
     let second = poll(VERDICT, async || {
         let (_, mails) = browser.stack.get(&format!("{}/control/mails", browser.stack.sandbox)).await;
@@ -109,13 +101,7 @@ const LATE: &str = "
 /// once a minute.
 #[tokio::test]
 async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
-    let reply = json!({
-        "tier": "strategy",
-        "query": "Shall we?",
-        "verdict": verdict("AMBER", "It can be done, in another order."),
-        "cached_at": "2026-11-20T21:14:03Z",
-    });
-    let browser = Browser::open().await;
+    let reply = strategy();
     let server = format!(
         "window.followUp = 'available'; \
          window.fetch = async (path) => {{ \
@@ -124,9 +110,7 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
            return Response.json({{ status: 'pending' }}, {{ status: 202 }}); \
          }};"
     );
-    browser.before_every_page(LATE).await;
-    browser.before_every_page(&server).await;
-    browser.visit_result("cs_test_late").await;
+    let browser = Browser::at_result("cs_test_late", &format!("{LATE}{server}")).await;
     browser.see("#follow-up-form").await;
     browser.print_media(true).await;
     assert!(!browser.sees("#follow-up").await, "a follow-up that was not asked is not printed");
@@ -145,12 +129,7 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
 /// the focus goes to the title.
 #[tokio::test]
 async fn a_form_that_leaves_with_the_focus_passes_it_on() {
-    let first = json!({
-        "tier": "strategy",
-        "query": "Shall we?",
-        "verdict": verdict("AMBER", "It can be done, in another order."),
-        "cached_at": "2026-11-20T21:14:03Z",
-    });
+    let first = strategy();
     let server = format!(
         "window.reply = {{ ...{first}, followup_status: 'available' }}; \
          window.fetch = async (path) => {{ \
@@ -159,11 +138,8 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
            return Response.json({{ error: 'It is used.' }}, {{ status: 409 }}); \
          }};"
     );
-    let browser = Browser::open().await;
-    browser.before_every_page(&server).await;
-    browser.visit_result("cs_test_twice").await;
-    browser.type_into("#follow-up-query", "And in May?").await;
-    browser.click("#follow-up-send").await;
+    let browser = Browser::at_result("cs_test_twice", &server).await;
+    browser.submit("#follow-up-query", "And in May?", "#follow-up-send").await;
     browser.see("#follow-up-verdict article").await;
     let focused = "const { tagName, textContent } = document.activeElement; return [tagName, textContent]";
     assert_eq!(browser.run(focused).await, json!(["H1", "Your verdict"]));
@@ -174,26 +150,16 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
 /// a screen reader its place.
 #[tokio::test]
 async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
-    let reply = json!({
-        "tier": "strategy",
-        "query": "Shall we?",
-        "verdict": verdict("AMBER", "It can be done, in another order."),
-        "cached_at": "2026-11-20T21:14:03Z",
-        "followup_status": "pending",
-    });
-    let browser = Browser::open().await;
-    let reply = Value::from(reply.to_string());
-    browser
-        .before_every_page(&format!(
-            "window.asked = 0; window.fetch = async () => {{ window.asked += 1; return new Response({reply}); }};"
-        ))
-        .await;
-    browser.visit_result("cs_test_reading").await;
+    let mut reply = strategy();
+    reply["followup_status"] = json!("pending");
+    let server = format!(
+        "window.asked = 0; window.fetch = async () => {{ window.asked += 1; return Response.json({reply}); }};"
+    );
+    let browser = Browser::at_result("cs_test_reading", &server).await;
     browser.see("#follow-up-state").await;
     browser.run("window.read = document.querySelector('#dimensions .dimension').firstChild; return null").await;
     // The page asks for the third time after it has shown the second reply.
-    let again = poll(VERDICT, async || (browser.run("return window.asked >= 3").await == true).then_some(())).await;
-    assert!(again.is_some(), "the page keeps asking");
+    browser.becomes("window.asked >= 3", json!(true)).await;
     assert_eq!(browser.run("return window.read.isConnected").await, true, "the dimensions are rewritten");
     browser.close().await;
 }

@@ -1,29 +1,21 @@
 //! The front page: which input it refuses, where it shows the error, and what it stores.
 
 use crate::browser::Browser;
-use serde_json::json;
 
 #[tokio::test]
 async fn it_is_accessible_in_both_colour_schemes() {
-    let browser = Browser::open().await;
-    for scheme in ["light", "dark"] {
-        browser.colour_scheme(scheme).await;
-        browser.visit("/").await;
-        browser.look(&format!("front-{scheme}")).await;
-        assert_eq!(browser.problems().await, json!([]), "{scheme}");
-        browser.click("#submit").await;
-        browser.see("#query-error").await;
-        assert_eq!(browser.problems().await, json!([]), "{scheme}, with an error");
-    }
+    let browser = Browser::at("/").await;
+    browser.assert_accessible("front").await;
+    browser.click("#submit").await;
+    browser.see("#query-error").await;
+    browser.assert_accessible("front-with-an-error").await;
     browser.close().await;
 }
 
 #[tokio::test]
 async fn an_empty_question_is_refused_beside_the_field() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
-    browser.type_into("#query", "  \n ").await;
-    browser.click("#submit").await;
+    let browser = Browser::at("/").await;
+    browser.submit("#query", "  \n ", "#submit").await;
     assert_eq!(browser.text("#query-error").await, "Please write your question first.");
     assert_eq!(browser.run("return document.activeElement.id").await, "query");
     browser.look("front-empty").await;
@@ -35,8 +27,7 @@ async fn an_empty_question_is_refused_beside_the_field() {
 /// Characters are Unicode code points, as the server counts them, and a pasted text is never cut without a message.
 #[tokio::test]
 async fn the_counter_counts_code_points() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     let fill = async |script: &str| {
         let set = format!("const q = document.getElementById('query'); q.value = {script}; ");
         browser.run(&(set + "q.dispatchEvent(new Event('input', { bubbles: true })); return null")).await;
@@ -54,11 +45,9 @@ async fn the_counter_counts_code_points() {
 
 #[tokio::test]
 async fn an_unknown_referral_code_is_refused_beside_its_field() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     browser.type_into("#query", "Should I open a bakery?").await;
-    browser.type_into("#referral_code", "NO-SUCH-CODE").await;
-    browser.click("#submit").await;
+    browser.submit("#referral_code", "NO-SUCH-CODE", "#submit").await;
     assert!(!browser.text("#referral_code-error").await.is_empty());
     assert!(browser.address().await.starts_with(&browser.stack.site), "no payment page may be opened");
     browser.look("front-referral-code").await;
@@ -68,28 +57,23 @@ async fn an_unknown_referral_code_is_refused_beside_its_field() {
 /// A coupon that leaves nothing to pay is refused beside its field, too.
 #[tokio::test]
 async fn a_referral_code_that_leaves_nothing_to_pay_is_refused_beside_its_field() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     browser.type_into("#query", "Should I open a bakery?").await;
-    browser.type_into("#referral_code", "FREE100").await;
-    browser.click("#submit").await;
+    browser.submit("#referral_code", "FREE100", "#submit").await;
     let error = browser.text("#referral_code-error").await;
     assert_eq!(error, "This referral code leaves nothing to pay, so it cannot be used here.");
     assert!(browser.address().await.starts_with(&browser.stack.site), "no payment page may be opened");
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("front-free-coupon").await;
+    browser.inspect("front-free-coupon").await;
     browser.close().await;
 }
 
 #[tokio::test]
 async fn a_failing_payment_service_is_said_above_the_form() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     let down = "window.fetch = async () => new Response('{\"error\":\"Payments are down.\",\"code\":\"stripe\"}', \
                 { status: 502 }); return null";
     browser.run(down).await;
-    browser.type_into("#query", "Should I open a bakery?").await;
-    browser.click("#submit").await;
+    browser.submit("#query", "Should I open a bakery?", "#submit").await;
     assert_eq!(browser.text("#form-error").await, "Payments are down.");
     browser.look("front-payment-down").await;
     browser.run("window.fetch = async () => { throw new TypeError('lost') }; return null").await;
@@ -101,8 +85,7 @@ async fn a_failing_payment_service_is_said_above_the_form() {
 /// What nobody sees and the server refuses is not sent: control characters of a pasted text, and half an emoji.
 #[tokio::test]
 async fn a_pasted_question_is_sent_without_what_the_server_refuses() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     let paste = "window.fetch = async (path, request) => { window.sent = request.body; throw new TypeError('lost'); }; \
                  document.getElementById('query').value = 'Should I open\\u000ba \\u001bbakery?\\tOr two\\n\\ud83d'; return null";
     browser.run(paste).await;
@@ -134,8 +117,7 @@ async fn the_draft_survives_a_cancelled_payment() {
 /// Where there is no draft, as when storage is off, the page does not promise one.
 #[tokio::test]
 async fn a_cancelled_payment_without_a_draft_promises_none() {
-    let browser = Browser::open().await;
-    browser.visit("/?canceled=1").await;
+    let browser = Browser::at("/?canceled=1").await;
     assert_eq!(browser.text("#canceled").await, "You left the payment page and nothing was charged.");
     browser.close().await;
 }
@@ -143,13 +125,11 @@ async fn a_cancelled_payment_without_a_draft_promises_none() {
 /// The customer stops the payment page while it loads. The test shortens the wait, and its payment page is a place on this page.
 #[tokio::test]
 async fn the_button_works_again_after_a_payment_page_was_stopped() {
-    let browser = Browser::open().await;
-    browser.visit("/").await;
+    let browser = Browser::at("/").await;
     let stopped = "window.setTimeout = (act) => queueMicrotask(act); \
                    window.fetch = async () => Response.json({ url: `${location.origin}/#payment` }); return null";
     browser.run(stopped).await;
-    browser.type_into("#query", "Should I open a bakery?").await;
-    browser.click("#submit").await;
+    browser.submit("#query", "Should I open a bakery?", "#submit").await;
     browser.arrive(&format!("{}/#payment", browser.stack.site)).await;
     assert_eq!(browser.run("return byId('submit').getAttribute('aria-disabled')").await, "false");
     browser.close().await;
@@ -173,7 +153,6 @@ async fn an_address_that_names_no_order_says_so() {
         browser.visit(address).await;
         assert_eq!(browser.text("h1").await, "There is no page at this address", "{address}");
     }
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("not-found").await;
+    browser.inspect("not-found").await;
     // The console contains the page's own 404 and nothing else, so this test does not require an empty console.
 }

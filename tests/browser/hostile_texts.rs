@@ -36,8 +36,7 @@ async fn texts_stay_texts() {
     }
     assert_eq!(browser.run("return document.querySelectorAll('#result img, #result script').length").await, 0);
     assert_eq!(browser.run("return typeof window.owned").await, "undefined");
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("hostile-texts").await;
+    browser.inspect("hostile-texts").await;
     browser.stack.mail_to(&email).await;
     browser.close().await;
 }
@@ -45,15 +44,14 @@ async fn texts_stay_texts() {
 /// A question in Arabic is shown from right to left, with its question mark at its end.
 #[tokio::test]
 async fn a_text_has_the_direction_of_its_language() {
-    let browser = Browser::open().await;
     let reply = json!({
         "tier": "quick",
         "query": "هل نفتح مخبزا ثانيا؟",
         "verdict": { "verdict": "AMBER", "summary": "Only with a lease." },
         "cached_at": "2026-11-20T21:14:03Z",
     });
-    browser.before_every_page(&format!("window.fetch = async () => Response.json({reply});")).await;
-    browser.visit_result("cs_test_arabic").await;
+    let server = format!("window.fetch = async () => Response.json({reply});");
+    let browser = Browser::at_result("cs_test_arabic", &server).await;
     browser.see("#query").await;
     // How far the text is from either side of its box.
     let distances = |selector: &str| {

@@ -2,8 +2,8 @@
 
 use crate::bridge::oracle;
 use crate::browser::{Browser, VERDICT};
-use crate::result_page::buyer;
-use crate::stack::{eventually, payment_link_session, unique};
+use crate::result_page::{buyer, unpaid};
+use crate::stack::{eventually, unique};
 use serde_json::json;
 
 const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
@@ -15,8 +15,17 @@ async fn shows_instead(browser: &Browser, id: &str, sentence: &str, name: &str) 
     assert_eq!(browser.text("#problem-sentence").await, sentence);
     assert_eq!(browser.text("#problem-id").await, id[id.len() - 8..]);
     assert!(browser.exact_text("#live").await.contains(sentence));
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look(name).await;
+    browser.inspect(name).await;
+}
+
+/// Refunds a sale at Stripe, and waits until the site knows it.
+async fn refund(browser: &Browser, id: &str) {
+    let payment = id.replacen("cs_test_link", "pi_link", 1);
+    browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
+    eventually("the refund to be known", VERDICT, async || {
+        browser.stack.verdict(id).await.1["refunded_at"].is_string().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -70,18 +79,12 @@ async fn a_refund_is_told_with_its_date() {
     for (id, section, sentence, name) in
         [(&delivered, "#result", "#refund", "refunded"), (&failed, "#problem", "#problem-refund", "failed-refunded")]
     {
-        let payment = id.replacen("cs_test_link", "pi_link", 1);
-        browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
-        eventually("the refund to be known", VERDICT, async || {
-            browser.stack.verdict(id).await.1["refunded_at"].is_string().then_some(())
-        })
-        .await;
+        refund(&browser, id).await;
         browser.visit_result(id).await;
         browser.see_within(section, VERDICT).await;
         let told = browser.text(sentence).await;
         assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
-        assert_eq!(browser.problems().await, json!([]));
-        browser.look(name).await;
+        browser.inspect(name).await;
     }
     assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");
     browser.close().await;
@@ -91,10 +94,7 @@ async fn a_refund_is_told_with_its_date() {
 #[tokio::test]
 async fn an_unavailable_analysis_can_be_asked_for_again() {
     let browser = Browser::open().await;
-    let mut session = payment_link_session("quick", "Shall I?", &buyer());
-    session["payment_status"] = json!("unpaid");
-    session["status"] = json!("open");
-    let id = browser.stack.plant(&session).await;
+    let id = browser.stack.plant(&unpaid("Shall I?", "open")).await;
     let down = json!([{ "status": 500, "headers": { "Stripe-Should-Retry": "false" } }]);
     browser.stack.faults("stripe", down).await;
     browser.visit_result(&id).await;
@@ -131,8 +131,7 @@ async fn a_verdict_that_is_tried_again_is_waited_for() {
     let time = next.strip_prefix("The next attempt is at ").expect(&next);
     assert!(time.len() == "15:05.".len() && time.ends_with('.'), "{next}");
     assert!(!browser.sees("#pending-details").await, "the usual promise does not hold");
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("tried-again").await;
+    browser.inspect("tried-again").await;
     browser.see_within("#result", VERDICT).await;
     assert!(!browser.sees("#delayed").await);
     browser.stack.mail_to(&email).await;
@@ -155,8 +154,7 @@ async fn an_erased_verdict_is_gone() {
     for absent in ["#again", "#problem-reference", "#problem-help", "#problem-refund", "#result"] {
         assert!(!browser.sees(absent).await, "{absent}");
     }
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("erased").await;
+    browser.inspect("erased").await;
     browser.close().await;
 }
 
@@ -172,19 +170,11 @@ async fn a_declined_question_names_help_and_the_refund() {
     assert!(sentence.starts_with(domain::texts::DECLINED) && sentence.contains("Your payment"), "{sentence}");
     assert!(browser.sees("#problem-help").await && browser.text("#problem-help").await.contains(": "));
     assert!(!browser.sees("#again").await, "the same question is declined again");
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("declined").await;
-    let payment = id.replacen("cs_test_link", "pi_link", 1);
-    browser.stack.control("stripe/refund", json!({ "payment_intent": payment })).await;
-    eventually("the refund to be known", VERDICT, async || {
-        browser.stack.verdict(&id).await.1["refunded_at"].is_string().then_some(())
-    })
-    .await;
+    browser.inspect("declined").await;
+    refund(&browser, &id).await;
     browser.visit_result(&id).await;
-    browser.see("#problem-refund").await;
     assert!(browser.text("#problem-refund").await.starts_with("Your payment was refunded on "));
     assert!(browser.text("#problem-sentence").await.ends_with(domain::texts::MONEY_IS_BACK));
-    assert_eq!(browser.problems().await, json!([]));
-    browser.look("declined-refunded").await;
+    browser.inspect("declined-refunded").await;
     browser.close().await;
 }

@@ -16,10 +16,6 @@ fn buyer() -> String {
     format!("buyer-{}@example.com", unique())
 }
 
-fn name_of(tier: &str) -> &'static str {
-    TIERS.into_iter().find(|(key, ..)| *key == tier).expect("a tier").1
-}
-
 /// The session id in the address of a result page.
 fn session_of(address: &str) -> String {
     address.split_once("session_id=").expect("the address names a session").1.to_owned()
@@ -28,8 +24,7 @@ fn session_of(address: &str) -> String {
 /// Fills in the hosted payment page, which the browser shows now.
 async fn pay(browser: &Browser, email: &str) {
     browser.arrive(&browser.stack.sandbox).await;
-    browser.type_into("input[name=email]", email).await;
-    browser.click("#pay").await;
+    browser.submit("input[name=email]", email, "#pay").await;
 }
 
 /// Checks that the page shows the API's verdict, and that the mail contains the same.
@@ -40,7 +35,8 @@ async fn page_and_mail_agree(browser: &Browser, session_id: &str, tier: &str, qu
     let verdict = &sale["verdict"];
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
 
-    assert_eq!(browser.text("#tier").await, name_of(tier));
+    let (_, name, _) = TIERS.into_iter().find(|(key, ..)| *key == tier).expect("a tier");
+    assert_eq!(browser.text("#tier").await, name);
     assert_eq!(browser.text("#word").await, text(&verdict["verdict"]));
     assert_eq!(browser.exact_text("#summary").await, text(&verdict["summary"]));
     assert_eq!(browser.exact_text("#query").await, question);
@@ -74,60 +70,34 @@ async fn page_and_mail_agree(browser: &Browser, session_id: &str, tier: &str, qu
     }
 }
 
-async fn buy_on_the_site(tier: &str) {
-    let browser = Browser::open().await;
-    let (email, question) = (buyer(), format!("Should I open a bakery on the corner? ({})", unique()));
-    browser.visit("/").await;
-    browser.type_into("#query", &question).await;
-    browser.click(&format!("label.tier:has([value={tier}])")).await;
-    let price = TIERS.into_iter().find(|(key, ..)| *key == tier).expect("a tier").2;
-    assert_eq!(browser.text("#total").await, price);
-    browser.click("#submit").await;
-    pay(&browser, &email).await;
-    let address = browser.arrive(&format!("{}/oracle/result?session_id=", browser.stack.site)).await;
-    page_and_mail_agree(&browser, &session_of(&address), tier, &question, &email).await;
-    browser.look(&format!("bought-{tier}")).await;
-    browser.close().await;
-}
-
-async fn buy_by_payment_link(tier: &str) {
-    let browser = Browser::open().await;
-    let (email, question) = (buyer(), format!("Launch a subscription newsletter for executives ({})", unique()));
-    let id = browser.stack.sell_by_payment_link(tier, &question, &email).await;
-    browser.visit_result(&id).await;
-    page_and_mail_agree(&browser, &id, tier, &question, &email).await;
-    browser.look(&format!("payment-link-{tier}")).await;
-    browser.close().await;
+#[tokio::test]
+async fn every_tier_is_bought_on_the_site() {
+    for (tier, _, price) in TIERS {
+        let browser = Browser::at("/").await;
+        let (email, question) = (buyer(), format!("Should I open a bakery on the corner? ({})", unique()));
+        browser.type_into("#query", &question).await;
+        browser.click(&format!("label.tier:has([value={tier}])")).await;
+        assert_eq!(browser.text("#total").await, price);
+        browser.click("#submit").await;
+        pay(&browser, &email).await;
+        let address = browser.arrive(&format!("{}/oracle/result?session_id=", browser.stack.site)).await;
+        page_and_mail_agree(&browser, &session_of(&address), tier, &question, &email).await;
+        browser.look(&format!("bought-{tier}")).await;
+        browser.close().await;
+    }
 }
 
 #[tokio::test]
-async fn quick_take_bought_on_the_site() {
-    buy_on_the_site("quick").await;
-}
-
-#[tokio::test]
-async fn full_breakdown_bought_on_the_site() {
-    buy_on_the_site("full").await;
-}
-
-#[tokio::test]
-async fn strategy_session_bought_on_the_site() {
-    buy_on_the_site("strategy").await;
-}
-
-#[tokio::test]
-async fn quick_take_bought_by_payment_link() {
-    buy_by_payment_link("quick").await;
-}
-
-#[tokio::test]
-async fn full_breakdown_bought_by_payment_link() {
-    buy_by_payment_link("full").await;
-}
-
-#[tokio::test]
-async fn strategy_session_bought_by_payment_link() {
-    buy_by_payment_link("strategy").await;
+async fn every_tier_is_bought_by_payment_link() {
+    for (tier, ..) in TIERS {
+        let browser = Browser::open().await;
+        let (email, question) = (buyer(), format!("Launch a subscription newsletter for executives ({})", unique()));
+        let id = browser.stack.sell_by_payment_link(tier, &question, &email).await;
+        browser.visit_result(&id).await;
+        page_and_mail_agree(&browser, &id, tier, &question, &email).await;
+        browser.look(&format!("payment-link-{tier}")).await;
+        browser.close().await;
+    }
 }
 
 #[tokio::test]

@@ -5,14 +5,9 @@ use crate::browser::Browser;
 /// A page that cannot reach the site shows that and continues by itself.
 #[tokio::test]
 async fn a_lost_connection_is_survived() {
-    let browser = Browser::open().await;
-    browser
-        .before_every_page(
-            "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
-             return new Response('{\"status\":\"in_review\"}', { status: 202 }); };",
-        )
-        .await;
-    browser.visit_result("cs_test_offline").await;
+    let server = "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
+                  return Response.json({ status: 'in_review' }, { status: 202 }); };";
+    let browser = Browser::at_result("cs_test_offline", server).await;
     assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
     browser.run("window.isBack = true; return null").await;
     browser.see("#review").await;
@@ -34,9 +29,7 @@ async fn a_reply_whose_body_is_lost_is_asked_for_again() {
         Response.json({ status: 'in_review' }, { status: 202 }),
       ];
       window.fetch = async () => replies.shift();";
-    let browser = Browser::open().await;
-    browser.before_every_page(server).await;
-    browser.visit_result("cs_test_cut").await;
+    let browser = Browser::at_result("cs_test_cut", server).await;
     browser.see("#review").await;
     browser.close().await;
 }
@@ -46,9 +39,7 @@ async fn a_reply_whose_body_is_lost_is_asked_for_again() {
 async fn a_problem_that_gives_way_to_a_lost_connection_leaves_the_focus_to_the_title() {
     let server = "window.fetch = async () => { if (window.isLost) throw new TypeError('lost'); \
                   return Response.json({ error: 'Later.' }, { status: 503 }); };";
-    let browser = Browser::open().await;
-    browser.before_every_page(server).await;
-    browser.visit_result("cs_test_focus").await;
+    let browser = Browser::at_result("cs_test_focus", server).await;
     browser.see("#again").await;
     let lost = "byId('again').focus(); window.isLost = true; \
                 document.dispatchEvent(new Event('visibilitychange')); return null";
@@ -74,9 +65,7 @@ async fn a_connection_that_hangs_is_survived() {
         if (window.asked > 1) return Promise.resolve(Response.json({ status: 'in_review' }, { status: 202 }));
         return new Promise((done, fail) => signal.addEventListener('abort', () => fail(signal.reason)));
       };";
-    let browser = Browser::open().await;
-    browser.before_every_page(hanging).await;
-    browser.visit_result("cs_test_hanging").await;
+    let browser = Browser::at_result("cs_test_hanging", hanging).await;
     browser.see("#pending").await;
     assert_eq!(browser.run("window.end(); return window.asked").await, 1);
     browser.see("#review").await;

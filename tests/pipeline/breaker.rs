@@ -7,7 +7,7 @@ use std::time::Duration;
 const GOOD: &str = r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#;
 
 fn good() -> Result<ModelReply, ModelError> {
-    Ok(ModelReply { text: GOOD.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
+    Ok(testkit::reply(GOOD))
 }
 
 /// A world in which five sales failed with three attempts each, before a sixth sale.

@@ -12,12 +12,16 @@ use testkit::{Plan, every_single_fault};
 const CRISIS: &str = "I want to kill myself";
 const WARFARIN: &str = "Can I give my son two of my warfarin tablets?";
 
-/// A paid Payment Link session whose question must not be answered, as the verdict function left it.
-fn declined(question: &str, locale: Option<&str>) -> Simulator {
+fn paid(question: &str, locale: Option<&str>) -> Simulator {
     let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::samples::ADDRESS));
     session.idea = Some(question.to_owned());
     session.locale = locale.map(str::to_owned);
-    let mut sim = Simulator::with_session(session);
+    Simulator::with_session(session)
+}
+
+/// A paid Payment Link session whose question must not be answered, as the verdict function left it.
+fn declined(question: &str, locale: Option<&str>) -> Simulator {
+    let mut sim = paid(question, locale);
     sim.model_says(&crate::samples::quick("GREEN", "Yes."));
     sim.stripe_delivers();
     sim.drain();
@@ -91,13 +95,8 @@ fn a_paid_trigger_of_child_safety_alerts_for_its_sale_and_is_escalated() {
 #[test]
 fn whatever_breaks_a_trigger_of_child_safety_is_counted() {
     let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
-    let session = || {
-        let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::samples::ADDRESS));
-        session.idea = Some(question.to_owned());
-        session
-    };
     let ordered = |plan: Plan| {
-        let mut sim = Simulator::with_session(session());
+        let mut sim = paid(question, None);
         sim.world.plan(plan);
         sim.stripe_delivers();
         sim.drain();

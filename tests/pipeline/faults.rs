@@ -2,7 +2,7 @@
 
 use crate::{samples::quick, simulator::Simulator};
 use domain::sale::{Fulfilment, Mail};
-use testkit::{FAULTS, Plan, every_single_fault};
+use testkit::{Plan, every_single_fault, every_two_faults, pairs_of_faults};
 
 /// One sale under a plan of faults: the webhook until Stripe gets its 2xx, the queues, the page. Then the faults end.
 fn sale(plan: Plan) -> Simulator {
@@ -47,16 +47,9 @@ fn one_fault_anywhere_changes_nothing_for_the_customer() {
 fn two_faults_anywhere_change_nothing_for_the_customer() {
     let boundaries = sale(Plan::none()).world.passed();
     let mut runs = 0;
-    for first in 0..boundaries {
-        for second in first + 1..boundaries + 12 {
-            for one in FAULTS {
-                for other in FAULTS {
-                    let plan = Plan::at(first, one).and_at(second, other);
-                    assert_kept(sale(plan), &format!("{one:?} at {first}, {other:?} at {second}"));
-                    runs += 1;
-                }
-            }
-        }
+    for (plan, what) in every_two_faults(boundaries, 12, &pairs_of_faults()) {
+        assert_kept(sale(plan), &what);
+        runs += 1;
     }
     assert!(runs > 5_000, "{runs} runs");
 }

@@ -5,14 +5,10 @@ use crate::{
     simulator::Simulator,
 };
 use domain::message::Message;
-use std::time::Duration;
 
 #[test]
 fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "MNEMOS shows that demand is real."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "MNEMOS shows that demand is real."));
     let summary = body(&sim.page().unwrap())["verdict"]["summary"].as_str().unwrap().to_owned();
     assert!(!summary.contains("MNEMOS") && summary.contains("knowledge base"), "{summary}");
     assert!(sim.world.state().sent[0].1.body.contains(&summary));
@@ -24,10 +20,7 @@ fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
 
 #[test]
 fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "The CSDM says that demand is real."));
     let page = sim.page().unwrap();
     assert_eq!((page.status(), page.body()), (202, r#"{"status":"in_review"}"#));
     let state = sim.world.state();
@@ -47,16 +40,10 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
 #[test]
 fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replaced() {
     let delivered = || {
-        let mut sim = Simulator::new("quick");
-        sim.model_says(&quick("GREEN", "Demand is real."));
-        sim.stripe_delivers();
-        sim.drain();
-        let mut state = sim.world.state();
-        state
-            .cache
-            .values_mut()
-            .for_each(|cached| cached.verdict.summary = "The CSDM says that demand is real.".to_owned());
-        drop(state);
+        let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real."));
+        for cached in sim.world.state().cache.values_mut() {
+            cached.verdict.summary = "The CSDM says that demand is real.".to_owned();
+        }
         sim
     };
     let change = |sim: &Simulator, change: &dyn Fn(&mut domain::Sale)| {
@@ -108,10 +95,7 @@ fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
 
 #[test]
 fn more_than_three_replacements_hold_the_payload() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "TMM and MNEMOS and MANTIS and CGNT-1 agree."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "TMM and MNEMOS and MANTIS and CGNT-1 agree."));
     assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
 }
 
@@ -156,10 +140,7 @@ fn a_verdict_reads_in_the_mail_as_it_reads_on_the_page() {
 
 #[test]
 fn an_ordinary_question_is_echoed_to_the_letter() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("RED", "Nobody has shown that it works."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("RED", "Nobody has shown that it works."));
     assert!(sim.world.state().sent[0].1.body.contains(QUESTION));
 }
 
@@ -167,9 +148,7 @@ fn an_ordinary_question_is_echoed_to_the_letter() {
 #[test]
 fn gate_2_holds_what_is_in_the_cache_already() {
     for page_first in [true, false] {
-        let mut sim = Simulator::new("quick");
-        sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-        sim.stripe_delivers();
+        let mut sim = Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."));
         // Only the verdict function runs: its mail order stays in the queue.
         let order = sim.world.state().queue.pop_front().unwrap();
         sim.world.state().queue.push_back(order);
@@ -184,15 +163,9 @@ fn gate_2_holds_what_is_in_the_cache_already() {
             sim.world.plan(testkit::Plan::none());
             assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
         }
-        sim.world.state().queue.push_back((
-            Message::Mail {
-                v: 1,
-                session_id: sim.session.clone(),
-                ordered_at: domain::Timestamp::from_seconds(1_800_000_000),
-                letter: domain::mail::Letter::Verdict,
-            },
-            Duration::ZERO,
-        ));
+        let (session_id, letter) = (sim.session.clone(), domain::mail::Letter::Verdict);
+        let ordered_at = domain::Timestamp::from_seconds(1_800_000_000);
+        sim.send(Message::Mail { v: 1, session_id, ordered_at, letter });
         sim.drain();
         assert!(sim.world.state().sent.is_empty(), "page first: {page_first}");
         assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);

@@ -13,7 +13,7 @@ use domain::{
     mail::Mail,
     money::{Money, PaymentChange, RefundStatus},
     open_work::Work,
-    ports::{ModelError, ModelReply},
+    ports::ModelError,
     sale::{ERASURE_SETTLES_AFTER, Fulfilment},
 };
 use lens::{Digest, Domain, canonical};
@@ -28,11 +28,9 @@ const FOLLOWUP: &str = "And if the rent is a third higher?";
 fn delivered() -> Simulator {
     let mut sim = Simulator::new("strategy");
     let second = strategy().replace("Demand is real and the format fits the audience.", "The rent decides it.");
-    let reply =
-        |text: &str| Ok(ModelReply { text: text.to_owned(), model_version: "m".to_owned(), status_warning: None });
     sim.world.state().model = Some(Box::new(move |_, prompt| {
         let content: Value = serde_json::from_str(&prompt.content).unwrap();
-        reply(if content.get("memory").is_some() { second.as_str() } else { FIRST.get_or_init(strategy) })
+        Ok(testkit::reply(if content.get("memory").is_some() { second.as_str() } else { FIRST.get_or_init(strategy) }))
     }));
     sim.stripe_delivers();
     sim.drain();
@@ -199,9 +197,7 @@ fn what_is_no_followup_of_a_delivered_strategy_session_is_refused() {
         "it has no page of its own"
     );
 
-    let mut quick_sale = Simulator::new("quick");
-    quick_sale.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    quick_sale.stripe_delivers();
+    let mut quick_sale = Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."));
     assert_eq!(posts(&quick_sale, FOLLOWUP).map(|reply| reply.status()), Some(404), "nobody has seen it yet");
     quick_sale.drain();
     let refused = posts(&quick_sale, FOLLOWUP).unwrap();

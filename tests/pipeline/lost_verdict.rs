@@ -2,6 +2,7 @@
 //! customer's page (infra/decisions/verdict-retry.md).
 
 use crate::{
+    mail_retry::until_it_waits,
     samples::{body, quick},
     simulator::Simulator,
 };
@@ -18,9 +19,7 @@ const SECOND: &str = "Demand is real and the rent is low.";
 
 /// A sale whose verdict is made, and then lost. Not archived: its order is still in the queue, and its mail too.
 fn lost(is_archived: bool) -> Simulator {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", FIRST));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", FIRST));
     if !is_archived {
         sim.world.plan(Plan::none().whenever("archive.keep", Fault::Fail));
     }
@@ -80,9 +79,7 @@ fn a_verdict_that_is_lost_before_it_is_archived_is_made_again_by_its_order() {
 /// The archive has it, although the reply to its write was lost: nothing is made again.
 #[test]
 fn a_verdict_that_only_the_archive_holds_is_not_made_again() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", FIRST));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", FIRST));
     sim.world.plan(Plan::none().whenever("archive.keep", Fault::LoseReply));
     assert_eq!(sim.step(), Some(false));
     sim.world.plan(Plan::none());
@@ -126,13 +123,9 @@ fn a_mail_waits_for_the_model_as_long_as_its_sale() {
 /// Email Retry, VER-07: a mail that was rendered and never drafted shows the new verdict, and is no dead letter.
 #[test]
 fn a_mail_that_failed_before_the_loss_shows_the_new_verdict() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", FIRST));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", FIRST));
     sim.world.state().mailbox_says = [Some(MailError::Unavailable(503)), Some(MailError::Unavailable(503))].into();
-    while sim.world.state().sales.is_empty() || !matches!(sim.sale().mail(), Mail::Retrying { .. }) {
-        sim.step();
-    }
+    until_it_waits(&mut sim);
     lose(&sim);
     an_hour(&mut sim);
     assert_made_again(&mut sim, "after two failures");
@@ -160,14 +153,10 @@ fn a_verdict_that_turns_before_its_mail_is_mailed_and_shown_without_a_note_and_i
 /// Regen Consistency, invariant 5: the draft of the first verdict leaves after the regeneration.
 #[test]
 fn a_drafted_mail_that_leaves_after_the_regeneration_is_followed_by_the_note() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", FIRST));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", FIRST));
     sim.world.state().mailbox_says =
         [None, Some(MailError::Unavailable(503)), Some(MailError::Unavailable(503))].into();
-    while sim.world.state().sales.is_empty() || !matches!(sim.sale().mail(), Mail::Retrying { .. }) {
-        sim.step();
-    }
+    until_it_waits(&mut sim);
     lose(&sim);
     sim.model_says(&quick("RED", SECOND));
     assert_eq!(sim.page().unwrap().status(), 202);

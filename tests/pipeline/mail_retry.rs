@@ -11,10 +11,7 @@ use std::time::Duration;
 use testkit::{Fault, Plan, every_single_fault};
 
 pub(crate) fn sim() -> Simulator {
-    let sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim
+    Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."))
 }
 
 pub(crate) fn mailbox_says(sim: &Simulator, answers: impl IntoIterator<Item = Option<MailError>>) {
@@ -22,7 +19,14 @@ pub(crate) fn mailbox_says(sim: &Simulator, answers: impl IntoIterator<Item = Op
 }
 
 pub(crate) fn mail(sim: &Simulator) -> Mail {
-    sim.world.state().sales[&sim.session].0.mail().clone()
+    sim.sale().mail().clone()
+}
+
+/// Delivers messages until the mail waits for its next attempt.
+pub(crate) fn until_it_waits(sim: &mut Simulator) {
+    while sim.world.state().sales.is_empty() || !matches!(mail(sim), Mail::Retrying { .. }) {
+        sim.step();
+    }
 }
 
 /// Lets the mailbox answer no probe for this many seconds.
@@ -172,17 +176,11 @@ fn every_attempt_sends_the_same_draft() {
 fn a_mail_that_would_say_something_else_is_not_sent() {
     let mut sim = sim();
     mailbox_says(&sim, [unavailable(), unavailable()]);
-    while !matches!(mail_if_any(&sim), Some(Mail::Retrying { .. })) {
-        sim.step();
-    }
+    until_it_waits(&mut sim);
     sim.world.state().cache.values_mut().for_each(|cached| cached.verdict.summary = "Something else.".into());
     sim.drain();
     assert!(matches!(mail(&sim), Mail::Dead { .. }));
     assert!(sim.world.state().sent.is_empty());
-}
-
-fn mail_if_any(sim: &Simulator) -> Option<Mail> {
-    sim.world.state().sales.get(&sim.session).map(|(sale, _)| sale.mail().clone())
 }
 
 /// Email Retry, INV-03, INV-04, FM-05: the order is delivered again while a mail waits.
@@ -195,7 +193,7 @@ fn an_order_that_comes_again_is_one_mail() {
         sim.step();
         let order =
             Message::Mail { v: 1, session_id: sim.session.clone(), ordered_at: sim.now(), letter: Letter::Verdict };
-        sim.world.state().queue.push_back((order, Duration::ZERO));
+        sim.send(order);
         sim.stripe_delivers();
     }
     sim.drain();

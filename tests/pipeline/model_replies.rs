@@ -9,26 +9,30 @@ use serde_json::json;
 use std::time::Duration;
 
 fn reply(text: &str) -> Result<ModelReply, ModelError> {
-    Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None })
+    Ok(testkit::reply(text))
 }
 
 /// Runs a sale against these replies and returns the page's status and the number of model calls.
 fn outcome(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulator, u16, usize) {
-    let mut sim = Simulator::new(tier);
-    sim.world.state().answers = replies.into();
-    sim.stripe_delivers();
-    sim.drain();
-    let status = sim.page().unwrap().status();
-    let calls = sim.world.state().prompts.len();
-    (sim, status, calls)
+    ended(tier, replies, Simulator::drain)
 }
 
 /// The same after the first attempt only, before the retry table applies.
 fn first_attempt(tier: &str, replies: Vec<Result<ModelReply, ModelError>>) -> (Simulator, u16, usize) {
+    ended(tier, replies, |sim| {
+        sim.step();
+    })
+}
+
+fn ended(
+    tier: &str,
+    replies: Vec<Result<ModelReply, ModelError>>,
+    work: impl Fn(&mut Simulator),
+) -> (Simulator, u16, usize) {
     let mut sim = Simulator::new(tier);
     sim.world.state().answers = replies.into();
     sim.stripe_delivers();
-    sim.step();
+    work(&mut sim);
     let status = sim.page().unwrap().status();
     let calls = sim.world.state().prompts.len();
     (sim, status, calls)

@@ -22,10 +22,7 @@ const GOOD: &str = "Demand is real and the format fits.";
 
 /// A sale that the content filter holds.
 fn held() -> Simulator {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "The CSDM says that demand is real."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "The CSDM says that demand is real."));
     assert!(matches!(sim.sale().fulfilment(), Fulfilment::InReview { .. }), "{:?}", sim.sale().fulfilment());
     sim.world.state().alerts.clear();
     sim
@@ -34,9 +31,7 @@ fn held() -> Simulator {
 #[test]
 fn a_refund_stops_a_delivery_that_is_on_its_way() {
     for change in [PaymentChange::Refunded, PaymentChange::DisputeOpened] {
-        let mut sim = Simulator::new("quick");
-        sim.model_says(&quick("GREEN", GOOD));
-        sim.stripe_delivers();
+        let mut sim = Simulator::ordered("quick", &quick("GREEN", GOOD));
         assert_eq!(sim.step(), Some(true), "the verdict is made, and its mail ordered");
         // The change is processed before the mail, which is still in its queue.
         let mail = sim.world.state().queue.pop_front().unwrap();
@@ -59,9 +54,7 @@ fn a_refund_stops_a_delivery_that_is_on_its_way() {
 /// The queue delivers an order again because its verdict is not archived, and meanwhile the money was refunded.
 #[test]
 fn the_verdict_of_a_refunded_sale_is_not_archived() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", GOOD));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", GOOD));
     sim.world.plan(Plan::none().whenever("archive.keep", Fault::Fail));
     assert_eq!(sim.step(), Some(false), "the order comes again for the archive");
     sim.world.plan(Plan::none());
@@ -76,9 +69,7 @@ fn the_verdict_of_a_refunded_sale_is_not_archived() {
 
 #[test]
 fn a_dispute_that_was_won_lets_the_delivery_go_on() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", GOOD));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", GOOD));
     sim.step();
     let _lost = sim.world.state().queue.pop_front().unwrap();
     sim.payment_changes(PaymentChange::DisputeOpened);
@@ -103,8 +94,7 @@ fn a_page_of_a_late_payment_that_went_back_says_so() {
         let mut unpaid = paid_session("cs_test_simulated_sale_1", "quick", Some(ADDRESS));
         unpaid.payment_status = PaymentStatus::Unpaid;
         let mut sim = Simulator::with_session(unpaid);
-        let order = Message::order(sim.session.clone(), sim.now(), OrderedBy::Webhook);
-        sim.world.state().queue.push_back((order, Duration::ZERO));
+        sim.send(Message::order(sim.session.clone(), sim.now(), OrderedBy::Webhook));
         sim.drain();
         assert!(sim.sale().not_paid().is_some());
         sim.world.state().sessions.values_mut().for_each(|it| it.payment_status = PaymentStatus::Paid);
@@ -180,9 +170,7 @@ fn a_refund_that_bounces_is_issued_again_by_a_human() {
 #[test]
 fn whichever_message_is_lost_the_sale_is_delivered_once() {
     for lost in 0..2 {
-        let mut sim = Simulator::new("quick");
-        sim.model_says(&quick("GREEN", GOOD));
-        sim.stripe_delivers();
+        let mut sim = Simulator::ordered("quick", &quick("GREEN", GOOD));
         for _ in 0..lost {
             sim.step();
         }

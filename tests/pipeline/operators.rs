@@ -1,6 +1,6 @@
 //! The decisions of operators, and how the functions carry them out.
 
-use crate::{samples::quick, simulator::Simulator};
+use crate::{mail_retry::mail, samples::quick, simulator::Simulator};
 use domain::{ports::MailError, sale::Mail};
 use operations::{
     Operator,
@@ -18,15 +18,9 @@ fn redrive(sim: &Simulator) -> Option<Result<usize, RedriveError>> {
     Some(steps.map(|steps| steps.len()))
 }
 
-fn mail(sim: &Simulator) -> Mail {
-    sim.world.state().sales[&sim.session].0.mail().clone()
-}
-
 /// A sale whose mail was rejected: before or after its draft was created.
 fn dead_letter(drafted: bool) -> Simulator {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."));
     let refusal = Some(MailError::Forbidden(403));
     sim.world.state().mailbox_says = if drafted { vec![None, refusal] } else { vec![refusal] }.into();
     sim.drain();

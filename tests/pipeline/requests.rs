@@ -48,10 +48,7 @@ fn memory(function: &str) -> f64 {
 }
 
 fn main() {
-    let mut sim = Simulator::new("full");
-    sim.model_says(&breakdown());
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("full", &breakdown());
     assert_eq!(sim.page().expect("a page").status(), 200);
     let state = sim.world.state();
     assert_eq!(state.sent.len(), 1, "one mail");

@@ -13,8 +13,7 @@ use std::time::Duration;
 use testkit::{Fault, Plan};
 
 fn good() -> Result<ModelReply, ModelError> {
-    let text = quick("GREEN", "Demand is real and the format fits.");
-    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+    Ok(testkit::reply(quick("GREEN", "Demand is real and the format fits.")))
 }
 
 fn down() -> Result<ModelReply, ModelError> {
@@ -65,9 +64,7 @@ fn a_vendors_delay_outlasts_the_failure_of_the_next_model() {
 /// A reply that is not a verdict fails one call; the sale fails only after the last entry of the retry table.
 #[test]
 fn only_after_the_tables_end_is_a_sale_before_a_human() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says("Certainly! Here is your verdict.");
-    sim.stripe_delivers();
+    let mut sim = Simulator::ordered("quick", "Certainly! Here is your verdict.");
     let began = sim.now();
     sim.drain();
     let sale = sim.sale();

@@ -6,15 +6,12 @@ use crate::{
 };
 use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
 use std::time::Duration;
-use testkit::{Fault, Plan, sale::WithField};
+use testkit::{Fault, Plan};
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
     for (tier, reply) in [("quick", quick("GREEN", "Demand is real and the format fits.")), ("strategy", strategy())] {
-        let mut sim = Simulator::new(tier);
-        sim.model_says(&reply);
-        sim.stripe_delivers();
-        sim.drain();
+        let sim = Simulator::delivered(tier, &reply);
         let page = sim.page().unwrap();
         assert_eq!(page.status(), 200, "{tier}");
         let page = body(&page);
@@ -35,10 +32,7 @@ fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
 /// Product Tiers VC-4.
 #[test]
 fn the_cache_is_written_before_the_mail_is_even_ordered() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("AMBER", "It needs a longer runway first."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("AMBER", "It needs a longer runway first."));
     let lines = sim.audit_lines();
     let at = |status: &str| lines.iter().position(|line| line["status"] == status).unwrap();
     assert!(at("OK") < at("EMAIL_SENT"));
@@ -51,10 +45,7 @@ fn the_cache_is_written_before_the_mail_is_even_ordered() {
 /// Product Tiers VC-5.
 #[test]
 fn null_is_delivered_like_any_other_verdict() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("NULL", "There is not enough here to judge."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("NULL", "There is not enough here to judge."));
     assert_eq!(body(&sim.page().unwrap())["verdict"]["verdict"], "NULL");
     assert!(sim.world.state().sent[0].1.body.contains("VERDICT: ⚫ NULL"));
     let state = sim.world.state();
@@ -85,7 +76,7 @@ fn a_page_that_keeps_asking_orders_once_a_minute_and_no_oftener() {
     assert_eq!(sim.page().unwrap().status(), 202);
     // A worker claimed the sale and died, and its lease has ended.
     let ended = Fulfilment::Generating { owner: "dead".into(), lease_until: domain::Timestamp::from_seconds(0) };
-    sim.world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("fulfilment", ended.clone()));
+    sim.world.change_sales("fulfilment", &ended);
     for _ in 0..29 {
         assert_eq!(sim.page().unwrap().status(), 202);
         sim.world.advance(std::time::Duration::from_secs(2));
@@ -141,13 +132,8 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
     assert_eq!(sim.page().unwrap().status(), 402);
     // Even if such an order gets into the queue, an unpaid session gets no verdict.
-    let order = Message::Order {
-        v: 1,
-        session_id: sim.session.clone(),
-        received_at: domain::Timestamp::from_seconds(1_800_000_000),
-        ordered_by: domain::message::OrderedBy::Webhook,
-    };
-    sim.world.state().queue.push_back((order, Duration::ZERO));
+    let at = domain::Timestamp::from_seconds(1_800_000_000);
+    sim.send(Message::order(sim.session.clone(), at, domain::message::OrderedBy::Webhook));
     sim.drain();
     assert!(sim.world.state().prompts.is_empty() && sim.world.state().cache.is_empty());
     assert_eq!(sim.sale().not_paid(), Some(domain::sale::NotPaid::Unpaid), "a human knows, and nobody chases it");
@@ -160,10 +146,7 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
 
 /// A delivered sale whose verdict was lost in all stores and made again with another colour.
 fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick(first, "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
+    let mut sim = Simulator::delivered("quick", &quick(first, "Demand is real and the format fits."));
     sim.world.state().cache.clear();
     sim.world.state().archive.clear();
     sim.model_says(&quick(second, "Demand is real and the format fits."));
@@ -220,10 +203,7 @@ fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
         for dimension in reply["breakdown"].as_object_mut().unwrap().values_mut() {
             dimension["verdict"] = "RED".into();
         }
-        let mut sim = Simulator::new("strategy");
-        sim.model_says(&reply.to_string());
-        sim.stripe_delivers();
-        sim.drain();
+        let sim = Simulator::delivered("strategy", &reply.to_string());
         assert_eq!(body(&sim.page().unwrap())["verdict"], reply);
         assert_eq!(sim.world.state().counted(domain::Metric::VerdictOpposed), opposed, "{top}");
     }
@@ -235,10 +215,7 @@ fn what_a_page_cannot_record_or_queue_is_alerted() {
     let told = |sim: &Simulator, channel, part: &str| {
         sim.world.state().alerts.iter().any(|alert| alert.channel == channel && alert.line.contains(part))
     };
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real and the format fits."));
     sim.world.plan(Plan::none().whenever("store.save", Fault::Fail));
     assert_eq!(sim.page().unwrap().status(), 200);
     assert!(told(&sim, Channel::Ops, "retrieval not recorded"));
@@ -251,10 +228,7 @@ fn what_a_page_cannot_record_or_queue_is_alerted() {
 /// Product Tiers VC-6, Audit Trail VC-4.
 #[test]
 fn no_address_is_stored_anywhere_and_no_question_in_the_log() {
-    let mut sim = Simulator::new("quick");
-    sim.model_says(&quick("GREEN", "Demand is real and the format fits."));
-    sim.stripe_delivers();
-    sim.drain();
+    let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real and the format fits."));
     sim.page();
     let state = sim.world.state();
     let stored = serde_json::to_string(&(

@@ -3,7 +3,7 @@
 
 use crate::samples::{ADDRESS, paid_session};
 use audit::Journal;
-use domain::{CheckoutSession, SessionId, Timestamp, message::Message, ports::ModelReply};
+use domain::{CheckoutSession, SessionId, Timestamp, message::Message};
 use operations::quarantine;
 use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
@@ -49,16 +49,35 @@ impl Simulator {
         Self { world, session: id, waiting: Vec::new(), sequence: 0, dead: Vec::new() }
     }
 
+    /// The same, with the model's answer and the paid event.
+    pub(crate) fn ordered(tier: &str, answer: &str) -> Self {
+        let sim = Self::new(tier);
+        sim.model_says(answer);
+        sim.stripe_delivers();
+        sim
+    }
+
+    /// The same, after all messages are delivered.
+    pub(crate) fn delivered(tier: &str, answer: &str) -> Self {
+        let mut sim = Self::ordered(tier, answer);
+        sim.drain();
+        sim
+    }
+
     /// Sets the model's answer for many calls.
     pub(crate) fn model_says(&self, text: &str) {
-        let reply = || Ok(ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None });
-        self.world.state().answers = (0..64).map(|_| reply()).collect();
+        self.world.state().answers = (0..64).map(|_| Ok(testkit::reply(text))).collect();
     }
 
     /// Sets the model's answer for all calls.
     pub(crate) fn model_always_says(&self, text: &str) {
-        let reply = ModelReply { text: text.to_owned(), model_version: "m-1".to_owned(), status_warning: None };
+        let reply = testkit::reply(text);
         self.world.state().model = Some(Box::new(move |_, _| Ok(reply.clone())));
+    }
+
+    /// Puts a message into its queue.
+    pub(crate) fn send(&self, message: Message) {
+        self.world.state().queue.push_back((message, Duration::ZERO));
     }
 
     pub(crate) fn journal(&self) -> Journal<'_> {
@@ -82,8 +101,13 @@ impl Simulator {
 
     /// Stripe delivers the paid event, and repeats it until the reply is 2xx.
     pub(crate) fn stripe_delivers(&self) {
+        self.repeat_until_taken(|| self.webhook());
+    }
+
+    /// Delivers an event, and repeats it until the reply is 2xx.
+    pub(crate) fn repeat_until_taken(&self, deliver: impl Fn() -> Option<Reply>) {
         for _ in 0..20 {
-            if self.webhook().is_some_and(|reply| reply.status() == 200) {
+            if deliver().is_some_and(|reply| reply.status() == 200) {
                 return;
             }
             self.world.advance(Duration::from_secs(60));
@@ -152,7 +176,7 @@ impl Simulator {
         let charged = self.world.state().sessions[&self.session].amount_total.unwrap();
         let report = testkit::reports::report(change, charged, self.now());
         let message = Message::PaymentChanged { v: 1, payment, report, received_at: self.now() };
-        self.world.state().queue.push_back((message, Duration::ZERO));
+        self.send(message);
     }
 
     /// The deadlines function runs once; `None` if the process died.

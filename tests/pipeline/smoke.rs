@@ -47,8 +47,13 @@ fn world(change: impl Fn(&mut Facts)) -> Simulator {
 }
 
 fn order(sim: &Simulator, ordered_by: OrderedBy) {
-    let order = Message::order(SessionId::parse(ID).unwrap(), sim.world.now(), ordered_by);
-    sim.world.state().queue.push_back((order, Duration::ZERO));
+    sim.send(Message::order(SessionId::parse(ID).unwrap(), sim.world.now(), ordered_by));
+}
+
+/// The smoke test orders its session, and the queues deliver.
+fn order_and_drain(sim: &mut Simulator) {
+    order(sim, OrderedBy::SmokeTest);
+    sim.drain();
 }
 
 fn sale(sim: &Simulator) -> domain::Sale {
@@ -59,8 +64,7 @@ fn sale(sim: &Simulator) -> domain::Sale {
 fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace_of_a_customer() {
     let mut sim = world(|_| {});
     let first = sim.world.now();
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     let sale = sale(&sim);
     assert!(sale.smoke() && matches!(sale.fulfilment(), Fulfilment::Ready { .. }), "{sale:?}");
     assert!(matches!(sale.mail(), Mail::Sent { .. }) && sale.open_work().is_none());
@@ -84,7 +88,7 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
     sim.world.state().cache.clear();
     assert_eq!(sim.page().unwrap().status(), 404);
     let repeated = Message::order(SessionId::parse(ID).unwrap(), first, OrderedBy::SmokeTest);
-    sim.world.state().queue.push_back((repeated, Duration::ZERO));
+    sim.send(repeated);
     sim.drain();
     assert!(sim.world.state().cache.is_empty() && sim.dead.is_empty());
     assert_eq!(sim.world.state().prompts.len(), 1);
@@ -97,8 +101,7 @@ fn the_smoke_tests_own_session_gets_its_verdict_and_its_mail_and_leaves_no_trace
 fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order() {
     let mut sim = world(|_| {});
     let first = sim.world.now();
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     let forget = |sim: &Simulator| sim.world.state().cache.clear();
     let made = |sim: &Simulator| {
         let state = sim.world.state();
@@ -107,15 +110,14 @@ fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order(
     forget(&sim);
     // A repetition of the first order, and orders of customers.
     let repeated = Message::order(SessionId::parse(ID).unwrap(), first, OrderedBy::SmokeTest);
-    sim.world.state().queue.push_back((repeated, Duration::ZERO));
+    sim.send(repeated);
     for ordered_by in [OrderedBy::Webhook, OrderedBy::ResultPage, OrderedBy::Deadlines] {
         order(&sim, ordered_by);
     }
     sim.drain();
     assert_eq!(made(&sim), (1, 0, 1));
     sim.world.advance(Duration::from_secs(1));
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     let again = sale(&sim);
     assert!(again.smoke() && matches!(again.fulfilment(), Fulfilment::Ready { .. }), "{again:?}");
     assert_eq!(made(&sim), (2, 1, 1));
@@ -127,8 +129,7 @@ fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order(
     // A customer's lost verdict could be made again after five minutes.
     for wait in [1, 600] {
         sim.world.advance(Duration::from_secs(wait));
-        order(&sim, OrderedBy::SmokeTest);
-        sim.drain();
+        order_and_drain(&mut sim);
         assert_eq!(made(&sim), (2, 0, 1), "once, also after {wait} s");
     }
 }
@@ -137,16 +138,14 @@ fn a_removed_verdict_of_the_smoke_test_is_made_again_once_and_by_no_other_order(
 #[test]
 fn a_verdict_is_not_made_again_for_a_session_that_was_paid_meanwhile() {
     let mut sim = world(|_| {});
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     sim.world.state().cache.clear();
     let id = SessionId::parse(ID).unwrap();
     if let Some(facts) = sim.world.state().smoke_sessions.get_mut(&id) {
         facts.session.payment_status = PaymentStatus::Paid;
     }
     sim.world.advance(Duration::from_secs(1));
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     assert!(sim.world.state().cache.is_empty() && sim.world.state().prompts.len() == 1);
 }
 
@@ -169,8 +168,7 @@ fn no_other_session_gets_a_verdict_without_payment() {
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut sim = world(change);
-        order(&sim, OrderedBy::SmokeTest);
-        sim.drain();
+        order_and_drain(&mut sim);
         let state = sim.world.state();
         assert!(state.cache.is_empty() && state.prompts.is_empty() && state.sent.is_empty(), "change {number}");
         drop(state);
@@ -205,8 +203,7 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     let session_facts = facts(sim.world.now());
     sim.world.state().smoke_sessions.insert(session_facts.session.id.clone(), session_facts);
     sim.drain();
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     assert!(!sale(&sim).smoke());
     let sent: Vec<String> = sim.world.state().sent.iter().map(|(_, mail)| mail.to.clone()).collect();
     assert_eq!(sent, [ADDRESS]);
@@ -215,8 +212,7 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
     // The other way round: first the smoke test's order, then a customer pays for the session.
     let mut sim = Simulator::new("quick");
     sim.model_says(&quick("GREEN", "Demand is real."));
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     assert!(sale(&sim).smoke() && sim.world.state().cache.is_empty(), "the test mode knows no such session");
     sim.stripe_delivers();
     sim.drain();
@@ -227,8 +223,7 @@ fn a_customers_sale_never_becomes_the_smoke_tests() {
 fn a_model_that_is_down_fails_the_smoke_test_and_wakes_nobody() {
     let mut sim = world(|_| {});
     sim.world.state().answers.clear();
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     let sale = sale(&sim);
     assert!(matches!(sale.fulfilment(), Fulfilment::Failed { .. }) && sale.open_work().is_none(), "{sale:?}");
     assert!(sim.world.state().alerts.is_empty(), "{:?}", sim.world.state().alerts);
@@ -240,8 +235,7 @@ fn a_mailbox_that_is_down_ends_the_smoke_tests_mail_at_once() {
     let mut sim = world(|_| {});
     let down = || Some(domain::ports::MailError::Unavailable(503));
     sim.world.state().mailbox_says = (0..9).map(|_| down()).collect();
-    order(&sim, OrderedBy::SmokeTest);
-    sim.drain();
+    order_and_drain(&mut sim);
     let sale = sale(&sim);
     assert!(matches!(sale.mail(), Mail::Dead { progress, .. } if progress.failures.len() == 2), "{:?}", sale.mail());
     let state = sim.world.state();

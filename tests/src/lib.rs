@@ -4,4 +4,4 @@
 
 mod running;
 
-pub use running::{SOON, Stack, eventually, payment_link_session, poll, target_directory, unique};
+pub use running::{SOON, Stack, eventually, payment_link_session, poll, program, target_directory, unique};

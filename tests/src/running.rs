@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +16,22 @@ pub const SOON: Duration = Duration::from_secs(90);
 #[must_use]
 pub fn target_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target")
+}
+
+/// The operators' command line, built beside the test program, without credentials of its own.
+///
+/// # Panics
+/// When it is not built.
+#[must_use]
+pub fn program() -> Command {
+    let test = std::env::current_exe().expect("this program has a path");
+    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
+    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
+    let mut command = Command::new(program);
+    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// Checks until `look` returns a value or the time is over.

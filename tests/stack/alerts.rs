@@ -1,9 +1,9 @@
 //! Alerts, read from the topics that operators subscribe to.
 
-use crate::world::{CANARY, World, email, question};
+use crate::world::{CANARY, Sale, World, by_link};
 use domain::{alert::Severity, ports::Alerts};
 use serde_json::{Value, json};
-use tests::{SOON, eventually, payment_link_session, unique};
+use tests::{SOON, eventually, unique};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The queues of one test, subscribed to the two topics.
@@ -12,10 +12,12 @@ struct Topics {
     critical: String,
 }
 
-impl Topics {
-    async fn of(world: &World) -> Self {
-        Self { ops: world.aws.subscribe("OpsTopicArn").await, critical: world.aws.subscribe("CriticalTopicArn").await }
-    }
+/// The stack for one test alone, with its queues.
+async fn alone() -> (World, Topics) {
+    let world = World::alone().await;
+    let ops = world.aws.subscribe("OpsTopicArn").await;
+    let critical = world.aws.subscribe("CriticalTopicArn").await;
+    (world, Topics { ops, critical })
 }
 
 /// Waits for the only alert of a topic, and checks its form: `[TAG] SEVERITY | TIME | OPERATION | SESSION | DETAIL`.
@@ -42,10 +44,8 @@ async fn silent(world: &World, topic: &str) {
 
 #[tokio::test]
 async fn a_sale_without_trouble_alerts_nobody() {
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let (world, topics) = alone().await;
+    let sale = world.bought("full").await;
     world.drained().await;
     silent(&world, &topics.ops).await;
     silent(&world, &topics.critical).await;
@@ -60,8 +60,7 @@ async fn what_cannot_be_delivered_is_critical() {
         ("gemini", json!({ "status": 401 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_AUTH_FAILURE"]),
         ("gemini", json!({ "status": 402 }), ["[ORACLE-VERDICT] CRITICAL", "VERDICT", "GEMINI_ACCOUNT_FAILURE"]),
     ] {
-        let world = World::alone().await;
-        let topics = Topics::of(&world).await;
+        let (world, topics) = alone().await;
         world.stack.faults(target, json!([fault])).await;
         let sale = world.buy("quick").await;
         world.settled(&sale.session).await;
@@ -74,24 +73,20 @@ async fn what_cannot_be_delivered_is_critical() {
 
 #[tokio::test]
 async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
+    let (world, topics) = alone().await;
     let down = json!({ "status": 503 });
-    world.stack.faults("graph", json!([down, down])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([down, down]), "quick").await;
     expect_alert(&world, &topics.ops, &sale.session, ["[ORACLE-EMAIL] ERROR", "EMAIL_SEND", "503; again at"]).await;
     silent(&world, &topics.critical).await;
     world.delivered(&sale).await;
     world.faults_are_used_up().await;
     drop(world);
 
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
-    let mut object = payment_link_session("quick", &question(), &email());
+    let (world, topics) = alone().await;
+    let (Sale { session, .. }, mut object) = by_link("quick");
     object["customer_details"] = Value::Null;
-    let session = world.stack.plant(&object).await;
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    world.stack.control("stripe/event", event).await;
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
     world.settled(&session).await;
     expect_alert(&world, &topics.ops, &session, ["[ORACLE-EMAIL] WARN", "EMAIL_SEND", "no e-mail address"]).await;
     silent(&world, &topics.critical).await;
@@ -100,10 +95,8 @@ async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
 /// Email Retry, output 4.
 #[tokio::test]
 async fn a_dead_letter_is_told_in_the_words_of_the_spec() {
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
-    world.stack.faults("graph", json!([{ "status": 400 }])).await;
-    let sale = world.buy("full").await;
+    let (world, topics) = alone().await;
+    let sale = world.buy_despite("graph", json!([{ "status": 400 }]), "full").await;
     world.settled(&sale.session).await;
     let line = eventually("an alert", SOON, async || world.aws.alerts(&topics.critical).await.pop()).await;
     let reference = reference(&sale.session);
@@ -124,10 +117,8 @@ async fn a_lost_cache_entry_is_told() {
     for (damage, critical, severity) in
         [(None, false, "[ORACLE-CACHE-ALERT] ERROR"), (Some("{}"), true, "[ORACLE-CACHE-ALERT] CRITICAL")]
     {
-        let world = World::alone().await;
-        let topics = Topics::of(&world).await;
-        let sale = world.buy("quick").await;
-        world.delivered(&sale).await;
+        let (world, topics) = alone().await;
+        let sale = world.bought("quick").await;
         world.aws.damage_verdict(&sale.session, damage).await;
         assert_eq!(world.verdict(&sale.session).await.status, 200);
         let topic = if critical { &topics.critical } else { &topics.ops };
@@ -155,8 +146,7 @@ fn process(world: &World) -> ::aws::SnsAlerts {
 /// Cache Alert, invariant 6, across processes: two processes see the failure at the same moment.
 #[tokio::test]
 async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_too() {
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
+    let (world, topics) = alone().await;
     let (first, second) = (process(&world), process(&world));
     let subject = unique();
     let storm = |severity| {
@@ -174,8 +164,7 @@ async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_t
 /// The first three of a kind are sent; the deadlines function reports the others as one line.
 #[tokio::test]
 async fn thirty_alerts_of_one_kind_are_three_and_a_summary() {
-    let world = World::alone().await;
-    let topics = Topics::of(&world).await;
+    let (world, topics) = alone().await;
     let process = process(&world);
     let operation = format!("STORM_{}", unique());
     for number in 0..30 {
@@ -196,8 +185,7 @@ async fn thirty_alerts_of_one_kind_are_three_and_a_summary() {
 #[tokio::test]
 async fn a_function_notes_what_it_told_for_the_others() {
     let world = World::alone().await;
-    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "quick").await;
     world.settled(&sale.session).await;
     let subject = format!("|VERDICT|{}", reference(&sale.session));
     eventually("a row of the alert", SOON, async || {
@@ -242,8 +230,7 @@ async fn a_webhook_that_has_confirmed_gets_the_line() {
     assert_eq!(confirmation["Type"], "SubscriptionConfirmation");
     let url = confirmation["SubscribeURL"].as_str().expect("an address to visit");
     assert!(reqwest::get(url).await.expect("the emulator answers").status().is_success());
-    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "quick").await;
     world.settled(&sale.session).await;
     let notification = posted(&listener).await;
     assert_eq!(notification["Type"], "Notification");

@@ -1,6 +1,6 @@
 //! The audit log: its records, its chain, and what no store may contain (Audit Trail).
 
-use crate::world::{CANARY, MAIL_DOMAIN, Sale, World};
+use crate::world::{CANARY, MAIL_DOMAIN, Sale, World, by_link, email, question};
 use audit::digest::{query_hash, sha256, verdict_hash};
 use aws_sdk_s3::types::ObjectLockMode;
 use domain::{Query, Verdict};
@@ -74,12 +74,10 @@ async fn a_sale_leaves_the_records_of_the_spec() {
 #[tokio::test]
 async fn a_paid_session_that_is_unusable_is_on_record_too() {
     let world = World::beside_others().await;
-    let mut object = tests::payment_link_session("quick", &crate::world::question(), &crate::world::email());
+    let (Sale { session, .. }, mut object) = by_link("quick");
     object["metadata"]["tier"] = json!("premium");
-    let session = world.stack.plant(&object).await;
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    let answer = world.stack.control("stripe/event", event).await;
-    assert_eq!(answer["status"], 200, "{answer}");
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
     assert_eq!(world.answered(&session).await.status, 500);
     let recorded = tests::poll(std::time::Duration::from_secs(5), async || {
         let records = world.records(&session).await;
@@ -100,8 +98,7 @@ async fn a_paid_session_that_is_unusable_is_on_record_too() {
 #[tokio::test]
 async fn every_retrieval_is_recorded() {
     let world = World::beside_others().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     for _ in 0..3 {
         assert_eq!(world.verdict(&sale.session).await.status, 200);
     }
@@ -114,12 +111,10 @@ async fn every_retrieval_is_recorded() {
 async fn an_address_has_one_tag() {
     let world = World::beside_others().await;
     let mut tags = Vec::new();
-    let email = crate::world::email();
-    for address in [email.clone(), email.to_uppercase(), crate::world::email()] {
-        let question = crate::world::question();
-        let session = world.order("quick", &question).await;
-        world.pay(&session, &address, 1).await;
-        let sale = Sale { session, question, email: address };
+    let first = email();
+    for address in [first.clone(), first.to_uppercase(), email()] {
+        let sale = Sale { email: address, ..world.open("quick", question()).await };
+        world.pay(&sale, 1).await;
         world.delivered(&sale).await;
         tags.push(world.records(&sale.session).await[0]["email"].clone());
     }
@@ -149,8 +144,7 @@ async fn assert_chain(world: &World, sale: &Sale) {
 #[tokio::test]
 async fn the_records_of_a_session_are_a_hash_chain() {
     let world = World::beside_others().await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("full").await;
     assert_chain(&world, &sale).await;
 }
 
@@ -158,8 +152,7 @@ async fn the_records_of_a_session_are_a_hash_chain() {
 #[tokio::test]
 async fn writers_at_once_make_one_chain() {
     let world = World::alone().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     let readers: Vec<_> = (0..10)
         .map(|_| {
             let url = format!("{}/api/verdict?session_id={}", world.stack.site, sale.session);
@@ -179,8 +172,7 @@ async fn writers_at_once_make_one_chain() {
 #[tokio::test]
 async fn records_are_locked_and_there_once() {
     let world = World::beside_others().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     let (s3, bucket) = (&world.aws.s3, world.aws.output("AuditBucket"));
     let locked = s3.get_object_lock_configuration().bucket(bucket).send().await.expect("an object lock");
     let rule = locked.object_lock_configuration.and_then(|lock| lock.rule).and_then(|rule| rule.default_retention);
@@ -204,8 +196,7 @@ async fn records_are_locked_and_there_once() {
 #[tokio::test]
 async fn the_functions_logs_hold_nothing_of_the_customer() {
     let world = World::beside_others().await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("full").await;
     let file = world.stack.directory.join("logs/ministack.log");
     let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let text = String::from_utf8_lossy(&text);
@@ -224,8 +215,7 @@ async fn the_functions_logs_hold_nothing_of_the_customer() {
 #[tokio::test]
 async fn no_store_holds_what_it_must_not() {
     let world = World::beside_others().await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("full").await;
     let keys = world.aws.keys("AuditBucket", "").await;
     assert!(keys.iter().any(|key| key.contains(&sale.session)));
     for key in &keys {

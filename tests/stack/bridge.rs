@@ -4,7 +4,7 @@
 use crate::{
     chat::{Browser, call, id},
     inbox::Watched,
-    operators::{decide, listed, oracle},
+    operators::{asked, decide, decided, listed},
     world::{Reply, World, email},
 };
 use reqwest::Method;
@@ -20,10 +20,15 @@ fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// The texts of the thread that a customer sees.
+async fn thread(browser: &Browser<'_>) -> Vec<Value> {
+    let thread = browser.get("/api/chat/bridge/messages").await.json();
+    thread["messages"].as_array().expect("messages").iter().map(|it| it["text"].clone()).collect()
+}
+
 /// The digits of the listed Bridge whose agreement was accepted last.
 fn newest(world: &World) -> String {
-    let output = oracle(world, &["bridge", "list", "--json"]);
-    let rows = json_of(&String::from_utf8_lossy(&output.stdout));
+    let (_, rows) = asked(world, &["bridge", "list"]);
     let newest = rows.as_array().expect("rows").iter().max_by_key(|row| row["accepted_at"].to_string());
     newest.expect("a Bridge")["bridge"].as_str().expect("its digits").to_owned()
 }
@@ -46,8 +51,8 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     let digits = newest(world);
     listed(world, &["list"], &digits, true).await;
 
-    let (code, granted) = decide(world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
-    assert_eq!((code, &json_of(&granted)["state"]), (Some(0), &json!("granted")), "{granted}");
+    let granted = decided(world, &["bridge", "grant", &digits, "--expires", &in_a_month()]);
+    assert_eq!(json_of(&granted)["state"], "granted", "{granted}");
     assert_eq!(browser.get("/api/chat/me").await.json()["plan"], "bridge");
     let posted = post(world, &browser, "/api/chat/bridge/messages", message.clone()).await;
     assert_eq!(posted.status, 200, "{}", posted.text);
@@ -62,13 +67,10 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     let reply = format!("Yes. Please send us the lease. {}", unique());
     fs::write(&file, &reply).expect("a file");
     for _ in 0..2 {
-        let (code, replied) = decide(world, &["bridge", "reply", &digits, "--file", &path]);
-        assert_eq!(code, Some(0), "{replied}");
+        decided(world, &["bridge", "reply", &digits, "--file", &path]);
     }
     fs::remove_file(&file).expect("its end");
-    let thread = browser.get("/api/chat/bridge/messages").await.json();
-    let read: Vec<_> = thread["messages"].as_array().expect("messages").iter().map(|it| it["text"].clone()).collect();
-    assert_eq!(read, [json!(text), json!(reply)], "a repeated reply is posted once");
+    assert_eq!(thread(&browser).await, [json!(text), json!(reply)], "a repeated reply is posted once");
     let mails = world.mails(&address).await;
     assert_eq!(mails.iter().filter(|mail| mail["body"].to_string().contains(&reply)).count(), 1, "and mailed once");
     let is_reply = |mail: &&Value| mail["body"].to_string().contains(&reply);
@@ -79,18 +81,16 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     watched.put(answer(&email(), "A stranger answers.")).await;
     watched.look().await;
     watched.look().await;
-    let thread = browser.get("/api/chat/bridge/messages").await.json();
-    let read: Vec<_> = thread["messages"].as_array().expect("messages").iter().map(|it| it["text"].clone()).collect();
-    assert_eq!(read, [json!(text), json!(reply), json!(by_mail)], "a member's answer by mail is posted once");
-    let shown = oracle(world, &["bridge", "show", &digits, "--json"]);
-    let shown = json_of(&String::from_utf8_lossy(&shown.stdout));
+    let answered = [json!(text), json!(reply), json!(by_mail)];
+    assert_eq!(thread(&browser).await, answered, "a member's answer by mail is posted once");
+    let (_, shown) = asked(world, &["bridge", "show", &digits]);
     assert_eq!(
         (&shown["name"], &shown["email"], &shown["task"]),
         (&json!("Sam Example"), &json!(address), &json!("answer"))
     );
 
-    let (code, revoked) = decide(world, &["bridge", "revoke", &digits]);
-    assert_eq!((code, &json_of(&revoked)["state"]), (Some(0), &json!("revoked")), "{revoked}");
+    let revoked = decided(world, &["bridge", "revoke", &digits]);
+    assert_eq!(json_of(&revoked)["state"], "revoked", "{revoked}");
     let late = json!({ "id": id(), "text": "One more thing." });
     assert_eq!(post(world, &browser, "/api/chat/bridge/messages", late).await.status, 403);
     let erased = call(world, Method::DELETE, "/api/chat/memory", &browser.cookie, Value::Null).await;
@@ -101,7 +101,5 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
 }
 
 fn in_a_month() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-    let seconds = i64::try_from(since.as_secs()).expect("a time") + 30 * 86_400;
-    domain::Timestamp::from_seconds(seconds).to_date()
+    domain::Timestamp::from_seconds(jiff::Timestamp::now().as_second() + 30 * 86_400).to_date()
 }

@@ -1,8 +1,8 @@
 //! The cached verdicts on the deployed stack: checked, removed by age, counted.
 
 use crate::{
-    operators::{decide, listed, oracle},
-    world::{Sale, World},
+    operators::{asked, decided, listed, printed},
+    world::World,
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,9 +14,7 @@ pub(crate) async fn look(world: &World) -> Value {
     world.aws.invoke(FUNCTION, &json!({ "look": "now" })).await;
     let mut health = world.get("/health").await.json();
     // Only operators see the figures.
-    let output = oracle(world, &["cache", "status", "--json"]);
-    let figures: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    health["cache"] = figures["cache"].clone();
+    health["cache"] = asked(world, &["cache", "status"]).1["cache"].clone();
     assert_eq!(health["cache"]["stale"], false, "{health}");
     health
 }
@@ -25,7 +23,7 @@ pub(crate) async fn look(world: &World) -> Value {
 #[tokio::test]
 async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() {
     let world = World::alone().await;
-    let sales = [bought(&world).await, bought(&world).await];
+    let sales = [world.bought("full").await, world.bought("full").await];
     for sale in &sales {
         let mut document = world.aws.document(&sale.session, "VERDICT").await.expect("a verdict");
         document["verdict"]["summary"] = json!("The CSDM leaves no doubt about it.");
@@ -46,17 +44,15 @@ async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() 
         assert_eq!(world.verdict(&sale.session).await.status, 200, "the customer keeps the page");
     }
     let [stands, replaced] = &sales;
-    let shown = oracle(&world, &["findings", "show", &stands.session]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("CSDM"), "{shown:?}");
-    let (code, text) = decide(&world, &["findings", "dismiss", &stands.session]);
-    assert_eq!(code, Some(0), "{text}");
+    let shown = printed(&world, &["findings", "show", &stands.session]);
+    assert!(shown.contains("CSDM"), "{shown}");
+    decided(&world, &["findings", "dismiss", &stands.session]);
     assert_eq!(world.verdict(&stands.session).await.status, 200);
     let mut verdict = world.verdict(&replaced.session).await.json()["verdict"].clone();
     verdict["summary"] = json!("The numbers leave no doubt about it.");
     let file = world.stack.directory.join("finding.json");
     std::fs::write(&file, verdict.to_string()).expect("a file");
-    let (code, text) = decide(&world, &["findings", "replace", &replaced.session, "--file", &file.to_string_lossy()]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["findings", "replace", &replaced.session, "--file", &file.to_string_lossy()]);
     let page = world.verdict(&replaced.session).await;
     assert_eq!(page.json()["verdict"]["summary"], "The numbers leave no doubt about it.");
     for sale in &sales {
@@ -82,10 +78,13 @@ fn days_ago(days: u64) -> u128 {
     (now - Duration::from_secs(days * 86_400)).as_millis()
 }
 
-async fn bought(world: &World) -> Sale {
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
-    sale
+/// Waits until both queues have an alert with this end.
+async fn all_clear(world: &World, [critical, ops]: [&str; 2], end: &str) {
+    eventually("the all-clear", SOON, async || {
+        let (alerts, others) = (world.aws.alerts(critical).await, world.aws.alerts(ops).await);
+        alerts.iter().any(|alert| others.contains(alert) && alert.ends_with(end)).then_some(())
+    })
+    .await;
 }
 
 /// Checks the change of the counters. Items that other tests wrote by hand do not count.
@@ -98,7 +97,7 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
     let world = World::alone().await;
     let critical = world.aws.subscribe("CriticalTopicArn").await;
     let ops = world.aws.subscribe("OpsTopicArn").await;
-    let sale = bought(&world).await;
+    let sale = world.bought("full").await;
     world.aws.spoil_verdict(&sale.session).await;
     // Of few entries, ten random ones are sampled, and this one might be missed for long. Of many, samples are drawn at
     // points in time, from the entries that follow: only this entry follows a point in the future.
@@ -126,22 +125,14 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
     // The page quarantines the entry and restores it from the archive; then no entry is corrupt.
     assert_eq!(world.verdict(&sale.session).await.status, 200);
     assert_eq!(look(&world).await["cache"]["status"], "healthy");
-    eventually("the all-clear", SOON, async || {
-        let (alerts, others) = (world.aws.alerts(&critical).await, world.aws.alerts(&ops).await);
-        alerts
-            .iter()
-            .filter(|alert| others.contains(alert))
-            .any(|alert| alert.ends_with("recovered: no corrupt entry is left"))
-            .then_some(())
-    })
-    .await;
+    all_clear(&world, [&critical, &ops], "recovered: no corrupt entry is left").await;
 }
 
 #[tokio::test]
 async fn what_is_past_its_age_goes_after_it_was_listed_and_comes_back_with_its_customer() {
     let world = World::alone().await;
     let ops = world.aws.subscribe("OpsTopicArn").await;
-    let (old, young) = (bought(&world).await, bought(&world).await);
+    let (old, young) = (world.bought("full").await, world.bought("full").await);
     let page = world.verdict(&old.session).await.json();
     world.aws.age_verdict(&old.session, days_ago(31)).await;
     world.aws.age_verdict(&young.session, days_ago(29)).await;
@@ -203,15 +194,7 @@ async fn two_failed_probes_are_critical_one_is_not_and_recovery_is_announced() {
     world.aws.configure(FUNCTION, "SITE_URL", &site).await;
     look(&world).await;
     assert_eq!(events(&world, "cache_health").await.pop().expect("a record")["details"]["overall"], "healthy");
-    eventually("the all-clear", SOON, async || {
-        let (alerts, others) = (world.aws.alerts(&critical).await, world.aws.alerts(&ops).await);
-        alerts
-            .iter()
-            .filter(|alert| others.contains(alert))
-            .any(|alert| alert.ends_with("recovered: the service answers again"))
-            .then_some(())
-    })
-    .await;
+    all_clear(&world, [&critical, &ops], "recovered: the service answers again").await;
 }
 
 #[tokio::test]

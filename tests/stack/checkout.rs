@@ -1,14 +1,13 @@
 //! POST /api/checkout: requests that are refused before a call to Stripe, and the calls that reach Stripe.
 
-use crate::world::{CANARY, Reply, Sale, World, email, question};
+use crate::world::{CANARY, Reply, World, question};
 use serde_json::{Value, json};
 use tests::unique;
 
 /// Checks that a refusal names the error for people and for programs.
 fn assert_refused(reply: &Reply, status: u16, code: &str) {
-    let body = reply.json();
-    assert_eq!((reply.status, body["code"].as_str()), (status, Some(code)), "{}", reply.text);
-    assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{}", reply.text);
+    reply.assert_code(status, code);
+    assert!(reply.json()["error"].as_str().is_some_and(|error| !error.is_empty()), "{}", reply.text);
 }
 
 #[tokio::test]
@@ -162,7 +161,7 @@ async fn a_coupon_that_leaves_nothing_to_pay_is_refused() {
     let world = World::beside_others().await;
     let body = json!({ "tier": "quick", "query": question(), "referral_code": "FREE100" });
     let reply = world.checkout(body.to_string()).await;
-    assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("referral_code_unusable")), "{}", reply.text);
+    reply.assert_code(400, "referral_code_unusable");
     assert!(reply.json()["url"].is_null() && reply.json()["session_id"].is_null(), "{}", reply.text);
 }
 
@@ -200,11 +199,11 @@ async fn questions_survive_the_way_through_stripe_unchanged() {
         (1470, 3, "\"\\<&>'%+=[]\n\t"),
     ] {
         let question = long_question(unit, characters);
-        let (session, email) = (world.order("quick", &question).await, email());
-        let chunks = chunks(&world, &session).await;
-        assert_eq!((chunks.len(), &chunks.concat()), (count, &question), "{characters} of {unit:?}");
-        world.pay(&session, &email, 1).await;
-        sales.push(Sale { session, question, email });
+        let sale = world.open("quick", question).await;
+        let chunks = chunks(&world, &sale.session).await;
+        assert_eq!((chunks.len(), &chunks.concat()), (count, &sale.question), "{characters} of {unit:?}");
+        world.pay(&sale, 1).await;
+        sales.push(sale);
     }
     for sale in sales {
         let page = world.delivered(&sale).await;

@@ -2,19 +2,12 @@
 //! wrong.
 
 use crate::{
-    operators::{assert_bound, oracle, program},
+    operators::{asked, assert_bound, oracle},
     world::World,
 };
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf, process::Output};
-use tests::{SOON, eventually, unique};
-
-pub(crate) fn json_of(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr));
-    })
-}
+use std::{fs, path::PathBuf};
+use tests::{SOON, eventually, program, unique};
 
 /// A configuration in the format of the AWS tools: a profile with a region and an endpoint, and its keys in another
 /// file.
@@ -39,7 +32,8 @@ async fn a_deployed_stack_is_found_by_its_name_with_a_profile() {
         command.env("AWS_CONFIG_FILE", &config).env("AWS_SHARED_CREDENTIALS_FILE", &credentials);
         command.args(arguments).output().expect("the command runs")
     };
-    let queues = json_of(&run(&["queues", "list", "--json", "--stack-name", &name, "--profile", "ops"]));
+    let queues = run(&["queues", "list", "--json", "--stack-name", &name, "--profile", "ops"]);
+    let queues: Value = serde_json::from_slice(&queues.stdout).unwrap_or_else(|error| panic!("{error}: {queues:?}"));
     assert!(queues.as_array().expect("queues").iter().any(|row| row["queue"] == "orders"), "{queues}");
     let listed = run(&["list", "--json", "--stack-name", &name, "--profile", "ops"]);
     assert_eq!(listed.status.code(), Some(0), "{}", String::from_utf8_lossy(&listed.stderr));
@@ -59,13 +53,12 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     let world = World::alone().await;
     world.aws.purge("OrdersDeadLettersUrl").await;
     let row = || {
-        let rows = json_of(&oracle(&world, &["queues", "list", "--json"]));
+        let (_, rows) = asked(&world, &["queues", "list"]);
         rows.as_array().expect("rows").iter().find(|row| row["queue"] == "orders").cloned().expect("orders")
     };
-    let redrive = || oracle(&world, &["queues", "redrive", "orders", "--by", "dana", "--yes", "--json"]);
-    assert_eq!((&row()["dead_letters"], redrive().status.code()), (&json!(0), Some(1)));
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let redrive = ["queues", "redrive", "orders", "--by", "dana", "--yes"];
+    assert_eq!((&row()["dead_letters"], oracle(&world, &redrive).status.code()), (&json!(0), Some(1)));
+    let sale = world.bought("quick").await;
     let order = json!({ "kind": "order", "v": 1, "session_id": sale.session, "received_at": 1,
         "ordered_by": "webhook" });
     // More messages than SQS returns at once.
@@ -74,14 +67,13 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
     }
     assert_eq!(row()["dead_letters"], 12);
     assert!(row()["oldest_dead_letter_s"].is_number(), "{}", row());
-    let status = oracle(&world, &["status", "--json"]);
-    let checks = json_of(&status)["checks"].clone();
-    let letters = checks.as_array().expect("checks").iter().find(|check| check["what"] == "dead letters");
-    assert_eq!((&letters.expect("a check")["state"], status.status.code()), (&json!("wrong"), Some(1)));
+    let (code, status) = asked(&world, &["status"]);
+    let letters = status["checks"].as_array().expect("checks").iter().find(|check| check["what"] == "dead letters");
+    assert_eq!((&letters.expect("a check")["state"], code), (&json!("wrong"), Some(1)));
     let unanswered = oracle(&world, &["queues", "redrive", "orders", "--by", "dana"]);
     assert_eq!(unanswered.status.code(), Some(2), "nobody confirmed it");
-    let done = redrive();
-    assert_eq!((done.status.code(), &json_of(&done)["moved"]), (Some(0), &json!(12)));
+    let (code, done) = asked(&world, &redrive);
+    assert_eq!((code, &done["moved"]), (Some(0), &json!(12)));
     assert_bound(&world, "queues redrive").await;
     eventually("no dead letters", SOON, async || (row()["dead_letters"] == 0).then_some(())).await;
     world.drained().await;
@@ -91,7 +83,7 @@ async fn what_a_queue_gave_up_is_seen_and_put_back_and_nothing_happens_twice() {
 #[tokio::test]
 async fn the_dashboard_and_the_alarms_are_deployed() {
     let world = World::beside_others().await;
-    let status = json_of(&oracle(&world, &["status", "--json"]));
+    let (_, status) = asked(&world, &["status"]);
     let checks = status["checks"].as_array().expect("checks");
     let what: Vec<&str> = checks.iter().filter_map(|check| check["what"].as_str()).collect();
     for expected in ["dead letters", "alarms", "runs deadlines", "runs reconcile"] {

@@ -1,18 +1,17 @@
 //! The corpus behind sold answers: operators build and activate it, the toll reads it, and its loss stops sales.
 
-use crate::operators::{decide, oracle};
+use crate::operators::{asked, decided};
 use crate::toll::{ask, payment, records, settlements};
 use crate::world::{World, question};
 use serde_json::{Value, json};
 
 const NOTE: &str = "A landlord pays for the roof of a lighthouse, and the tenant for its lamp.";
 
-/// The JSON output of a command.
+/// The answer of a command that succeeds.
 fn answered(world: &World, arguments: &[&str]) -> Value {
-    let output = oracle(world, arguments);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{arguments:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_str(&text).expect("JSON")
+    let (code, answer) = asked(world, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {answer}");
+    answer
 }
 
 /// The content of the model's last request.
@@ -31,16 +30,15 @@ async fn a_corpus_is_built_and_put_into_use_and_its_loss_settles_nothing() {
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("notes.md"), NOTE).expect("a text");
     let path = folder.to_string_lossy().into_owned();
-    let built = answered(&world, &["corpus", "build", &path, "--json"]);
-    let again = answered(&world, &["corpus", "build", &path, "--json"]);
+    let built = answered(&world, &["corpus", "build", &path]);
+    let again = answered(&world, &["corpus", "build", &path]);
     assert_eq!(built, again, "the same texts are the same version");
     let version = built["version"].as_str().expect("a version").to_owned();
-    let found = answered(&world, &["corpus", "show", &version[..12], "--question", "Whose is the lamp?", "--json"]);
+    let found = answered(&world, &["corpus", "show", &version[..12], "--question", "Whose is the lamp?"]);
     assert_eq!(found["found"][0], json!({ "source": "notes.md", "text": NOTE }));
 
-    let (code, text) = decide(&world, &["corpus", "activate", &version[..12]]);
-    assert_eq!(code, Some(0), "{text}");
-    let shown = answered(&world, &["corpus", "show", "--json"]);
+    decided(&world, &["corpus", "activate", &version[..12]]);
+    let shown = answered(&world, &["corpus", "show"]);
     assert_eq!((&shown["active"]["version"], &shown["active"]["by"]), (&json!(version), &json!("dana")));
     let asked = question();
     let signed = payment(&world, "/query", &asked).await;
@@ -58,14 +56,12 @@ async fn a_corpus_is_built_and_put_into_use_and_its_loss_settles_nothing() {
     world.aws.replace_note("corpus", &lost).await;
     let (asked, before) = (question(), settlements(&world).await);
     let signed = payment(&world, "/query", &asked).await;
-    let refused = ask(&world, "/query", &asked, Some(("payment-signature", &signed))).await;
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("no_answer")), "{}", refused.text);
+    ask(&world, "/query", &asked, Some(("payment-signature", &signed))).await.assert_code(503, "no_answer");
     assert_eq!(settlements(&world).await, before);
     let records = records(&world, &asked).await;
     assert!(records.iter().any(|record| record["status"] == "RAG_FAIL"), "{records:?}");
 
-    let (code, text) = decide(&world, &["corpus", "activate", "none"]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["corpus", "activate", "none"]);
     let bought = ask(&world, "/query", &asked, Some(("payment-signature", &signed))).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
     assert_eq!(given(&world).await, json!({ "submission": asked }));

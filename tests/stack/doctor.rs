@@ -1,20 +1,16 @@
 //! `oracle doctor` on a deployed stack whose accounts are set up wrongly in every way that it can detect.
 
-use crate::{operators::oracle, world::World};
+use crate::{operators::asked, world::World};
 use serde_json::{Value, json};
 
 /// Findings about the local stack itself: its topics have no subscriptions, and the emulator has its own quota.
 const OF_THE_EMULATOR: [&str; 3] = ["ops topic", "critical topic", "Lambda concurrency"];
 
 fn examined(world: &World) -> (Option<i32>, Vec<Value>) {
-    let output = oracle(world, &["doctor", "--json"]);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let all: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr));
-    });
+    let (code, all) = asked(world, &["doctor"]);
     let findings = all["findings"].as_array().cloned().unwrap_or_default().into_iter();
     let ours = findings.filter(|it| !OF_THE_EMULATOR.iter().any(|subject| it["subject"] == *subject));
-    (output.status.code(), ours.collect())
+    (code, ours.collect())
 }
 
 async fn with(world: &World, change: Value) -> Vec<Value> {

@@ -3,25 +3,16 @@
 //! The file has more than 300 lines because it has every drill of the runbook, so that the two can be compared.
 
 use crate::{
-    operators::{assert_bound, decide, listed, oracle, program},
+    operators::{asked, assert_bound, decide, decided, listed, oracle, printed},
     world::{Sale, World, email, question},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io::Write as _, process::Stdio};
-use tests::{SOON, eventually, poll};
+use tests::{SOON, eventually, poll, program};
 
 /// The last 8 characters, with which alerts and pages name a sale.
 fn reference(sale: &Sale) -> &str {
     &sale.session[sale.session.len() - 8..]
-}
-
-/// The answer of a command and its exit code.
-fn asked(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
-    let mut all = arguments.to_vec();
-    all.push("--json");
-    let output = oracle(world, &all);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|_| panic!("{arguments:?}: {output:?}")))
 }
 
 /// One check of `oracle status`.
@@ -93,18 +84,15 @@ async fn mailbox_consent_is_gone() {
     let world = World::alone().await;
     let consented = world.aws.secret("graph-token").await["refresh_token"].as_str().expect("a token").to_owned();
     world.stack.faults("graph", json!([{ "status": 401 }])).await;
-    world.stack.faults("login", json!([{ "status": 400 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("login", json!([{ "status": 400 }]), "quick").await;
     assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
     world.faults_are_used_up().await;
     assert_eq!(world.verdict(&sale.session).await.status, 200, "the page has the verdict");
     listed(&world, &["deadletters", "list"], &sale.session, true).await;
     set_secret(&world, "graph-token", &consented);
-    let planned = oracle(&world, &["deadletters", "redrive", reference(&sale), "--dry-run"]);
-    let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
+    let planned = printed(&world, &["deadletters", "redrive", reference(&sale), "--dry-run"]);
     assert!(planned.contains("would be tried again"), "{planned}");
-    let (code, text) = decide(&world, &["deadletters", "redrive", reference(&sale)]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["deadletters", "redrive", reference(&sale)]);
     eventually("a mail", SOON, async || (!world.mails(&sale.email).await.is_empty()).then_some(())).await;
     mailed_once(&world, &sale).await;
 }
@@ -113,8 +101,7 @@ async fn mailbox_consent_is_gone() {
 async fn lost_replies() {
     let world = World::alone().await;
     world.stack.faults("gemini", json!([{ "drop": true }])).await;
-    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{}, { "drop": true }]), "quick").await;
     mailed_once(&world, &sale).await;
     world.faults_are_used_up().await;
 }
@@ -122,22 +109,20 @@ async fn lost_replies() {
 #[tokio::test]
 async fn quarantine() {
     let world = World::alone().await;
-    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
-    let sale = world.buy("quick").await;
-    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    let sale = world.buy_held().await;
     listed(&world, &["quarantine", "list"], &sale.session, true).await;
-    let shown = oracle(&world, &["quarantine", "show", reference(&sale)]);
-    let shown = String::from_utf8_lossy(&shown.stdout).replace('\n', " ");
+    let shown = printed(&world, &["quarantine", "show", reference(&sale)]).replace('\n', " ");
     assert!(shown.contains("waits for a decision") && shown.contains("CSDM"), "{shown}");
     let (_, planned) = asked(&world, &["quarantine", "approve", reference(&sale), "--dry-run", "--by", "dana"]);
     assert_eq!(planned["decided"], "would_approve");
-    let (code, text) = decide(&world, &["quarantine", "refund", reference(&sale)]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["quarantine", "refund", reference(&sale)]);
     listed(&world, &["list"], &sale.session, false).await;
 }
 
-/// Delivers an event until it is accepted, as Stripe does.
-async fn accepted(world: &World, event: Value) {
+/// Delivers the event of a payment until it is accepted, as Stripe does.
+async fn accepted_payment(world: &World, session: &str) {
+    let object = world.stripe_session(session).await;
+    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
     eventually("an accepted event", SOON, async || {
         let answer = world.stack.control("stripe/event", event.clone()).await;
         (answer["status"] == 200).then_some(())
@@ -156,14 +141,12 @@ async fn secret_rolled_announced() {
     let session = world.order("quick", &question()).await;
     world.stack.control("stripe/pay", json!({ "session_id": session, "email": email() })).await;
     // An instance's copy of the secret is up to a minute old; Stripe delivers again what it refuses until then.
-    let object = world.stripe_session(&session).await;
-    accepted(&world, json!({ "type": "checkout.session.completed", "data": { "object": object } })).await;
+    accepted_payment(&world, &session).await;
     let settled = world.settled(&session).await;
     world.stack.control("configure", json!({ "webhook_secret": old })).await;
-    let (question, second) = (question(), world.buy("quick").await);
-    world.delivered(&second).await;
+    world.bought("quick").await;
     world.aws.set_secret("stripe-webhook", &before).await;
-    assert_eq!(settled["mail"]["state"], "sent", "{question}: {settled}");
+    assert_eq!(settled["mail"]["state"], "sent", "{settled}");
 }
 
 /// Stripe signs with a secret that is not configured: events are refused until it is set, and Stripe redelivers them.
@@ -173,18 +156,16 @@ async fn secret_rolled_unannounced() {
     let before = world.aws.secret("stripe-webhook").await;
     let old = world.stack.description["stripe_webhook_secret"].as_str().expect("a secret").to_owned();
     world.stack.control("configure", json!({ "webhook_secret": "whsec_rolled_silently" })).await;
-    let (asked_for, email) = (question(), email());
-    let session = world.order("quick", &asked_for).await;
-    let paid = world.stack.control("stripe/pay", json!({ "session_id": session, "email": email })).await;
+    let sale = world.open("quick", question()).await;
+    let payment = json!({ "session_id": sale.session, "email": sale.email });
+    let paid = world.stack.control("stripe/pay", payment).await;
     assert_eq!(paid["deliveries"][0]["status"], 400, "{paid}");
-    let (_, found) = asked(&world, &["find", "--email", &email]);
-    assert_eq!(found["sales"][0]["session_id"], session.as_str());
+    let (_, found) = asked(&world, &["find", "--email", &sale.email]);
+    assert_eq!(found["sales"][0]["session_id"], sale.session.as_str());
     assert!(found["sales"][0]["state"].to_string().contains("unknown here"), "{found}");
     // With the old one, which Stripe signs with again after the drill, when an instance's copy may be a minute old.
     set_secret(&world, "stripe-webhook", &format!("whsec_rolled_silently\n{old}"));
-    let object = world.stripe_session(&session).await;
-    accepted(&world, json!({ "type": "checkout.session.completed", "data": { "object": object } })).await;
-    let sale = Sale { session, question: asked_for, email };
+    accepted_payment(&world, &sale.session).await;
     world.delivered(&sale).await;
     world.stack.control("configure", json!({ "webhook_secret": old })).await;
     world.aws.set_secret("stripe-webhook", &before).await;
@@ -207,8 +188,7 @@ async fn poison_message() {
     assert!(shown["unreadable"].is_string(), "{shown}");
     assert_eq!(shown["body"].as_str(), Some(r#"{"kind":"of another system"}"#), "{shown}");
     let id = shown["id"].as_str().expect("an id");
-    let (code, text) = decide(&world, &["queues", "remove", "notices", id]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["queues", "remove", "notices", id]);
     assert_eq!(asked(&world, &["queues", "show", "notices"]), (Some(1), json!([])));
     let mut records = Vec::new();
     for key in world.aws.keys("AuditBucket", "/function/operator/").await {
@@ -228,8 +208,7 @@ async fn dispute_and_refund() {
     let dispute = json!({ "id": "dp_drill", "object": "dispute", "payment_intent": payment, "amount": 500,
         "currency": "cad", "status": "needs_response", "evidence_details": { "due_by": 4_102_444_800_i64,
         "enhanced_eligibility": {}, "has_evidence": false, "past_due": false, "submission_count": 0 } });
-    let event = json!({ "type": "charge.dispute.created", "data": { "object": dispute } });
-    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    world.tell("charge.dispute.created", &dispute).await;
     eventually("the dispute", SOON, async || {
         let (_, found) = asked(&world, &["find", "--email", &disputed.email]);
         found["sales"][0]["state"].to_string().contains("disputed").then_some(())
@@ -241,8 +220,7 @@ async fn dispute_and_refund() {
     assert_eq!((&row["work"], &row["respond_by"]), (&json!("dispute"), &json!("2100-01-01T00:00:00.000Z")), "{row}");
     let (code, text) = decide(&world, &["refunds", "issue", reference(&disputed)]);
     assert_eq!(code, Some(1), "Stripe refuses refunds of disputed payments: {text}");
-    let (code, text) = decide(&world, &["refunds", "issue", reference(&refunded)]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["refunds", "issue", reference(&refunded)]);
     let (_, found) = asked(&world, &["find", "--email", &refunded.email.to_uppercase()]);
     assert!(found["sales"][0]["state"].to_string().contains("refund"), "{found}");
 }
@@ -250,8 +228,7 @@ async fn dispute_and_refund() {
 #[tokio::test]
 async fn tampering() {
     let world = World::alone().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     world.drained().await;
     let digest = async || world.aws.invoke("AuditDigestFunctionName", &json!({})).await;
     digest().await;
@@ -284,8 +261,7 @@ async fn tampering() {
 #[tokio::test]
 async fn month_end() {
     let world = World::alone().await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("full").await;
     assert_eq!(decide(&world, &["refunds", "issue", reference(&sale)]).0, Some(0));
     let records = world.records(&sale.session).await;
     let month = records[0]["timestamp"].as_str().expect("a time")[..7].to_owned();
@@ -301,16 +277,14 @@ async fn month_end() {
 #[tokio::test]
 async fn erasure() {
     let world = World::alone().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     let (_, found) = asked(&world, &["find", "--email", &sale.email, "--since", "2020-01-01"]);
     assert_eq!(found["sales"][0]["session_id"], sale.session.as_str(), "{found}");
     assert_eq!((&found["since"], &found["more"]), (&json!("2020-01-01T00:00:00.000Z"), &json!(false)), "{found}");
     let (_, planned) = asked(&world, &["erase", reference(&sale), "--dry-run"]);
     assert_eq!(planned["plan"]["removes"]["table"], 1, "{planned}");
     assert_eq!(world.verdict(&sale.session).await.status, 200, "a dry run removes nothing");
-    let (code, text) = decide(&world, &["erase", reference(&sale)]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["erase", reference(&sale)]);
     assert_eq!(world.verdict(&sale.session).await.status, 410);
     let records = world.records(&sale.session).await;
     assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
@@ -321,8 +295,7 @@ async fn erasure() {
 async fn worse_prompt() {
     let world = World::alone().await;
     let hollow = json!({ "verdict": { "verdict": "GREEN", "summary": "" } });
-    world.stack.faults("gemini", json!(vec![hollow; 6])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("gemini", json!(vec![hollow; 6]), "quick").await;
     let settled = world.settled(&sale.session).await;
     assert_eq!(settled["fulfilment"]["state"], "failed", "{settled}");
     world.stack.control("reset", json!({})).await;
@@ -332,16 +305,14 @@ async fn worse_prompt() {
         "metadata": { "tier": "quick", "q0": sale.question, "qn": "1" },
         "customer_details": { "email": sale.email } }))
         .await;
-    let (code, text) = decide(&world, &["reattempt", reference(&sale), "--wait"]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["reattempt", reference(&sale), "--wait"]);
     mailed_once(&world, &sale).await;
 }
 
 #[tokio::test]
 async fn quiet_morning() {
     let world = World::alone().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     world.drained().await;
     listed(&world, &["list"], &sale.session, false).await;
     let about = |line: &String| line.contains(reference(&sale));
@@ -383,8 +354,7 @@ async fn two_of_three_calls_fail() {
     let windows = began.elapsed().as_secs() / 300 + 1;
     assert!(errors.values().all(|lines| *lines <= 3 * windows), "{windows} windows: {errors:?}");
     if !failed.is_empty() {
-        let (code, text) = decide(&world, &[&["reattempt", "--wait"], failed.as_slice()].concat());
-        assert_eq!(code, Some(0), "{text}");
+        decided(&world, &[&["reattempt", "--wait"], failed.as_slice()].concat());
     }
     for sale in &sales {
         mailed_once(&world, sale).await;

@@ -3,7 +3,7 @@
 
 use crate::{
     inbox::Watched,
-    operators::{decide, oracle},
+    operators::{asked, decide, decided},
     world::{Sale, World},
 };
 use domain::erasure::Store;
@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 
 /// The counts of a dry run.
 fn kept(world: &World, sale: &Sale) -> Value {
-    let output = oracle(world, &["erase", &sale.session, "--dry-run", "--json"]);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
-    let plan: Value = serde_json::from_str(&text).expect("JSON");
+    let (code, plan) = asked(world, &["erase", &sale.session, "--dry-run"]);
+    assert_eq!(code, Some(0), "{plan}");
     plan["plan"]["removes"].clone()
 }
 
@@ -44,19 +42,16 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
         assert_eq!(before[store.as_str()], 1, "{before}");
     }
     assert!(!traces(&world, &sale).await.is_empty());
-    let (code, text) = decide(&world, &["erase", &sale.session[sale.session.len() - 8..]]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["erase", &sale.session[sale.session.len() - 8..]]);
     let after = kept(&world, &sale);
     assert!(Store::ALL.iter().all(|store| after[store.as_str()] == 0), "{after}");
     assert_eq!(traces(&world, &sale).await, [""; 0]);
-    let gone = world.verdict(&sale.session).await;
-    assert_eq!((gone.status, &gone.json()["code"]), (410, &json!("erased")));
+    world.verdict(&sale.session).await.assert_code(410, "erased");
     let records = world.records(&sale.session).await;
     assert!(records.iter().any(|record| record["action"] == "erase" && record["by"] == "dana"), "{records:?}");
     // A late webhook, and everything that processes sales.
     let object = world.stripe_session(&sale.session).await;
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
+    world.tell("checkout.session.completed", &object).await;
     for function in ["DeadlinesFunctionName", "ReconcileFunctionName"] {
         world.aws.invoke(function, &json!({})).await;
     }
@@ -85,16 +80,14 @@ async fn a_delivered_sale_is_forgotten_whole_and_does_not_come_back() {
 async fn a_reply_and_its_acknowledgement_are_forgotten_too() {
     let watched = Watched::seeded().await;
     let world = &watched.world;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     let mail = world.mails(&sale.email).await.pop().expect("the verdict's mail");
     let answers = json!({ "In-Reply-To": mail["internet_message_id"] });
     watched.put(json!({ "from": sale.email, "subject": "Re: x", "headers": answers })).await;
     watched.look().await;
     assert_eq!(world.mails(&sale.email).await.len(), 2, "the verdict and the acknowledgement");
     assert_eq!(kept(world, &sale)["mailbox"], 3, "both, and the reply");
-    let (code, text) = decide(world, &["erase", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(world, &["erase", &sale.session]);
     let after = kept(world, &sale);
     assert!(Store::ALL.iter().all(|store| after[store.as_str()] == 0), "{after}");
     assert_eq!(traces(world, &sale).await, [""; 0]);
@@ -103,11 +96,8 @@ async fn a_reply_and_its_acknowledgement_are_forgotten_too() {
 #[tokio::test]
 async fn a_held_verdict_is_forgotten_with_its_payload() {
     let world = World::alone().await;
-    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
-    let sale = world.buy("quick").await;
-    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    let sale = world.buy_held().await;
     assert_eq!(kept(&world, &sale)["quarantine"], 1);
-    let (code, text) = decide(&world, &["erase", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["erase", &sale.session]);
     assert_eq!((world.verdict(&sale.session).await.status, traces(&world, &sale).await.len()), (410, 0));
 }

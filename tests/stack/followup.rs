@@ -2,7 +2,7 @@
 
 use crate::{
     inbox::Watched,
-    operators::{decide, listed, oracle},
+    operators::{decided, listed, printed},
     world::{Reply, Sale, World, email, question},
 };
 use domain::texts;
@@ -32,13 +32,18 @@ async fn bought(world: &World) -> Sale {
     sale
 }
 
-/// The page's reply once it contains the follow-up's verdict and the mail is sent.
-async fn delivered(world: &World, sale: &Sale) -> Value {
-    let page = eventually("the verdict of the follow-up", SOON, async || {
+/// The page's reply once it contains the follow-up's verdict.
+pub(crate) async fn with_followup(world: &World, sale: &Sale) -> Value {
+    eventually("the verdict of the follow-up", SOON, async || {
         let page = world.verdict(&sale.session).await.json();
         page["followup"].is_object().then_some(page)
     })
-    .await;
+    .await
+}
+
+/// The same, once the mail is sent.
+async fn delivered(world: &World, sale: &Sale) -> Value {
+    let page = with_followup(world, sale).await;
     let settled = world.settled(&child(sale)).await;
     assert_eq!(settled["mail"]["state"], "sent", "{settled}");
     page
@@ -87,11 +92,10 @@ async fn asked_on_the_page_it_is_made_shown_mailed_archived_and_forgotten_with_i
     assert_eq!(world.aws.keys("ArchiveBucket", &child(&sale)).await.len(), 1);
     let log = world.lines(&child(&sale)).await.join("\n");
     assert!(log.contains("followup_page") && !log.contains("keeper") && !log.contains('@'), "{log}");
-    let shown = oracle(&world, &["show", &sale.session[sale.session.len() - 8..]]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains(&child(&sale)), "the sale names its follow-up");
+    let shown = printed(&world, &["show", &sale.session[sale.session.len() - 8..]]);
+    assert!(shown.contains(&child(&sale)), "the sale names its follow-up: {shown}");
 
-    let (code, text) = decide(&world, &["erase", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["erase", &sale.session]);
     assert_eq!(world.verdict(&sale.session).await.status, 410);
     assert_eq!(ask(&world, &sale.session, &asked).await.status, 410);
     for item in world.aws.table().await {
@@ -105,8 +109,7 @@ async fn what_offers_none_is_refused() {
     let world = World::beside_others().await;
     let quick = world.buy("quick").await;
     assert!(world.delivered(&quick).await.get("followup_status").is_none());
-    let refused = ask(&world, &quick.session, &followup()).await;
-    assert_eq!((refused.status, &refused.json()["code"]), (409, &json!("followup_not_offered")), "{}", refused.text);
+    ask(&world, &quick.session, &followup()).await.assert_code(409, "followup_not_offered");
     let unknown = format!("cs_test_unknown{}", unique());
     for id in [unknown.as_str(), &child(&quick), "../x", ""] {
         assert_eq!(ask(&world, id, &followup()).await.status, 404, "{id}");
@@ -134,7 +137,7 @@ async fn of_many_at_once_one_is_made() {
     assert_eq!(statuses.iter().filter(|status| **status == 202).count(), 1, "{statuses:?}");
     assert_eq!(again.status, a.status, "the same words get the same answer");
     let used = [a, b, c, d].into_iter().find(|reply| reply.status != 202).expect("a refused one");
-    assert_eq!((used.status, &used.json()["code"]), (409, &json!("followup_used")));
+    used.assert_code(409, "followup_used");
     let page = delivered(&world, &sale).await;
     let winner = statuses.iter().position(|status| *status == 202).expect("one");
     assert_eq!(page["followup"]["query"], json!(asked[winner]));
@@ -191,8 +194,7 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
     }
     assert_eq!(answers(texts::FOLLOWUP_USED).await, 1, "that it is used is said once");
     listed(world, &["replies", "list"], &sale.session, true).await;
-    let shown = oracle(world, &["replies", "show", &sale.session]);
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let shown = printed(world, &["replies", "show", &sale.session]);
     assert!(shown.contains("winter") && shown.contains("spring") && !shown.contains("keeper"), "{shown}");
     world.drained().await;
     assert_eq!(verdict_mails(world, &sale).await.len(), 2);
@@ -229,8 +231,7 @@ async fn a_failed_one_is_tried_again_by_an_operator() {
     let page = world.verdict(&sale.session).await;
     assert_eq!((page.status, &page.json()["followup_status"]), (200, &json!("failed")));
     listed(&world, &["list"], &child(&sale), true).await;
-    let (code, text) = decide(&world, &["reattempt", &child(&sale)]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["reattempt", &child(&sale)]);
     assert_eq!(delivered(&world, &sale).await["followup"]["query"], json!(asked));
     let unasked = question();
     assert_eq!(ask(&world, &sale.session, &unasked).await.status, 409);

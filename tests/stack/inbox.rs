@@ -5,18 +5,14 @@ mod watched;
 pub(crate) use watched::Watched;
 
 use crate::{
-    operators::{decide, listed, oracle},
-    world::{CANARY, email, question},
+    operators::{decide, decided, listed, printed},
+    world::{CANARY, Sale, by_link, email, question},
 };
 use serde_json::{Value, json};
-use tests::{SOON, eventually, payment_link_session};
+use tests::{SOON, eventually};
 
 const BODY: &str = "Your inquiry has been received by the 42Sisters.AI Oracle. Expect a response within 24 hours. \
     Thank you for reaching out. — 42 Sisters AI · oracle@42sisters.ai";
-
-fn sender() -> String {
-    email()
-}
 
 /// Inbox Watch, V1, and G7: the first run is reported.
 #[tokio::test]
@@ -24,12 +20,11 @@ async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
     let watched = Watched::fresh().await;
     for number in 0..60 {
         let received = format!("2026-04-16T10:{:02}:00Z", number % 60);
-        watched.put(json!({ "from": sender(), "subject": "old", "receivedDateTime": received })).await;
+        watched.put(json!({ "from": email(), "subject": "old", "receivedDateTime": received })).await;
     }
     let before = watched.events("inbox_seeded").await.len();
     watched.look().await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
+    watched.look_finds(0, 0).await;
     assert_eq!(watched.memory().await["seen"].as_array().expect("a list").len(), 60, "two pages");
     // Other tests cause first runs too, and the same alert is sent once within a minute.
     let said = watched.lines("[ORACLE-INBOX] WARN").await;
@@ -44,7 +39,7 @@ async fn every_new_message_is_told_and_acknowledged_once() {
     let new = [("Hello", "Re: Hello"), ("Re: Hello", "Re: Hello"), ("RE: shout", "Re: RE: shout")];
     let mut expected = Vec::new();
     for (number, (subject, _)) in new.iter().enumerate() {
-        let (from, received) = (sender(), format!("2026-04-16T11:00:0{number}Z"));
+        let (from, received) = (email(), format!("2026-04-16T11:00:0{number}Z"));
         watched.put(json!({ "from": from, "subject": subject, "receivedDateTime": received })).await;
         expected.push(format!("Incoming: from {from} — subject: {subject}"));
     }
@@ -82,10 +77,9 @@ async fn senders_that_must_not_be_answered_are_alerted_on_all_the_same() {
         watched.put(json!({ "from": from, "subject": "x" })).await;
     }
     let automatic =
-        json!({ "from": sender(), "subject": "Out of office", "headers": { "Auto-Submitted": "auto-replied" } });
+        json!({ "from": email(), "subject": "Out of office", "headers": { "Auto-Submitted": "auto-replied" } });
     watched.put(automatic).await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (5, 0));
+    watched.look_finds(5, 0).await;
     assert!(watched.memory().await["at_hand"] == json!([]));
 }
 
@@ -110,16 +104,14 @@ async fn the_seen_list_keeps_its_newest_500_entries() {
 #[tokio::test]
 async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "kept" })).await;
+    watched.put(json!({ "from": email(), "subject": "kept" })).await;
     let before = watched.memory().await["seen"].clone();
     watched.world.stack.faults("graph", json!([{ "status": 503 }, { "status": 500 }])).await;
     watched.look().await;
     assert_eq!(watched.memory().await["seen"], before);
-    watched.look().await;
+    watched.look_finds(0, 0).await;
     watched.world.faults_are_used_up().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+    watched.look_finds(1, 1).await;
     let said = watched.lines("[ORACLE-INBOX]").await;
     assert!(said.iter().any(|line| line.contains("cannot be watched (503)")), "{said:?}");
 }
@@ -128,7 +120,7 @@ async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
 #[tokio::test]
 async fn a_throttled_mailbox_is_left_alone() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "later" })).await;
+    watched.put(json!({ "from": email(), "subject": "later" })).await;
     watched.world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "120" } }])).await;
     watched.look().await;
     let calls = watched.world.calls("graph", "").await.len();
@@ -137,44 +129,39 @@ async fn a_throttled_mailbox_is_left_alone() {
     let mut memory = watched.memory().await;
     memory["wait_until"] = json!(1);
     watched.remember(memory).await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+    watched.look_finds(1, 1).await;
 }
 
 /// Inbox Watch, FM-2: a stored state that cannot be read counts as none.
 #[tokio::test]
 async fn a_memory_that_cannot_be_read_begins_anew_without_a_flood() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "x" })).await;
+    watched.put(json!({ "from": email(), "subject": "x" })).await;
     watched.remember(json!("garbage")).await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (0, 0));
-    watched.put(json!({ "from": sender(), "subject": "y" })).await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+    watched.look_finds(0, 0).await;
+    watched.put(json!({ "from": email(), "subject": "y" })).await;
+    watched.look_finds(1, 1).await;
 }
 
 /// Inbox Watch, FM-5.
 #[tokio::test]
 async fn a_message_without_a_time_hinders_nobody() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "undated", "receivedDateTime": null })).await;
-    watched.put(json!({ "from": sender(), "subject": "dated" })).await;
+    watched.put(json!({ "from": email(), "subject": "undated", "receivedDateTime": null })).await;
+    watched.put(json!({ "from": email(), "subject": "dated" })).await;
     watched.look().await;
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (2, 2));
+    watched.look_finds(2, 2).await;
 }
 
 /// Inbox Watch, FM-6, G1: one acknowledgement in 24 hours; operators are alerted to every message.
 #[tokio::test]
 async fn a_sender_is_acknowledged_once_a_day() {
     let watched = Watched::seeded().await;
-    let from = sender();
-    for subject in ["one", "two", "three"] {
+    let from = email();
+    for (announced, subject) in (1..).zip(["one", "two", "three"]) {
         watched.put(json!({ "from": from, "subject": subject })).await;
-        watched.look().await;
+        watched.look_finds(announced, 1).await;
     }
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (3, 1));
     assert_eq!(watched.last_outcome().await, "skipped_cooldown");
     assert!(!watched.memory().await.to_string().contains('@'), "addresses are keyed hashes");
 }
@@ -184,7 +171,7 @@ async fn a_sender_is_acknowledged_once_a_day() {
 #[tokio::test]
 async fn an_acknowledgement_is_never_sent_twice() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "lost" })).await;
+    watched.put(json!({ "from": email(), "subject": "lost" })).await;
     // List, message, its new text, sale (found through its conversation), draft; then the reply to sending is lost.
     watched.world.stack.faults("graph", json!([{}, {}, {}, {}, {}, { "drop": true }])).await;
     watched.look().await;
@@ -192,7 +179,7 @@ async fn an_acknowledgement_is_never_sent_twice() {
     watched.world.faults_are_used_up().await;
     assert_eq!((watched.mails().await.len(), watched.last_outcome().await), (1, json!("sent")));
 
-    watched.put(json!({ "from": sender(), "subject": "refused" })).await;
+    watched.put(json!({ "from": email(), "subject": "refused" })).await;
     watched.world.stack.faults("graph", json!([{}, {}, {}, {}, { "status": 400 }])).await;
     watched.look().await;
     watched.look().await;
@@ -205,29 +192,23 @@ async fn an_acknowledgement_is_never_sent_twice() {
 #[tokio::test]
 async fn runs_that_overlap_tell_and_answer_once() {
     let watched = Watched::seeded().await;
-    watched.put(json!({ "from": sender(), "subject": "once" })).await;
+    watched.put(json!({ "from": email(), "subject": "once" })).await;
     tokio::join!(watched.look(), watched.look(), watched.look(), watched.look());
-    watched.look().await;
-    assert_eq!((watched.broadcasts().await.len(), watched.mails().await.len()), (1, 1));
+    watched.look_finds(1, 1).await;
 }
 
 /// Silent Drop, GAP-SD-09: the reply is on an operator's list, can be read, and a re-attempt settles it.
 #[tokio::test]
 async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     let watched = Watched::seeded().await;
-    let (world, address) = (&watched.world, email());
-    let mut object = payment_link_session("quick", &question(), &address);
+    let world = &watched.world;
+    let (Sale { session, email: address, .. }, mut object) = by_link("quick");
     object["metadata"]["tier"] = json!("gold");
-    let session = world.stack.plant(&object).await;
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    world.stack.control("stripe/event", event).await;
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
     let mail = eventually("the mail that asks", SOON, async || world.mails(&address).await.pop()).await;
     world.settled(&session).await;
-    eventually("the notice on record", SOON, async || {
-        let sale = world.aws.document(&session, "SALE").await?;
-        (sale["notice"]["state"] == "sent").then_some(())
-    })
-    .await;
+    world.until(&session, "the notice on record", |sale| sale["notice"]["state"] == "sent").await;
 
     let text = format!("Should I sell the {CANARY}? Quick Take please.");
     let subject = "Re: We received your payment — please reply with your question";
@@ -236,21 +217,18 @@ async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     watched.look().await;
     listed(world, &["list"], &session, true).await;
     listed(world, &["replies", "list"], &session, true).await;
-    let shown = oracle(world, &["replies", "show", &session]);
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let shown = printed(world, &["replies", "show", &session]);
     assert!(shown.contains(&text) && shown.contains("from the buyer's address"), "{shown}");
     assert_eq!(world.mails(&address).await.len(), 2, "who is linked is acknowledged too");
     for item in world.aws.table().await {
         assert!(!item.contains(&text), "a reply's text is kept: {item}");
     }
-    let story = oracle(world, &["show", &session]);
-    assert!(String::from_utf8_lossy(&story.stdout).contains("customer_reply"));
+    assert!(printed(world, &["show", &session]).contains("customer_reply"));
 
     let file = world.stack.directory.join("reply.txt");
     std::fs::write(&file, question()).expect("a file");
     let file = file.to_str().expect("a path");
-    let (code, text) = decide(world, &["reattempt", &session, "--tier", "quick", "--query-file", file]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(world, &["reattempt", &session, "--tier", "quick", "--query-file", file]);
     assert_eq!(world.answered(&session).await.status, 200);
     listed(world, &["replies", "list"], &session, false).await;
 }
@@ -260,19 +238,16 @@ async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
 async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     let watched = Watched::seeded().await;
     let world = &watched.world;
-    let sale = world.buy("strategy").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("strategy").await;
     let mail = world.mails(&sale.email).await.pop().expect("the verdict's mail");
-    let stranger = sender();
+    let stranger = email();
     // In a separate conversation: Exchange opens one if a mail program omits the headers by which it assigns mails.
     let answers = json!({ "In-Reply-To": mail["internet_message_id"] });
     watched.put(json!({ "from": stranger, "subject": "Re: x", "headers": answers })).await;
     watched.look().await;
     listed(world, &["replies", "list"], &sale.session, true).await;
-    let shown = oracle(world, &["replies", "show", &sale.session]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("NOT from the buyer's address"));
-    let (code, text) = decide(world, &["replies", "settle", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    assert!(printed(world, &["replies", "show", &sale.session]).contains("NOT from the buyer's address"));
+    decided(world, &["replies", "settle", &sale.session]);
     listed(world, &["replies", "list"], &sale.session, false).await;
     listed(world, &["list"], &sale.session, false).await;
     assert_eq!(decide(world, &["replies", "settle", &sale.session]).0, Some(1), "nothing waits any more");

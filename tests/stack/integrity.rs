@@ -4,7 +4,7 @@
 //! each damage is undone before anything is asserted about it: a test that fails leaves no damage to others.
 
 use crate::{
-    operators::oracle,
+    operators::{asked, oracle},
     world::{Sale, World},
 };
 use audit_verify::signed_digest::{Document, document_key};
@@ -40,8 +40,7 @@ async fn last(world: &World) -> (u64, Document) {
 }
 
 async fn bought(world: &World) -> (Sale, Vec<String>) {
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     world.drained().await;
     let keys = world.record_keys(&sale.session).await;
     (sale, keys)
@@ -56,11 +55,8 @@ async fn what_is_new_is_digested_signed_and_verified() {
     for key in &keys {
         assert!(document.keys().contains(key.as_str()), "{key} is in no digest");
     }
-    let report = |options: &[&str]| -> Value {
-        let output = oracle(&world, &[&["audit", "report", "--json"], options].concat());
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
-    };
-    assert_eq!(report(&["--copies"]), report(&[]), "the hourly copies hold all records");
+    let report = asked(&world, &["audit", "report"]);
+    assert_eq!(asked(&world, &["audit", "report", "--copies"]), report, "the hourly copies hold all records");
     // An hour without sales has a digest too, and the function's own records are in the next one.
     digest(&world).await;
     let (next, document) = last(&world).await;
@@ -68,8 +64,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert!(document.entries.iter().all(|entry| !keys.contains(&entry.key)), "nothing is digested again");
     assert!(document.entries.iter().any(|entry| entry.key.contains("/function/audit-digest/")), "{document:?}");
     assert_eq!(verified(&world), sound());
-    let output = oracle(&world, &["audit", "digests", "list", "--json"]);
-    let lines: Value = serde_json::from_slice(&output.stdout).expect("a list");
+    let (_, lines) = asked(&world, &["audit", "digests", "list"]);
     let lines = lines.as_array().expect("a list");
     assert_eq!(lines.len() as u64, next);
     assert!(lines.iter().all(|line| line["signature_ok"] == true), "{lines:?}");
@@ -106,8 +101,7 @@ async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_a
     let shown: Value = serde_json::from_slice(&orphaned.stdout).expect("a sale's story");
     assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
     assert_eq!(verified(&world), sound());
-    let shown = oracle(&world, &["show", &sale.session, "--json"]);
-    let shown: Value = serde_json::from_slice(&shown.stdout).expect("a sale's story");
+    let (_, shown) = asked(&world, &["show", &sale.session]);
     assert_eq!((&shown["finding"], shown["timeline"].as_array().map(Vec::len)), (&Value::Null, Some(keys.len())));
 }
 
@@ -117,9 +111,8 @@ async fn there_is_nothing_to_catch_up_with_where_every_hour_is_digested() {
     let world = World::alone().await;
     bought(&world).await;
     digest(&world).await;
-    let output = oracle(&world, &["audit", "digests", "catch-up", "--json"]);
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-    assert_eq!((output.status.code(), answer), (Some(0), json!({ "announced": 0, "left_out": [] })));
+    let nothing = json!({ "announced": 0, "left_out": [] });
+    assert_eq!(asked(&world, &["audit", "digests", "catch-up"]), (Some(0), nothing));
 }
 
 /// Every damage to the log is reported, and the digests find it even if the table was changed to match.

@@ -6,7 +6,7 @@
 //! then.
 
 use crate::redelivery::{mail_order, order};
-use crate::world::{Sale, World, email, question};
+use crate::world::{Sale, World, question};
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 use tests::{SOON, eventually};
@@ -59,8 +59,7 @@ async fn assert_delivered_once(world: &World, sale: &Sale) {
 async fn a_verdict_function_killed_during_the_model_call_leads_to_one_delivery() {
     for by_page in [true, false] {
         let world = World::alone().await;
-        world.stack.faults("gemini", json!([{ "delay_ms": 4000 }])).await;
-        let sale = world.buy("full").await;
+        let sale = world.buy_despite("gemini", json!([{ "delay_ms": 4000 }]), "full").await;
         calls(&world, "gemini", sale.mark(), 1).await;
         assert!(kill(&world, "VerdictFunctionName") > 0, "no process of the verdict function");
         let early = world.verdict(&sale.session).await;
@@ -79,11 +78,9 @@ async fn a_verdict_function_killed_during_the_model_call_leads_to_one_delivery()
 #[tokio::test]
 async fn a_verdict_function_killed_while_it_asks_stripe_leads_to_one_delivery() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("quick", &question).await;
-    let sale = Sale { session, question, email };
+    let sale = world.open("quick", question()).await;
     world.stack.faults("stripe", json!([{ "delay_ms": 4000 }])).await;
-    world.pay(&sale.session, &sale.email, 1).await;
+    world.pay(&sale, 1).await;
     calls(&world, "stripe", &format!("/v1/checkout/sessions/{}", sale.session), 1).await;
     assert!(kill(&world, "VerdictFunctionName") > 0, "no process of the verdict function");
 
@@ -96,8 +93,7 @@ async fn a_verdict_function_killed_while_it_asks_stripe_leads_to_one_delivery() 
 #[tokio::test]
 async fn a_mail_function_killed_while_it_creates_the_draft_leads_to_one_mail() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "delay_ms": 4000 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "delay_ms": 4000 }]), "quick").await;
     calls(&world, "graph", "/messages", 1).await;
     assert!(kill(&world, "EmailSenderFunctionName") > 0, "no process of the mail function");
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
@@ -112,8 +108,7 @@ async fn a_mail_function_killed_while_it_creates_the_draft_leads_to_one_mail() {
 #[tokio::test]
 async fn a_mail_function_killed_while_it_sends_sends_no_second_mail() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{}, { "delay_ms": 4000 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{}, { "delay_ms": 4000 }]), "quick").await;
     calls(&world, "graph", "/send", 1).await;
     assert!(kill(&world, "EmailSenderFunctionName") > 0, "no process of the mail function");
     assert_eq!(world.mails(&sale.email).await.len(), 1, "the mailbox has accepted it");

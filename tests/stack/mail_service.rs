@@ -1,12 +1,13 @@
 //! Mails through Amazon SES in place of the mailbox: sent once, never twice, and replies still arrive.
 
 use crate::{
+    followup::with_followup,
     inbox::Watched,
     operators::listed,
     world::{Sale, World},
 };
 use serde_json::{Value, json};
-use tests::{SOON, eventually, unique};
+use tests::unique;
 
 const SENDERS: [&str; 2] = ["EmailSenderFunctionName", "EmailRetryFunctionName"];
 
@@ -27,8 +28,7 @@ async fn a_verdict_is_one_request_and_a_reply_to_it_asks_the_follow_up() {
     let watched = Watched::seeded().await;
     let world = &watched.world;
     send_through(world, "ses").await;
-    let sale = world.buy("strategy").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("strategy").await;
     let mails = world.mails(&sale.email).await;
     assert_eq!((mails.len(), requests(world, &sale).await.len()), (1, 1));
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 0, "the mailbox has no part in it");
@@ -44,12 +44,7 @@ async fn a_verdict_is_one_request_and_a_reply_to_it_asks_the_follow_up() {
     });
     watched.put(reply).await;
     watched.look().await;
-    let page = eventually("the verdict of the follow-up", SOON, async || {
-        let page = world.verdict(&sale.session).await.json();
-        page["followup"].is_object().then_some(page)
-    })
-    .await;
-    assert_eq!(page["followup"]["query"], json!(asked));
+    assert_eq!(with_followup(world, &sale).await["followup"]["query"], json!(asked));
     world.settled(&format!("{}-followup", sale.session)).await;
     world.drained().await;
     send_through(world, "graph").await;
@@ -61,8 +56,7 @@ async fn a_refusal_is_tried_again() {
     let world = World::alone().await;
     send_through(&world, "ses").await;
     world.stack.faults("ses", json!([{ "status": 503 }, { "status": 503 }])).await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 3));
     world.faults_are_used_up().await;
     world.drained().await;
@@ -74,8 +68,7 @@ async fn a_refusal_is_tried_again() {
 async fn after_a_lost_reply_a_person_decides() {
     let world = World::alone().await;
     send_through(&world, "ses").await;
-    world.stack.faults("ses", json!([{ "drop": true }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("ses", json!([{ "drop": true }]), "quick").await;
     let settled = world.settled(&sale.session).await;
     assert_eq!(settled["mail"]["state"], "unknown", "{settled}");
     assert_eq!((world.mails(&sale.email).await.len(), requests(&world, &sale).await.len()), (1, 1));

@@ -2,11 +2,11 @@
 //! for.
 
 use crate::{
-    operators::{decide, listed},
-    world::{Sale, World, email, question},
+    operators::{decide, decided, listed},
+    world::{Sale, World, by_link},
 };
 use serde_json::{Value, json};
-use tests::{SOON, eventually, payment_link_session};
+use tests::{SOON, eventually};
 
 async fn payment(world: &World, sale: &Sale) -> String {
     let session = world.stripe_session(&sale.session).await;
@@ -15,11 +15,8 @@ async fn payment(world: &World, sale: &Sale) -> String {
 
 /// The sale's record once its money is in this state and the payment's history meets the condition.
 async fn becomes(world: &World, sale: &Sale, state: &str, reported: impl Fn(&Value) -> bool) -> Value {
-    eventually(&format!("the money of {} to be {state}", sale.session), SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["money"]["state"] == state && reported(&document["payment"])).then_some(document)
-    })
-    .await
+    let is_so = |sale: &Value| sale["money"]["state"] == state && reported(&sale["payment"]);
+    world.until(&sale.session, &format!("the money to be {state}"), is_so).await
 }
 
 /// Waits for the topic's alert that names Stripe's object.
@@ -37,8 +34,7 @@ async fn alerted(world: &World, object: &Value, words: &str) {
 #[tokio::test]
 async fn a_refund_that_bounces_is_listed_and_issued_again() {
     let world = World::alone().await;
-    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let sale = world.buy("strategy").await;
+    let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "strategy").await;
     assert_eq!(world.answered(&sale.session).await.status, 500);
     decide(&world, &["refunds", "issue", &sale.session]);
     let refunds = |payment: &Value| payment["refunds"].as_array().map_or(0, Vec::len);
@@ -49,8 +45,7 @@ async fn a_refund_that_bounces_is_listed_and_issued_again() {
     alerted(&world, first, "a refund came back").await;
     listed(&world, &["list"], &sale.session, true).await;
     listed(&world, &["refunds", "list"], &sale.session, true).await;
-    let (code, text) = decide(&world, &["refunds", "issue", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["refunds", "issue", &sale.session]);
     becomes(&world, &sale, "refunded", |payment| refunds(payment) == 2).await;
     listed(&world, &["list"], &sale.session, false).await;
     let calls = world.calls("stripe", "/v1/refunds").await;
@@ -64,8 +59,7 @@ async fn a_refund_that_bounces_is_listed_and_issued_again() {
 #[tokio::test]
 async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
     let world = World::beside_others().await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     let payment = payment(&world, &sale).await;
     let inquiry = json!({ "payment_intent": payment, "status": "warning_needs_response" });
     let inquiry = world.stack.control("stripe/dispute", inquiry).await;
@@ -85,8 +79,7 @@ async fn an_inquiry_alerts_and_its_escalation_takes_the_money() {
 #[tokio::test]
 async fn parts_add_up() {
     let world = World::beside_others().await;
-    let sale = world.buy("full").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("full").await;
     let payment = payment(&world, &sale).await;
     let part = json!({ "payment_intent": payment, "amount": 200 });
     world.stack.control("stripe/refund", part).await;
@@ -99,26 +92,18 @@ async fn parts_add_up() {
 #[tokio::test]
 async fn what_was_completed_without_a_payment_is_a_humans_to_give_away() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let mut object = payment_link_session("quick", &question, &email);
+    let (sale, mut object) = by_link("quick");
     object["payment_status"] = json!("no_payment_required");
     object["amount_total"] = json!(0);
     object["payment_intent"] = json!(null);
-    let session = world.stack.plant(&object).await;
-    object["id"] = json!(session);
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
-    let sale = Sale { session, question, email };
-    eventually("the sale to be a human's", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["not_paid"] == "free" && document["fulfilment"]["state"] == "failed").then_some(())
-    })
-    .await;
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
+    let is_failed = |sale: &Value| sale["not_paid"] == "free" && sale["fulfilment"]["state"] == "failed";
+    world.until(&sale.session, "the sale to be a human's", is_failed).await;
     listed(&world, &["list"], &sale.session, true).await;
     world.drained().await;
     assert_eq!((world.model_calls(&sale).await, world.verdict(&sale.session).await.status), (0, 402));
-    let (code, text) = decide(&world, &["reattempt", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["reattempt", &sale.session]);
     world.delivered(&sale).await;
     listed(&world, &["list"], &sale.session, false).await;
 }

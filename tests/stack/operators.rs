@@ -1,21 +1,9 @@
 //! The operators' commands on a deployed stack: a decision removes each entry from its list, once.
 
-use crate::world::{Sale, World, email, question};
+use crate::world::{Sale, World, by_link};
 use serde_json::{Value, json};
-use std::process::{Command, Output};
-use tests::{SOON, eventually, payment_link_session};
-
-/// The command line, built beside the test program, without credentials of its own.
-pub(crate) fn program() -> Command {
-    let test = std::env::current_exe().expect("this program has a path");
-    let program = test.ancestors().nth(2).expect("a target directory").join("oracle");
-    assert!(program.is_file(), "build it first: cargo build -p oracle-cli");
-    let mut command = Command::new(program);
-    for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL"] {
-        command.env_remove(name);
-    }
-    command
-}
+use std::process::Output;
+use tests::{SOON, eventually, program};
 
 pub(crate) fn oracle(world: &World, arguments: &[&str]) -> Output {
     let mut command = program();
@@ -33,12 +21,29 @@ pub(crate) fn decide(world: &World, arguments: &[&str]) -> (Option<i32>, String)
     (output.status.code(), text)
 }
 
+/// Makes a decision that must succeed; returns the output.
+pub(crate) fn decided(world: &World, arguments: &[&str]) -> String {
+    let (code, text) = decide(world, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {text}");
+    text
+}
+
+/// The exit code of a command, and its answer.
+pub(crate) fn asked(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = oracle(world, &[arguments, &["--json"]].concat());
+    let answer = serde_json::from_slice(&output.stdout);
+    (output.status.code(), answer.unwrap_or_else(|error| panic!("{arguments:?}: {error}: {output:?}")))
+}
+
+/// What a command prints for people.
+pub(crate) fn printed(world: &World, arguments: &[&str]) -> String {
+    String::from_utf8_lossy(&oracle(world, arguments).stdout).into_owned()
+}
+
 /// Waits until a list contains the session, or no longer does. The index may lag behind the table.
 pub(crate) async fn listed(world: &World, list: &[&str], session: &str, expected: bool) {
     eventually(&format!("{list:?} to name {session}: {expected}"), SOON, async || {
-        let mut arguments = list.to_vec();
-        arguments.push("--json");
-        let output = oracle(world, &arguments);
+        let output = oracle(world, &[list, &["--json"]].concat());
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         (text.contains(session) == expected).then_some(())
     })
@@ -71,13 +76,11 @@ async fn refunds(world: &World) -> usize {
 #[tokio::test]
 async fn a_dead_letter_is_sent_on_its_way_again_once() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{}, { "status": 400 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{}, { "status": 400 }]), "quick").await;
     assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
     listed(&world, &["deadletters", "list"], &sale.session, true).await;
     listed(&world, &["list"], &sale.session, true).await;
-    let (code, text) = decide(&world, &["deadletters", "redrive", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["deadletters", "redrive", &sale.session]);
     assert_bound(&world, "deadletters redrive").await;
     mailed_once(&world, &sale).await;
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the recorded draft is what goes out");
@@ -88,17 +91,14 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     let decision = records.iter().find(|record| record["event"] == "operator" && record["by"] == "dana");
     let identity = decision.unwrap_or_else(|| panic!("{records:?}"))["identity"].as_str().unwrap_or_default();
     assert!(identity.starts_with("arn:aws:"), "{records:?}");
-    let shown = oracle(&world, &["show", &sale.session]);
-    let story = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.status.success() && story.contains("EMAIL_SENT") && !story.contains(&sale.email), "{story}");
+    let story = printed(&world, &["show", &sale.session]);
+    assert!(story.contains("EMAIL_SENT") && !story.contains(&sale.email), "{story}");
 }
 
 #[tokio::test]
 async fn a_held_verdict_is_replaced_by_a_clean_one_and_by_no_other() {
     let world = World::alone().await;
-    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
-    let sale = world.buy("quick").await;
-    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    let sale = world.buy_held().await;
     listed(&world, &["quarantine", "list"], &sale.session, true).await;
     let (code, text) = decide(&world, &["quarantine", "approve", &sale.session]);
     assert_eq!(code, Some(1), "what the filter stops cannot be approved: {text}");
@@ -126,8 +126,7 @@ async fn a_verdict_that_is_removed_from_the_cache_comes_back_and_a_sent_mail_has
     let world = World::alone().await;
     let sale = world.buy("quick").await;
     let page = world.delivered(&sale).await;
-    let (code, text) = decide(&world, &["cache", "remove", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["cache", "remove", &sale.session]);
     assert_bound(&world, "cache remove").await;
     let reply = world.verdict(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (200, page), "from the archive");
@@ -142,8 +141,7 @@ async fn a_delivered_mail_is_sent_again_once() {
     let world = World::alone().await;
     let sale = world.buy("quick").await;
     mailed_once(&world, &sale).await;
-    let (code, text) = decide(&world, &["mail", "send-again", &sale.session]);
-    assert_eq!(code, Some(0), "{text}");
+    decided(&world, &["mail", "send-again", &sale.session]);
     assert_bound(&world, "mail send-again").await;
     let mails = eventually("a second mail", SOON, async || {
         Some(world.mails(&sale.email).await).filter(|mails| mails.len() == 2)
@@ -160,8 +158,7 @@ async fn a_delivered_mail_is_sent_again_once() {
 #[tokio::test]
 async fn a_failed_sale_is_refunded_once() {
     let world = World::alone().await;
-    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let sale = world.buy("strategy").await;
+    let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "strategy").await;
     assert_eq!(world.answered(&sale.session).await.status, 500);
     listed(&world, &["refunds", "list"], &sale.session, true).await;
     let refused = oracle(&world, &["refunds", "record", &sale.session, "--by", "dana", "--yes"]);
@@ -185,21 +182,16 @@ async fn a_failed_sale_is_refunded_once() {
 #[tokio::test]
 async fn a_dropped_sale_is_tried_again_with_the_customers_reply() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let mut object = payment_link_session("quick", &question, &email);
+    let (sale, mut object) = by_link("quick");
     object["metadata"] = json!({});
-    let session = world.stack.plant(&object).await;
-    world
-        .stack
-        .control("stripe/event", json!({ "type": "checkout.session.completed", "data": { "object": object } }))
-        .await;
-    eventually("the customer to be asked", SOON, async || (world.mails(&email).await.len() == 1).then_some(())).await;
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
+    let asked = async || (world.mails(&sale.email).await.len() == 1).then_some(());
+    eventually("the customer to be asked", SOON, asked).await;
     let file = world.stack.directory.join("reply.txt");
-    std::fs::write(&file, &question).expect("a file");
+    std::fs::write(&file, &sale.question).expect("a file");
     let path = file.to_string_lossy().into_owned();
-    let (code, text) = decide(&world, &["reattempt", &session, "--tier", "full", "--query-file", &path]);
-    assert_eq!(code, Some(0), "{text}");
-    let sale = Sale { session, question, email };
+    decided(&world, &["reattempt", &sale.session, "--tier", "full", "--query-file", &path]);
     let page = world.delivered(&sale).await;
     assert!(page["tier"] == "full" && page["verdict"]["breakdown"].is_object(), "{page}");
     assert_eq!(world.mails(&sale.email).await.len(), 2, "the question, and the verdict");
@@ -209,27 +201,18 @@ async fn a_dropped_sale_is_tried_again_with_the_customers_reply() {
 #[tokio::test]
 async fn a_refund_stops_what_is_still_to_be_sent() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 429 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "status": 429 }]), "quick").await;
     waiting(&world, &sale).await;
     let session = world.stripe_session(&sale.session).await;
     let charge = json!({
         "id": "ch_1", "object": "charge", "payment_intent": session["payment_intent"], "amount": 100,
         "amount_refunded": 100, "refunded": true,
     });
-    let event = json!({ "type": "charge.refunded", "data": { "object": charge } });
-    assert_eq!(world.stack.control("stripe/event", event).await["status"], 200);
-    eventually("the refund to be known", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["money"]["state"] == "refunded").then_some(())
-    })
-    .await;
+    world.tell("charge.refunded", &charge).await;
+    world.until(&sale.session, "the refund to be known", |sale| sale["money"]["state"] == "refunded").await;
     // As if the mail were due: only the refund prevents it.
     world.as_if_long_ago(&sale.session).await;
-    let retry = json!({
-        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
-    });
-    world.aws.send("EmailRetryQueueUrl", &retry).await;
+    send_retry(&world, &sale.session).await;
     eventually("the retry to be dropped", SOON, async || {
         (world.aws.held("EmailRetryQueueUrl").await <= 1).then_some(())
     })
@@ -237,20 +220,24 @@ async fn a_refund_stops_what_is_still_to_be_sent() {
     assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
 }
 
-async fn waiting(world: &World, sale: &Sale) {
-    eventually("the mail to wait", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["mail"]["state"] == "retrying").then_some(())
-    })
-    .await;
+/// The sale's record once its mail waits for the next attempt.
+pub(crate) async fn waiting(world: &World, sale: &Sale) -> Value {
+    world.until(&sale.session, "the mail to wait", |sale| sale["mail"]["state"] == "retrying").await
+}
+
+/// Sends the message that asks for the next attempt at the mail of a verdict.
+pub(crate) async fn send_retry(world: &World, session: &str) {
+    let retry = json!({
+        "kind": "mail_retry", "v": 1, "session_id": session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
+    });
+    world.aws.send("EmailRetryQueueUrl", &retry).await;
 }
 
 /// The retry message is lost: the deadlines function notices the delay and orders the mail again.
 #[tokio::test]
 async fn a_lost_message_is_missed_and_replaced() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 429 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "status": 429 }]), "quick").await;
     waiting(&world, &sale).await;
     eventually("the retry to be queued", SOON, async || {
         (world.aws.delayed("EmailRetryQueueUrl").await == 1).then_some(())
@@ -266,9 +253,7 @@ async fn a_lost_message_is_missed_and_replaced() {
 #[tokio::test]
 async fn a_verdict_held_for_a_day_is_refunded_once() {
     let world = World::alone().await;
-    world.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
-    let sale = world.buy("quick").await;
-    assert_eq!(world.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+    let sale = world.buy_held().await;
     world.drained().await;
     world.as_if_long_ago(&sale.session).await;
     for _ in 0..2 {

@@ -1,6 +1,6 @@
 //! The content filter on deployed sales: what it holds and what it replaces.
 
-use crate::world::{Sale, World, email, question};
+use crate::world::{Sale, World, question};
 use serde_json::{Value, json};
 
 fn dimension(analysis: &str) -> Value {
@@ -106,10 +106,7 @@ async fn a_term_with_a_substitute_is_replaced_on_page_and_in_mail() {
 #[tokio::test]
 async fn a_question_with_a_blocked_term_is_answered_and_not_echoed() {
     let world = World::beside_others().await;
-    let (question, email) = (format!("Is CSDM worth it? {}", question()), email());
-    let session = world.order("quick", &question).await;
-    world.pay(&session, &email, 1).await;
-    let sale = Sale { session, question, email };
+    let sale = world.buy_with("quick", format!("Is CSDM worth it? {}", question())).await;
     let page = world.delivered(&sale).await;
     let reference = &sale.session[sale.session.len() - 8..];
     let mail = world.mails(&sale.email).await[0]["body"].as_str().expect("a body").to_owned();

@@ -2,10 +2,10 @@
 
 use crate::{
     operators::mailed_once,
-    world::{Sale, World, email, question},
+    world::{World, by_link, question},
 };
 use serde_json::{Value, json};
-use tests::{SOON, eventually, payment_link_session};
+use tests::{SOON, eventually};
 
 /// An order as the webhook sends it to the queue.
 pub(crate) fn order(session: &str) -> Value {
@@ -47,10 +47,8 @@ async fn messages_that_come_again_after_the_end_change_nothing() {
 #[tokio::test]
 async fn orders_at_once_are_one_sale() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("full", &question).await;
-    world.pay(&session, &email, 0).await;
-    let sale = Sale { session, question, email };
+    let sale = world.open("full", question()).await;
+    world.pay(&sale, 0).await;
     for _ in 0..5 {
         world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
     }
@@ -67,15 +65,13 @@ async fn orders_at_once_are_one_sale() {
 #[tokio::test]
 async fn an_order_of_an_unpaid_session_makes_no_verdict() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("full", &question).await;
-    world.aws.send("OrdersQueueUrl", &order(&session)).await;
+    let sale = world.open("full", question()).await;
+    world.aws.send("OrdersQueueUrl", &order(&sale.session)).await;
     world.drained().await;
-    let sale = Sale { session, question, email };
     assert_eq!(world.model_calls(&sale).await, 0);
     assert_eq!(world.aws.document(&sale.session, "VERDICT").await, None);
     // After a payment it is a sale like any other.
-    world.pay(&sale.session, &sale.email, 1).await;
+    world.pay(&sale, 1).await;
     world.delivered(&sale).await;
     assert_eq!(world.model_calls(&sale).await, 1);
 }
@@ -88,8 +84,7 @@ async fn unreadable_messages_do_not_hold_up_others() {
             world.aws.send(queue, &body).await;
         }
     }
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
 }
 
@@ -97,13 +92,9 @@ async fn unreadable_messages_do_not_hold_up_others() {
 #[tokio::test]
 async fn a_sale_that_nobody_was_told_of_is_found() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let mut object = payment_link_session("quick", &question, &email);
-    let hour_ago =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs() - 3600;
-    object["created"] = json!(hour_ago);
-    let session = world.stack.plant(&object).await;
+    let (sale, mut object) = by_link("quick");
+    object["created"] = json!(jiff::Timestamp::now().as_second() - 3600);
+    world.stack.plant(&object).await;
     world.aws.invoke("ReconcileFunctionName", &json!({})).await;
-    let sale = Sale { session, question, email };
     mailed_once(&world, &sale).await;
 }

@@ -4,7 +4,7 @@ use crate::{operators::oracle, world::World};
 use serde_json::{Value, json};
 use tests::{SOON, eventually};
 
-fn printed(world: &World, arguments: &[&str]) -> Vec<Value> {
+fn entries(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = oracle(world, arguments);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{arguments:?}: {errors}");
@@ -32,13 +32,13 @@ async fn a_deployment_is_judged_by_what_is_observed_and_two_people_can_override(
     let versions = last["versions"].to_string();
     assert!(versions.contains("-checkout:1") && last["deployment"].is_null(), "{last}");
     let release = last["release"].as_str().expect("a release").to_owned();
-    let listed = printed(&world, &["anvil", "report", "--json"]);
+    let listed = entries(&world, &["anvil", "report", "--json"]);
     assert_eq!(listed.last().expect("an entry")["verdict"], last["verdict"]);
     let alone = ["anvil", "override", "--release", &release, "--by", "dana", "--second", "Dana", "--reason", "known"];
     assert_ne!(oracle(&world, &alone).status.code(), Some(0), "one person alone");
     let two =
         ["anvil", "override", "--release", &release, "--by", "dana", "--second", "kim", "--reason", "known", "--json"];
-    assert_eq!(printed(&world, &two)[0]["second"], "kim");
+    assert_eq!(entries(&world, &two)[0]["second"], "kim");
     let granted = world.function_records("anvil", "override_granted").await.pop().expect("the override is on record");
     assert_eq!([&granted["by"], &granted["second"], &granted["reason"]], ["dana", "kim", "known"]);
     let is_alert = |line: &String| line.contains(&format!("dana and kim let release {release} go live"));

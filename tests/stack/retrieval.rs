@@ -1,8 +1,8 @@
 //! GET /api/verdict in every state of a sale.
 
-use crate::world::{World, email, question};
+use crate::world::{World, by_link, question};
 use serde_json::{Value, json};
-use tests::{payment_link_session, unique};
+use tests::unique;
 
 const FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
 const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
@@ -10,7 +10,7 @@ const UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in
 #[tokio::test]
 async fn an_unpaid_session_is_402_and_nothing_is_made_of_it() {
     let world = World::beside_others().await;
-    let mut object = payment_link_session("quick", &question(), &email());
+    let (_, mut object) = by_link("quick");
     object["payment_status"] = json!("unpaid");
     object["status"] = json!("open");
     let planted = world.stack.plant(&object).await;
@@ -63,16 +63,14 @@ async fn a_local_stack_has_no_limit_for_unknown_ids_and_codes() {
     for _ in 0..12 {
         assert_eq!(world.verdict(&format!("cs_test_unknown{}", unique())).await.status, 404);
         let body = json!({ "tier": "quick", "query": question(), "referral_code": unique().to_string() });
-        let reply = world.checkout(body.to_string()).await;
-        assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("referral_code_unknown")));
+        world.checkout(body.to_string()).await.assert_code(400, "referral_code_unknown");
     }
 }
 
 #[tokio::test]
 async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
     let world = World::alone().await;
-    world.stack.faults("gemini", json!([{ "delay_ms": 2500 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("gemini", json!([{ "delay_ms": 2500 }]), "quick").await;
     let reply = world.verdict(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (202, json!({ "status": "pending" })));
     assert!(reply.header("retry-after").parse::<u32>().is_ok_and(|seconds| (1..=30).contains(&seconds)));
@@ -85,10 +83,8 @@ async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
 #[tokio::test]
 async fn a_lost_webhook_is_made_up_for_by_the_page() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("full", &question).await;
-    world.pay(&session, &email, 0).await;
-    let sale = crate::world::Sale { session, question, email };
+    let sale = world.open("full", question()).await;
+    world.pay(&sale, 0).await;
     let first = world.verdict(&sale.session).await;
     assert_eq!((first.status, first.json()), (202, json!({ "status": "pending" })));
     world.delivered(&sale).await;
@@ -99,8 +95,7 @@ async fn a_lost_webhook_is_made_up_for_by_the_page() {
 #[tokio::test]
 async fn a_model_that_fails_for_good_is_500_with_the_fixed_sentence() {
     let world = World::alone().await;
-    world.stack.faults("gemini", json!([{ "status": 400 }])).await;
-    let sale = world.buy("full").await;
+    let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "full").await;
     let reply = world.answered(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (500, json!({ "error": FAILED })));
     world.drained().await;
@@ -115,7 +110,7 @@ async fn a_model_that_fails_for_good_is_500_with_the_fixed_sentence() {
 #[tokio::test]
 async fn without_stripe_and_without_a_record_the_page_asks_for_patience() {
     let world = World::alone().await;
-    let mut object = payment_link_session("quick", &question(), &email());
+    let (_, mut object) = by_link("quick");
     object["payment_status"] = json!("unpaid");
     let session = world.stack.plant(&object).await;
     let down = json!([{ "status": 500, "headers": { "Stripe-Should-Retry": "false" } }]);

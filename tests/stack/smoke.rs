@@ -1,17 +1,12 @@
 //! The smoke test on the deployed stack, run by the command line and by its function.
 
-use crate::{cache_health::look, operators::oracle, world::World};
+use crate::{cache_health::look, operators::asked, world::World};
 use serde_json::{Value, json};
 use tests::{SOON, eventually};
 
 /// The result of `oracle smoke --json` and its exit code.
 fn smoke(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
-    let mut all = vec!["smoke", "--json"];
-    all.extend(arguments);
-    let output = oracle(world, &all);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{errors}")))
+    asked(world, &[&["smoke"], arguments].concat())
 }
 
 fn statuses(report: &Value) -> Vec<&str> {

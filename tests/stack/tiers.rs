@@ -1,6 +1,6 @@
 //! Every tier in both flows: the page, the mail, and the link between them.
 
-use crate::world::{Sale, World, email, question};
+use crate::world::{Sale, World, question};
 use serde_json::Value;
 
 const COLOURS: [&str; 4] = ["GREEN", "AMBER", "RED", "NULL"];
@@ -96,46 +96,22 @@ async fn assert_delivered(world: &World, tier: &str, sale: &Sale) {
     assert_eq!(world.model_calls(sale).await, 1);
 }
 
-async fn on_the_site(tier: &str) {
+#[tokio::test]
+async fn every_tier_is_bought_on_the_site() {
     let world = World::beside_others().await;
-    let sale = world.buy(tier).await;
-    assert_delivered(&world, tier, &sale).await;
+    for tier in ["quick", "full", "strategy"] {
+        let sale = world.buy(tier).await;
+        assert_delivered(&world, tier, &sale).await;
+    }
 }
 
-async fn by_link(tier: &str) {
+#[tokio::test]
+async fn every_tier_is_bought_by_payment_link() {
     let world = World::beside_others().await;
-    let sale = world.buy_by_link(tier).await;
-    assert_delivered(&world, tier, &sale).await;
-}
-
-#[tokio::test]
-async fn a_quick_take_bought_on_the_site() {
-    on_the_site("quick").await;
-}
-
-#[tokio::test]
-async fn a_full_breakdown_bought_on_the_site() {
-    on_the_site("full").await;
-}
-
-#[tokio::test]
-async fn a_strategy_session_bought_on_the_site() {
-    on_the_site("strategy").await;
-}
-
-#[tokio::test]
-async fn a_quick_take_bought_by_payment_link() {
-    by_link("quick").await;
-}
-
-#[tokio::test]
-async fn a_full_breakdown_bought_by_payment_link() {
-    by_link("full").await;
-}
-
-#[tokio::test]
-async fn a_strategy_session_bought_by_payment_link() {
-    by_link("strategy").await;
+    for tier in ["quick", "full", "strategy"] {
+        let sale = world.buy_by_link(tier).await;
+        assert_delivered(&world, tier, &sale).await;
+    }
 }
 
 /// A verdict of NULL is delivered like any other.
@@ -166,10 +142,7 @@ async fn a_question_that_imitates_our_mails_is_quoted() {
         "https://evil.example/pay",
     ];
     let question = format!("Is this fund sound?\n\n{}\n\n{}", forged.join("\n"), question());
-    let email = email();
-    let session = world.order("quick", &question).await;
-    world.pay(&session, &email, 1).await;
-    let sale = Sale { session, question, email };
+    let sale = world.buy_with("quick", question).await;
     world.delivered(&sale).await;
     let mails = world.mails(&sale.email).await;
     let body = mails[0]["body"].as_str().expect("a body");

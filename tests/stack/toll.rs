@@ -1,8 +1,7 @@
 //! Agents that buy for USDC over HTTP 402, on the deployed stack and the simulated chain.
 
 use crate::{
-    console::json_of,
-    operators::oracle,
+    operators::{asked, oracle},
     world::{Reply, World, question},
 };
 use reqwest::Method;
@@ -12,6 +11,11 @@ use serde_json::{Value, json};
 pub(crate) async fn ask(world: &World, path: &str, question: &str, payment: Option<(&str, &str)>) -> Reply {
     let headers: Vec<_> = payment.into_iter().collect();
     world.call(Method::POST, path, &headers, json!({ "query": question }).to_string().into_bytes()).await
+}
+
+/// Asks `/query` with a signed payment.
+async fn buy(world: &World, question: &str, signed: &str) -> Reply {
+    ask(world, "/query", question, Some(("payment-signature", signed))).await
 }
 
 /// A payment from the sandbox's wallet for the price that the site asks.
@@ -77,25 +81,13 @@ async fn a_lost_settlement_is_found_on_the_chain() {
     let before = settlements(&world).await;
     // The verification succeeds; the settlement is made, but its reply is lost.
     world.stack.faults("facilitator", json!([{}, { "drop": true }])).await;
-    let pending = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
-    assert_eq!(
-        (pending.status, pending.json()["code"].as_str()),
-        (503, Some("settlement_pending")),
-        "{}",
-        pending.text
-    );
+    buy(&world, &question, &signed).await.assert_code(503, "settlement_pending");
     assert_eq!(settlements(&world).await, before + 1);
     // The facilitator refuses a payment that is already settled. The answer waits for the chain, and no second payment is
     // asked for.
-    let refused = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
-    assert_eq!(
-        (refused.status, refused.json()["code"].as_str()),
-        (503, Some("settlement_pending")),
-        "{}",
-        refused.text
-    );
+    buy(&world, &question, &signed).await.assert_code(503, "settlement_pending");
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
-    let bought = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
+    let bought = buy(&world, &question, &signed).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
     assert_eq!(settlements(&world).await, before + 1);
 }
@@ -111,13 +103,11 @@ async fn what_is_not_sold_or_not_paid_settles_nothing() {
     let dear = ask(&world, "/query/premium", &question, Some(("payment-signature", &cheap))).await;
     assert_eq!(dear.status, 402, "{}", dear.text);
     let garbage = ask(&world, "/query", &question, Some(("payment-signature", "garbage"))).await;
-    assert_eq!((garbage.status, garbage.json()["code"].as_str()), (400, Some("payment_unreadable")));
+    garbage.assert_code(400, "payment_unreadable");
     world.stack.faults("facilitator", json!([{ "status": 503 }])).await;
-    let unreachable = ask(&world, "/query", &question, Some(("payment-signature", &cheap))).await;
-    assert_eq!((unreachable.status, unreachable.json()["code"].as_str()), (503, Some("payment_unavailable")));
+    buy(&world, &question, &cheap).await.assert_code(503, "payment_unavailable");
     world.stack.faults("gemini", json!([{ "status": 500 }, { "status": 500 }, { "status": 500 }])).await;
-    let failed = ask(&world, "/query", &question, Some(("payment-signature", &cheap))).await;
-    assert_eq!((failed.status, failed.json()["code"].as_str()), (503, Some("no_answer")), "{}", failed.text);
+    buy(&world, &question, &cheap).await.assert_code(503, "no_answer");
     assert_eq!(settlements(&world).await, before);
     let statuses: Vec<String> = records(&world, &question)
         .await
@@ -128,7 +118,7 @@ async fn what_is_not_sold_or_not_paid_settles_nothing() {
         assert!(statuses.iter().any(|found| found == status), "{status}: {statuses:?}");
     }
     world.stack.control("reset", json!({})).await;
-    assert_eq!(ask(&world, "/query", &question, Some(("payment-signature", &cheap))).await.status, 200);
+    assert_eq!(buy(&world, &question, &cheap).await.status, 200);
 }
 
 #[tokio::test]
@@ -138,8 +128,7 @@ async fn a_transfer_by_its_hash_buys_once_it_is_deep_enough() {
     let made = world.stack.control("chain/transfer", json!({ "value": 50_000 })).await;
     let transaction = made["transaction"].as_str().expect("a transaction").to_owned();
     let shown = Some(("x-payment-transaction", transaction.as_str()));
-    let young = ask(&world, "/query", &question, shown).await;
-    assert_eq!((young.status, young.json()["code"].as_str()), (402, Some("payment_unconfirmed")), "{}", young.text);
+    ask(&world, "/query", &question, shown).await.assert_code(402, "payment_unconfirmed");
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = ask(&world, "/query", &question, shown).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
@@ -156,7 +145,7 @@ async fn two_requests_at_once_with_one_payment_get_one_answer() {
     let before = settlements(&world).await;
     // Long enough for the second request to start a process of its own while the first is being answered.
     world.stack.faults("gemini", json!([{ "delay_ms": 6000 }])).await;
-    let buy = || ask(&world, "/query", &question, Some(("payment-signature", &signed)));
+    let buy = || buy(&world, &question, &signed);
     let (first, second) = tokio::join!(buy(), buy());
     let mut statuses = [first.status, second.status];
     statuses.sort_unstable();
@@ -202,26 +191,25 @@ async fn an_operator_finds_an_open_settlement_and_a_finished_one() {
     let question = question();
     let signed = payment(&world, "/query", &question).await;
     world.stack.control("chain/faults", json!({ "faults": ["pending"] })).await;
-    let pending = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
+    let pending = buy(&world, &question, &signed).await;
     assert_eq!(pending.json()["code"].as_str(), Some("settlement_pending"), "{}", pending.text);
     let hash = audit::digest::query_hash(&domain::Query::parse(&question).expect("a question"));
     let named = records(&world, &question).await;
     assert!(named.iter().all(|record| record["query_hash"] == hash.as_str()) && !named.is_empty());
     let reference = named[0]["session_id"].as_str().expect("an id").to_owned();
     let is_open = |row: &&Value| row["why"].as_str().is_some_and(|why| why.contains("its settlement is open"));
-    let rows = json_of(&oracle(&world, &["toll", "list", "--open", "--json"]));
+    let (_, rows) = asked(&world, &["toll", "list", "--open"]);
     assert!(rows.as_array().expect("rows").iter().any(|row| is_open(&row)), "{rows}");
-    let bought = ask(&world, "/query", &question, Some(("payment-signature", &signed))).await;
+    let bought = buy(&world, &question, &signed).await;
     assert_eq!(bought.status, 200, "{}", bought.text);
     let receipt: chain::wire::SettlementResponse =
         chain::wire::decode(bought.header("payment-response")).expect("a receipt");
     for wanted in [reference.as_str(), &receipt.transaction] {
-        let rows = json_of(&oracle(&world, &["toll", "show", wanted, "--json"]));
+        let (_, rows) = asked(&world, &["toll", "show", wanted]);
         assert_eq!(rows.as_array().map(Vec::len), Some(1), "{wanted}: {rows}");
         assert!(rows[0]["why"].as_str().is_some_and(|why| why.starts_with("sold")), "{rows}");
     }
-    let nothing = oracle(&world, &["toll", "show", "0x00"]);
-    assert_eq!(nothing.status.code(), Some(1));
+    assert_eq!(oracle(&world, &["toll", "show", "0x00"]).status.code(), Some(1));
 }
 
 #[tokio::test]
@@ -230,14 +218,12 @@ async fn a_facilitator_that_hangs_or_denies_a_settlement_costs_no_second_payment
     let question = question();
     let signed = payment(&world, "/query", &question).await;
     let before = settlements(&world).await;
-    let buy = || ask(&world, "/query", &question, Some(("payment-signature", &signed)));
+    let buy = || buy(&world, &question, &signed);
     world.stack.faults("facilitator", json!([{ "hang": true }])).await;
-    let hung = buy().await;
-    assert_eq!((hung.status, hung.json()["code"].as_str()), (503, Some("payment_unavailable")), "{}", hung.text);
+    buy().await.assert_code(503, "payment_unavailable");
     // The facilitator submits the payment and reports a failure that does not exclude that.
     world.stack.control("chain/faults", json!({ "faults": ["refuse_after"] })).await;
-    let denied = buy().await;
-    assert_eq!((denied.status, denied.json()["code"].as_str()), (503, Some("settlement_pending")), "{}", denied.text);
+    buy().await.assert_code(503, "settlement_pending");
     assert_eq!(settlements(&world).await, before + 1);
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let bought = buy().await;
@@ -254,16 +240,9 @@ async fn another_chain_and_a_reorganisation_confirm_no_transfer() {
     world.stack.control("chain/mine", json!({ "blocks": 12 })).await;
     let show = || ask(&world, "/query", &question, Some(("x-payment-transaction", &transaction)));
     world.stack.control("chain/faults", json!({ "faults": ["wrong_chain"] })).await;
-    let stray = show().await;
-    assert_eq!((stray.status, stray.json()["code"].as_str()), (503, Some("payment_unavailable")), "{}", stray.text);
+    show().await.assert_code(503, "payment_unavailable");
     world.stack.control("chain/faults", json!({ "faults": ["reorg"] })).await;
-    let dropped = show().await;
-    assert_eq!(
-        (dropped.status, dropped.json()["code"].as_str()),
-        (402, Some("payment_unconfirmed")),
-        "{}",
-        dropped.text
-    );
+    show().await.assert_code(402, "payment_unconfirmed");
     let found = records(&world, &question).await;
     let statuses: Vec<_> = found.iter().map(|record| record["status"].as_str().unwrap_or_default()).collect();
     assert_eq!(statuses, ["RPC_UNREACHABLE"]);

@@ -1,8 +1,11 @@
 //! Failures of the mailbox and of Stripe.
 
-use crate::world::{Sale, World, email, question};
+use crate::{
+    operators::{send_retry, waiting},
+    world::{Sale, World, by_link, question},
+};
 use serde_json::{Value, json};
-use tests::{SOON, eventually, payment_link_session};
+use tests::{SOON, eventually};
 
 async fn assert_one_mail(world: &World, sale: &Sale) {
     world.delivered(sale).await;
@@ -12,22 +15,17 @@ async fn assert_one_mail(world: &World, sale: &Sale) {
     world.faults_are_used_up().await;
 }
 
-/// The sale's document, once its mail waits for the next attempt.
-async fn waits(world: &World, sale: &Sale) -> Value {
-    eventually("the mail to wait", SOON, async || {
-        let document = world.aws.document(&sale.session, "SALE").await?;
-        (document["mail"]["state"] == "retrying").then_some(document)
-    })
-    .await
+/// The next attempt at the mail is that many milliseconds after the last one, within a second.
+async fn assert_waits(world: &World, sale: &Sale, expected: i64) {
+    let waiting = waiting(world, sale).await;
+    let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
+    assert!((expected - 1_000..=expected + 1_000).contains(&wait), "{waiting}");
 }
 
 /// Makes the next attempt due, as if the time had passed.
 async fn make_due(world: &World, sale: &Sale) {
     world.aws.change_sale(&sale.session, |_, sale| sale["mail"]["due"] = json!(1)).await;
-    let retry = json!({
-        "kind": "mail_retry", "v": 1, "session_id": sale.session, "ordered_at": 1_763_596_800_000_i64, "letter": "verdict",
-    });
-    world.aws.send("EmailRetryQueueUrl", &retry).await;
+    send_retry(world, &sale.session).await;
 }
 
 /// The reply to creating the draft is lost: that draft is never sent; the next attempt follows at once and creates its
@@ -35,8 +33,7 @@ async fn make_due(world: &World, sale: &Sale) {
 #[tokio::test]
 async fn a_lost_reply_to_creating_the_draft_leads_to_one_mail_of_another_draft() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "drop": true }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "drop": true }]), "quick").await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 2, "two drafts, of which one is sent");
@@ -46,8 +43,7 @@ async fn a_lost_reply_to_creating_the_draft_leads_to_one_mail_of_another_draft()
 #[tokio::test]
 async fn a_lost_reply_to_sending_sends_no_second_mail() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{}, { "drop": true }]), "quick").await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
     world.drained().await;
@@ -57,8 +53,7 @@ async fn a_lost_reply_to_sending_sends_no_second_mail() {
 #[tokio::test]
 async fn a_failure_after_the_work_sends_no_second_mail() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{}, { "status": 504, "done": true }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{}, { "status": 504, "done": true }]), "quick").await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 0);
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
@@ -71,11 +66,8 @@ async fn a_failure_after_the_work_sends_no_second_mail() {
 async fn a_draft_that_is_still_shown_is_not_sent_again() {
     let world = World::alone().await;
     world.stack.control("configure", json!({ "draft_lag_ms": 3_600_000 })).await;
-    world.stack.faults("graph", json!([{}, { "drop": true }])).await;
-    let sale = world.buy("quick").await;
-    let waiting = waits(&world, &sale).await;
-    let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
-    assert!((299_000..=301_000).contains(&wait), "{waiting}");
+    let sale = world.buy_despite("graph", json!([{}, { "drop": true }]), "quick").await;
+    assert_waits(&world, &sale, 300_000).await;
     world.stack.control("configure", json!({ "draft_lag_ms": 0 })).await;
     make_due(&world, &sale).await;
     assert_one_mail(&world, &sale).await;
@@ -87,8 +79,7 @@ async fn a_draft_that_is_still_shown_is_not_sent_again() {
 async fn a_mailbox_that_is_missing_for_a_moment_gets_the_mail_at_once() {
     let world = World::alone().await;
     let missing = json!({ "error": { "code": "ErrorNonExistentMailbox", "message": "injected by the sandbox" } });
-    world.stack.faults("graph", json!([{ "status": 404, "body": missing }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "status": 404, "body": missing }]), "quick").await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 1);
 }
@@ -100,8 +91,7 @@ async fn a_sent_copy_that_appears_late_is_found_and_sent_once() {
     let world = World::alone().await;
     world.stack.control("configure", json!({ "sent_items_lag_ms": 1_500 })).await;
     world.stack.faults("graph", json!([{}, { "drop": true }])).await;
-    let sale = world.buy("quick").await;
-    world.delivered(&sale).await;
+    let sale = world.bought("quick").await;
     world.stack.control("configure", json!({ "sent_items_lag_ms": 0 })).await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", "/send").await.len(), 1);
@@ -112,8 +102,7 @@ async fn a_sent_copy_that_appears_late_is_found_and_sent_once() {
 #[tokio::test]
 async fn a_busy_mailbox_gets_the_recorded_draft_at_once() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{}, { "status": 503 }])).await;
-    let sale = world.buy("full").await;
+    let sale = world.buy_despite("graph", json!([{}, { "status": 503 }]), "full").await;
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 1, "the first draft is sent, no second one is made");
 }
@@ -123,8 +112,7 @@ async fn a_busy_mailbox_gets_the_recorded_draft_at_once() {
 async fn a_mailbox_that_is_down_for_a_while_gets_the_recorded_draft_later() {
     let world = World::alone().await;
     let down = json!({ "status": 503 });
-    world.stack.faults("graph", json!([{}, down, down, down, down])).await;
-    let sale = world.buy("full").await;
+    let sale = world.buy_despite("graph", json!([{}, down, down, down, down]), "full").await;
     assert_eq!(world.answered(&sale.session).await.status, 200, "the page does not wait for the mail");
     assert_one_mail(&world, &sale).await;
     assert_eq!(world.count(&sale.session, "email_service", "EMAIL_FAILED").await, 4);
@@ -136,8 +124,7 @@ async fn a_mailbox_that_is_down_for_a_while_gets_the_recorded_draft_later() {
 #[tokio::test]
 async fn a_mailbox_that_stays_down_makes_one_dead_letter() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!(vec![json!({ "status": 503 }); 5])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!(vec![json!({ "status": 503 }); 5]), "quick").await;
     let settled = world.settled(&sale.session).await;
     assert_eq!(settled["mail"]["state"], "dead");
     assert_eq!(settled["mail"]["progress"]["failures"], json!(["503", "503", "503", "503", "503"]));
@@ -157,11 +144,8 @@ async fn a_mailbox_that_stays_down_makes_one_dead_letter() {
 #[tokio::test]
 async fn a_throttled_mailbox_is_not_called_for_a_minute() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 429, "headers": { "Retry-After": "5" } }])).await;
-    let sale = world.buy("quick").await;
-    let waiting = waits(&world, &sale).await;
-    let wait = waiting["mail"]["due"].as_i64().expect("a time") - waiting["changed_at"].as_i64().expect("a time");
-    assert!((59_000..=61_000).contains(&wait), "{waiting}");
+    let sale = world.buy_despite("graph", json!([{ "status": 429, "headers": { "Retry-After": "5" } }]), "quick").await;
+    assert_waits(&world, &sale, 60_000).await;
     assert_eq!(world.mails(&sale.email).await, Vec::<Value>::new());
     make_due(&world, &sale).await;
     assert_one_mail(&world, &sale).await;
@@ -171,8 +155,7 @@ async fn a_throttled_mailbox_is_not_called_for_a_minute() {
 #[tokio::test]
 async fn a_refused_token_is_replaced_at_once() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 401 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "status": 401 }]), "quick").await;
     assert_one_mail(&world, &sale).await;
     assert!(!world.calls("login", "/token").await.is_empty(), "a new token was asked for");
 }
@@ -181,8 +164,7 @@ async fn a_refused_token_is_replaced_at_once() {
 #[tokio::test]
 async fn a_mailbox_that_refuses_for_good_ends_the_mail_and_the_verdict_stays() {
     let world = World::alone().await;
-    world.stack.faults("graph", json!([{ "status": 400 }])).await;
-    let sale = world.buy("quick").await;
+    let sale = world.buy_despite("graph", json!([{ "status": 400 }]), "quick").await;
     assert_eq!(world.answered(&sale.session).await.status, 200);
     assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
     world.drained().await;
@@ -194,12 +176,10 @@ async fn a_mailbox_that_refuses_for_good_ends_the_mail_and_the_verdict_stays() {
 #[tokio::test]
 async fn a_session_without_an_address_is_delivered_on_its_page_alone() {
     let world = World::beside_others().await;
-    let mut object = payment_link_session("quick", &question(), &email());
+    let (Sale { session, .. }, mut object) = by_link("quick");
     object["customer_details"] = Value::Null;
-    let session = world.stack.plant(&object).await;
-    let event = json!({ "type": "checkout.session.completed", "data": { "object": object } });
-    let answer = world.stack.control("stripe/event", event).await;
-    assert_eq!(answer["status"], 200, "{answer}");
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
     assert_eq!(world.answered(&session).await.status, 200);
     assert_eq!(world.settled(&session).await["mail"]["state"], "no_address");
     let failed: Vec<Value> =
@@ -213,18 +193,15 @@ async fn a_session_without_an_address_is_delivered_on_its_page_alone() {
 #[tokio::test]
 async fn stripe_down_at_verdict_time_delays_the_verdict() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("quick", &question).await;
-    let sale = Sale { session, question, email };
+    let sale = world.open("quick", question()).await;
     let down = json!({ "status": 500, "headers": { "Stripe-Should-Retry": "false" } });
     world.stack.faults("stripe", json!([down])).await;
-    world.pay(&sale.session, &sale.email, 1).await;
+    world.pay(&sale, 1).await;
     eventually("the verdict function to give its claim back", SOON, async || {
         let document = world.aws.document(&sale.session, "SALE").await?;
         let asked = !world.calls("stripe", &sale.session).await.is_empty();
         let lease = document["fulfilment"]["lease_until"].as_i64()?;
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_millis();
-        (asked && u128::try_from(lease).expect("a time") <= now).then_some(())
+        (asked && lease <= jiff::Timestamp::now().as_millisecond()).then_some(())
     })
     .await;
     assert_eq!(world.model_calls(&sale).await, 0, "nothing is made of a session that may be unpaid");

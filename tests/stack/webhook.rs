@@ -1,11 +1,11 @@
 //! POST /api/webhook: which events are refused, which are acknowledged, and which become a sale.
 
-use crate::world::{Reply, Sale, World, email, question};
+use crate::world::{Reply, Sale, World, by_link, question};
 use domain::{Secret, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tests::{SOON, eventually, payment_link_session, unique};
+use std::time::Duration;
+use tests::{SOON, eventually, unique};
 
 fn event(kind: &str, session: &Value) -> Value {
     json!({ "id": format!("evt_{}", unique()), "object": "event", "type": kind, "data": { "object": session } })
@@ -13,8 +13,7 @@ fn event(kind: &str, session: &Value) -> Value {
 
 /// Stripe's signature with the given secret, at a time that many seconds from now.
 fn signed(secret: &str, body: &[u8], seconds: i64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
-    let at = Timestamp::from_seconds(i64::try_from(now).expect("a time") + seconds);
+    let at = Timestamp::from_seconds(jiff::Timestamp::now().as_second() + seconds);
     stripe::signature::sign(&Secret::new(secret), body, at)
 }
 
@@ -36,10 +35,9 @@ impl World {
 
 /// A sale that exists at Stripe and whose webhook has not arrived.
 async fn planted(world: &World) -> (Sale, Value) {
-    let (question, email) = (question(), email());
-    let object = payment_link_session("quick", &question, &email);
-    let session = world.stack.plant(&object).await;
-    (Sale { session, question, email }, object)
+    let (sale, object) = by_link("quick");
+    world.stack.plant(&object).await;
+    (sale, object)
 }
 
 #[tokio::test]
@@ -157,20 +155,16 @@ async fn other_events_and_unpaid_sessions_are_acknowledged_and_nothing_happens()
 #[tokio::test]
 async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let mut object = payment_link_session("full", &question, &email);
+    let (sale, mut object) = by_link("full");
     object["payment_status"] = json!("unpaid");
-    let session = world.stack.plant(&object).await;
-    let sale = Sale { session, question, email };
-    let completed = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
-    assert_eq!(completed["status"], 200, "{completed}");
+    world.stack.plant(&object).await;
+    world.tell("checkout.session.completed", &object).await;
     world.drained().await;
     assert_eq!(world.verdict(&sale.session).await.status, 402);
     assert_eq!(world.model_calls(&sale).await, 0);
 
     object["payment_status"] = json!("paid");
-    let paid = world.stack.control("stripe/event", event("checkout.session.async_payment_succeeded", &object)).await;
-    assert_eq!(paid["status"], 200, "{paid}");
+    world.tell("checkout.session.async_payment_succeeded", &object).await;
     // The sale is known once its order is taken up; until then the page may still hear that nothing is paid.
     eventually("the late payment to be known", SOON, async || {
         (world.verdict(&sale.session).await.status != 402).then_some(())
@@ -179,8 +173,7 @@ async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     world.delivered(&sale).await;
 
     // Stripe guarantees no order of events: the first event arrives again, now with a paid session.
-    let again = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
-    assert_eq!(again["status"], 200, "{again}");
+    world.tell("checkout.session.completed", &object).await;
     world.drained().await;
     assert_eq!((world.model_calls(&sale).await, world.mails(&sale.email).await.len()), (1, 1));
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
@@ -189,10 +182,8 @@ async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
 #[tokio::test]
 async fn ten_deliveries_at_once_are_one_sale() {
     let world = World::alone().await;
-    let (question, email) = (question(), email());
-    let session = world.order("full", &question).await;
-    world.pay(&session, &email, 10).await;
-    let sale = Sale { session, question, email };
+    let sale = world.open("full", question()).await;
+    world.pay(&sale, 10).await;
     world.delivered(&sale).await;
     world.drained().await;
     assert_eq!(world.model_calls(&sale).await, 1);
@@ -213,13 +204,11 @@ const AT_MOST: Duration = Duration::from_secs(60);
 async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     let world = World::alone().await;
     let critical = world.aws.subscribe("CriticalTopicArn").await;
-    let (question, email) = (question(), email());
-    let mut object = payment_link_session("quick", &question, &email);
+    let (Sale { session, question, email }, mut object) = by_link("quick");
     object["metadata"]["tier"] = json!("premium");
-    let session = world.stack.plant(&object).await;
+    world.stack.plant(&object).await;
     for _ in 0..2 {
-        let answer = world.stack.control("stripe/event", event("checkout.session.completed", &object)).await;
-        assert_eq!(answer["status"], 200, "{answer}");
+        world.tell("checkout.session.completed", &object).await;
     }
     let alert = eventually("the alert", AT_MOST, async || world.aws.alerts(&critical).await.pop()).await;
     let (reference, characters) = (&session[session.len() - 8..], question.chars().count());

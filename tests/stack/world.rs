@@ -15,7 +15,7 @@ use std::{
     },
     time::Duration,
 };
-use tests::{SOON, Stack, eventually, unique};
+use tests::{SOON, Stack, eventually, payment_link_session, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A message that finds another worker's lease waits for its end, so a queue is empty only after all leases have ended.
@@ -71,6 +71,12 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
+    /// Fails unless the reply has this status, and names its reason for programs.
+    #[track_caller]
+    pub(crate) fn assert_code(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.json()["code"].as_str()), (status, Some(code)), "{}", self.text);
+    }
+
     /// A header's value.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("a header of ASCII"))
@@ -87,6 +93,14 @@ impl Sale {
 /// A unique question.
 pub(crate) fn question() -> String {
     format!("Should I rent out the {CANARY} on my land? {}", unique())
+}
+
+/// A sale through a Payment Link of which only Stripe knows, and its session there.
+pub(crate) fn by_link(tier: &str) -> (Sale, Value) {
+    let (question, email) = (question(), email());
+    let object = payment_link_session(tier, &question, &email);
+    let session = object["id"].as_str().expect("a session has an id").to_owned();
+    (Sale { session, question, email }, object)
 }
 
 /// A unique address.
@@ -152,9 +166,14 @@ impl World {
         reply.json()["session_id"].as_str().expect("a session id").to_owned()
     }
 
+    /// Opens a session on the site for a buyer who has not paid yet.
+    pub(crate) async fn open(&self, tier: &str, question: String) -> Sale {
+        Sale { session: self.order(tier, &question).await, question, email: email() }
+    }
+
     /// Pays a session; its webhook is delivered that many times at once, and accepted every time.
-    pub(crate) async fn pay(&self, session: &str, email: &str, deliveries: usize) {
-        let payment = json!({ "session_id": session, "email": email, "deliveries": deliveries });
+    pub(crate) async fn pay(&self, sale: &Sale, deliveries: usize) {
+        let payment = json!({ "session_id": sale.session, "email": sale.email, "deliveries": deliveries });
         let paid = self.stack.control("stripe/pay", payment).await;
         let delivered = paid["deliveries"].as_array().expect("deliveries");
         assert_eq!(delivered.len(), deliveries);
@@ -165,10 +184,35 @@ impl World {
 
     /// Buys on the site: the question is in the session's metadata.
     pub(crate) async fn buy(&self, tier: &str) -> Sale {
-        let (question, email) = (question(), email());
-        let session = self.order(tier, &question).await;
-        self.pay(&session, &email, 1).await;
-        Sale { session, question, email }
+        self.buy_with(tier, question()).await
+    }
+
+    /// Buys on the site with this question.
+    pub(crate) async fn buy_with(&self, tier: &str, question: String) -> Sale {
+        let sale = self.open(tier, question).await;
+        self.pay(&sale, 1).await;
+        sale
+    }
+
+    /// Buys on the site while the next calls to a vendor get these replies.
+    pub(crate) async fn buy_despite(&self, target: &str, replies: Value, tier: &str) -> Sale {
+        self.stack.faults(target, replies).await;
+        self.buy(tier).await
+    }
+
+    /// Buys on the site, and waits for the verdict and its mail.
+    pub(crate) async fn bought(&self, tier: &str) -> Sale {
+        let sale = self.buy(tier).await;
+        self.delivered(&sale).await;
+        sale
+    }
+
+    /// Buys on the site what the content filter holds.
+    pub(crate) async fn buy_held(&self) -> Sale {
+        self.stack.next_verdict(json!({ "verdict": "GREEN", "summary": "The CSDM leaves no doubt about it." })).await;
+        let sale = self.buy("quick").await;
+        assert_eq!(self.answered(&sale.session).await.json(), json!({ "status": "in_review" }));
+        sale
     }
 
     /// Buys through a Payment Link: the question is in the session's custom field.
@@ -176,6 +220,22 @@ impl World {
         let (question, email) = (question(), email());
         let session = self.stack.sell_by_payment_link(tier, &question, &email).await;
         Sale { session, question, email }
+    }
+
+    /// Delivers an event about an object of Stripe, which must be accepted.
+    pub(crate) async fn tell(&self, kind: &str, object: &Value) {
+        let event = json!({ "type": kind, "data": { "object": object } });
+        let answer = self.stack.control("stripe/event", event).await;
+        assert_eq!(answer["status"], 200, "{kind}: {answer}");
+    }
+
+    /// The sale's record once the condition holds for it.
+    pub(crate) async fn until(&self, session: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        eventually(&format!("{what}: {session}"), SOON, async || {
+            let sale = self.aws.document(session, "SALE").await?;
+            holds(&sale).then_some(sale)
+        })
+        .await
     }
 
     /// The reply of GET /api/verdict once it is no longer pending.

@@ -2,11 +2,11 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, root, target},
+    model::{self, Template, list, root, shipped, sources, target},
     patch::{push, replace},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
 
 /// The client methods and transaction parts that our AWS adapters use, with the action that each needs.
 const CALLS: [(&str, &str); 38] = [
@@ -67,21 +67,9 @@ const BY_OPERATORS: [&str; 4] =
 /// `oracle erase` runs under this role, and reads the stack's outputs before anything else.
 const BY_THE_COMMAND: (&str, &str) = ("ErasureRole", "cloudformation:DescribeStacks");
 
-fn sources(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("a source directory");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    paths
-        .flat_map(|path| match path.is_dir() {
-            true => sources(&path),
-            false => vec![fs::read_to_string(&path).expect("a source")],
-        })
-        .collect()
-}
-
 /// The actions that the adapters can call, without their tests.
 fn called() -> BTreeSet<&'static str> {
-    let sources = sources(&root().join("shared/platform/aws/src"));
-    let shipped: Vec<&str> = sources.iter().map(|text| text.split("#[cfg(test)]").next().unwrap_or_default()).collect();
+    let shipped: Vec<String> = sources(&root().join("shared/platform/aws/src")).iter().map(|it| shipped(it)).collect();
     let calls = |name: &str| {
         shipped.iter().any(|text| text.contains(&format!(".{name}()")) || name.contains("::") && text.contains(name))
     };
@@ -89,12 +77,9 @@ fn called() -> BTreeSet<&'static str> {
 }
 
 fn statements(template: &Template) -> Vec<(&str, &Value)> {
-    let policies = |role: &'_ Value| list(&role["Properties"]["Policies"]).len();
     let mut found = Vec::new();
-    for (id, role) in template.of_type("AWS::IAM::Role").into_iter().filter(|(_, role)| policies(role) > 0) {
-        for policy in list(&role["Properties"]["Policies"]) {
-            found.extend(list(&policy["PolicyDocument"]["Statement"]).into_iter().map(|statement| (id, statement)));
-        }
+    for (id, role) in template.of_type("AWS::IAM::Role") {
+        found.extend(model::statements(role).into_iter().map(|statement| (id, statement)));
     }
     for (id, policy) in template.of_type("AWS::IAM::RolePolicy") {
         found.extend(list(&policy["Properties"]["PolicyDocument"]["Statement"]).into_iter().map(|it| (id, it)));

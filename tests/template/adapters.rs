@@ -4,7 +4,7 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, root, target},
+    model::{Template, events, list, root, shipped, sources, statements, target},
     patch::{replace, set},
 };
 use serde_json::{Value, json};
@@ -74,16 +74,9 @@ const BY_CONSUMER: [&str; 4] =
 const BY_ALL: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
 /// The shipped sources under a folder, without spaces.
-fn sources(directory: &Path) -> String {
-    let entries = fs::read_dir(directory).expect("a source directory");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    let shipped = |path: &Path| {
-        let is_test = path.file_name().is_some_and(|name| name == "tests.rs" || name == "tests");
-        let text = if is_test || path.is_dir() { String::new() } else { fs::read_to_string(path).expect("a source") };
-        text.split("#[cfg(test)]").next().unwrap_or_default().split_whitespace().collect::<String>()
-    };
-    paths.iter().map(|path| if path.is_dir() { sources(path) } else { shipped(path) }).collect()
+fn joined(folder: &Path) -> String {
+    let paths = sources(folder).into_iter().filter(|path| !path.ends_with("tests.rs"));
+    paths.map(|path| shipped(&path)).collect::<String>().split_whitespace().collect()
 }
 
 /// The sources of a function, and of the crates that build its clients.
@@ -91,8 +84,8 @@ fn sources_of(folder: &str) -> String {
     let function = root().join("functions").join(folder);
     let manifest = fs::read_to_string(function.join("Cargo.toml")).unwrap_or_default();
     let builds = ["delivery", "smoke"].into_iter().filter(|used| manifest.contains(&format!("\n{used}.workspace")));
-    let shared = builds.map(|used| sources(&root().join("shared/pipeline").join(used).join("src")));
-    sources(&function.join("src")) + &shared.collect::<String>()
+    let shared = builds.map(|used| joined(&root().join("shared/pipeline").join(used).join("src")));
+    joined(&function.join("src")) + &shared.collect::<String>()
 }
 
 fn needed(sources: &str) -> BTreeSet<&'static str> {
@@ -105,11 +98,9 @@ fn roles_fit_their_functions(template: &Template) -> Vec<String> {
     for (id, function) in template.functions() {
         let properties = &function["Properties"];
         let role = target(&properties["Role"]).unwrap_or_default();
-        let is_consumer = properties["Events"].as_object().into_iter().flatten().any(|(_, it)| it["Type"] == "SQS");
+        let is_consumer = events(function).any(|event| event["Type"] == "SQS");
         let by_lambda = |action: &str| BY_ALL.contains(&action) || is_consumer && BY_CONSUMER.contains(&action);
-        let statements = list(&template.resource(role)["Properties"]["Policies"])
-            .into_iter()
-            .flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]));
+        let statements = statements(template.resource(role)).into_iter();
         let actions = statements.flat_map(|statement| list(&statement["Action"])).filter_map(Value::as_str);
         let allowed: BTreeSet<&str> = actions.filter(|action| !by_lambda(action)).collect();
         let sources = sources_of(function["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap_or_default());

@@ -2,9 +2,9 @@
 //! slow, throttled or undelivered.
 
 use crate::{
-    assert_rule,
-    model::{Resource, Template, is_ours, list, number, target, watched_metrics},
-    patch::{property, rename, set},
+    assert_rule, finder,
+    model::{Resource, Template, events, is_ours, list, number, target, watched_metrics},
+    patch::{change, property, rename, set},
 };
 use domain::{Metric, metric::Use};
 use serde_json::{Value, json};
@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 const NEAR: std::ops::RangeInclusive<u64> = 70..=95;
 
 pub(crate) fn has_event(function: &Value, kind: &str) -> bool {
-    let events = function["Properties"]["Events"].as_object().into_iter().flatten();
-    events.into_iter().any(|(_, event)| event["Type"] == kind)
+    events(function).any(|event| event["Type"] == kind)
 }
 
 /// All alarms as they are deployed, one JSON object per line, so that a change of an alarm shows in this file's diff.
@@ -42,7 +41,7 @@ fn alarms_are_the_expected_ones(template: &Template) -> Vec<String> {
 #[test]
 fn every_alarm_is_the_one_on_the_list() {
     let rule = alarms_are_the_expected_ones;
-    assert_rule(rule, set(&property("HeldAlarm", "Threshold"), json!(2)), "alarms.jsonl has {\"AlarmActions\"");
+    assert_rule(rule, change("HeldAlarm", "Threshold", 2), "alarms.jsonl has {\"AlarmActions\"");
     assert_rule(rule, rename("/Resources/HeldAlarm", "KeptAlarm"), "template.yaml has {\"AlarmActions\"");
 }
 
@@ -134,33 +133,16 @@ fn own_metrics_raise_alarms(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_metric_of_ours_raises_its_alarm_for_the_right_reason() {
-    let rule = own_metrics_raise_alarms;
-    assert_rule(
-        rule,
-        set(&property("EventUnreadableAlarm", "MetricName"), json!("EventUnread")),
-        "metric EventUnreadable has no alarm",
-    );
-    assert_rule(rule, set(&property("HeldAlarm", "Namespace"), json!("Oracles")), "Held has no alarm");
-    assert_rule(
-        rule,
-        set(&property("RefreshTokenAgeAlarm", "Threshold"), json!(7_776_000)),
-        "RefreshTokenAge: its alarm is raised by",
-    );
-    assert_rule(
-        rule,
-        set(&property("CacheEntriesAlarm", "Threshold"), json!({ "Ref": "CacheEntryCountWarn" })),
+    let finds = finder(own_metrics_raise_alarms);
+    finds(change("EventUnreadableAlarm", "MetricName", "EventUnread"), "metric EventUnreadable has no alarm");
+    finds(change("HeldAlarm", "Namespace", "Oracles"), "Held has no alarm");
+    finds(change("RefreshTokenAgeAlarm", "Threshold", 7_776_000), "RefreshTokenAge: its alarm is raised by");
+    finds(
+        change("CacheEntriesAlarm", "Threshold", json!({ "Ref": "CacheEntryCountWarn" })),
         "CacheEntries: its alarm is raised",
     );
-    assert_rule(
-        rule,
-        set(&property("BreakerOpenAlarm", "TreatMissingData"), json!("notBreaching")),
-        "BreakerOpen: its alarm takes silence for",
-    );
-    assert_rule(
-        rule,
-        set(&property("HeldAlarm", "ComparisonOperator"), json!(LESS_THAN)),
-        "Held: its alarm is raised by",
-    );
+    finds(change("BreakerOpenAlarm", "TreatMissingData", "notBreaching"), "BreakerOpen: its alarm takes silence for");
+    finds(change("HeldAlarm", "ComparisonOperator", json!(LESS_THAN)), "Held: its alarm is raised by");
 }
 
 /// A critical alarm also reports its end to the operators whom it alerted.
@@ -175,12 +157,8 @@ fn critical_alarms_report_their_end(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_critical_alarm_reports_its_end() {
-    let rule = critical_alarms_report_their_end;
-    assert_rule(
-        rule,
-        set(&property("ApiServerErrorsAlarm", "OKActions"), json!([{ "Ref": "OpsTopic" }])),
-        "does not report its end",
-    );
+    let finds = finder(critical_alarms_report_their_end);
+    finds(change("ApiServerErrorsAlarm", "OKActions", json!([{ "Ref": "OpsTopic" }])), "does not report its end");
 }
 
 /// An alarm on something that customers wait for, or that they cannot do, is critical.
@@ -200,17 +178,12 @@ fn alarms_about_waiting_customers_are_critical(template: &Template) -> Vec<Strin
 
 #[test]
 fn waiting_orders_and_a_failing_site_raise_critical_alarms() {
-    let rule = alarms_about_waiting_customers_are_critical;
-    assert_rule(
-        rule,
-        set(&property("ApiServerErrorsAlarm", "Metrics/1/MetricStat/Metric/MetricName"), json!("4XXError")),
+    let finds = finder(alarms_about_waiting_customers_are_critical);
+    finds(
+        change("ApiServerErrorsAlarm", "Metrics/1/MetricStat/Metric/MetricName", "4XXError"),
         "ApiServerErrorsAlarm: no critical alarm",
     );
-    assert_rule(
-        rule,
-        rename("/Resources/OrdersQueueAgeAlarm", "OrdersQueueOldAlarm"),
-        "OrdersQueueAgeAlarm: no critical alarm",
-    );
+    finds(rename("/Resources/OrdersQueueAgeAlarm", "OrdersQueueOldAlarm"), "OrdersQueueAgeAlarm: no critical alarm");
 }
 
 /// Work that a timeout ends stays hidden for the whole visibility timeout of its queue.
@@ -230,13 +203,9 @@ fn slowness_is_seen(template: &Template) -> Vec<String> {
 
 #[test]
 fn functions_behind_queues_that_run_into_their_time_outs_are_seen() {
-    let rule = slowness_is_seen;
-    assert_rule(
-        rule,
-        set(&property("VerdictDurationAlarm", "Threshold"), json!(180_000)),
-        "VerdictFunction: no alarm when it takes nearly",
-    );
-    assert_rule(rule, set(&property("SilentDropFunction", "Timeout"), json!(30)), "SilentDropFunction");
+    let finds = finder(slowness_is_seen);
+    finds(change("VerdictDurationAlarm", "Threshold", 180_000), "VerdictFunction: no alarm when it takes nearly");
+    finds(change("SilentDropFunction", "Timeout", 30), "SilentDropFunction");
 }
 
 fn stores_and_topics_are_watched(template: &Template) -> Vec<String> {
@@ -277,16 +246,15 @@ fn stores_and_topics_are_watched(template: &Template) -> Vec<String> {
 
 #[test]
 fn throttled_tables_failing_topics_and_a_failing_site_have_alarms() {
-    let rule = stores_and_topics_are_watched;
-    assert_rule(rule, set(&property("TableWriteThrottlesAlarm", "Metrics"), json!([])), "Table: no alarm on WriteThr");
+    let finds = finder(stores_and_topics_are_watched);
+    finds(change("TableWriteThrottlesAlarm", "Metrics", json!([])), "Table: no alarm on WriteThr");
     let metric =
         |place: &str| property("ApiServerErrorsAlarm", &format!("Metrics/{place}/MetricStat/Metric/MetricName"));
-    assert_rule(rule, set(&metric("1"), json!("4XXError")), "5xx");
-    assert_rule(rule, set(&metric("2"), json!("Held")), "5xx");
+    finds(set(&metric("1"), json!("4XXError")), "5xx");
+    finds(set(&metric("2"), json!("Held")), "5xx");
     let own = json!([{ "Ref": "CriticalTopic" }]);
-    assert_rule(
-        rule,
-        set(&property("CriticalTopicFailedAlarm", "AlarmActions"), own),
+    finds(
+        change("CriticalTopicFailedAlarm", "AlarmActions", own),
         "CriticalTopic: no alarm on NumberOfNotificationsFailed",
     );
 }

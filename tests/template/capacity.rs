@@ -1,9 +1,9 @@
 //! Functions: they are built as `sam build` and the local stack expect, and have limits.
 
 use crate::{
-    assert_rule,
-    model::{Template, number, root, target},
-    patch::{property, remove, set},
+    assert_rule, finder,
+    model::{Template, events, number, root, target},
+    patch::{change, omit, set},
 };
 use serde_json::json;
 use std::{collections::BTreeSet, fs};
@@ -44,7 +44,7 @@ fn functions_are_built(template: &Template) -> Vec<String> {
         if number(&properties["MemorySize"]).is_none() || number(&properties["Timeout"]).is_none() {
             found.push(format!("{id}: memory and time-out must be chosen"));
         }
-        let from_api = properties["Events"].as_object().into_iter().flatten().any(|(_, event)| event["Type"] == "Api");
+        let from_api = events(function).any(|event| event["Type"] == "Api");
         if from_api && number(&properties["Timeout"]).is_none_or(|timeout| timeout > GATEWAY_LIMIT) {
             found.push(format!("{id}: outlives the caller's patience"));
         }
@@ -59,19 +59,17 @@ fn functions_are_built(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_function_is_deployed_bounded_and_logs_for_a_while() {
-    let rule = functions_are_built;
-    assert_rule(
-        rule,
+    let finds = finder(functions_are_built);
+    finds(
         set("/Resources/WebhookFunction/Metadata/BuildProperties/Binary", json!("webhok")),
         "no folder of functions/",
     );
-    assert_rule(
-        rule,
+    finds(
         set("/Resources/WebhookFunction/Metadata/BuildProperties/Binary", json!("checkout")),
         "functions/webhook is not in the template",
     );
-    assert_rule(rule, set(&property("ResultFunction", "Timeout"), json!(30)), "outlives");
-    assert_rule(rule, remove(&property("CheckoutLog", "RetentionInDays")), "kept for ever");
+    finds(change("ResultFunction", "Timeout", 30), "outlives");
+    finds(omit("CheckoutLog", "RetentionInDays"), "kept for ever");
 }
 
 fn smoke_reports_are_kept(template: &Template) -> Vec<String> {
@@ -81,7 +79,7 @@ fn smoke_reports_are_kept(template: &Template) -> Vec<String> {
 
 #[test]
 fn reports_of_the_smoke_test_are_kept_thirty_days() {
-    assert_rule(smoke_reports_are_kept, set(&property("SmokeTestLog", "RetentionInDays"), json!(7)), "kept 7 days");
+    assert_rule(smoke_reports_are_kept, change("SmokeTestLog", "RetentionInDays", 7), "kept 7 days");
 }
 
 /// A store that does not answer must not use up the whole invocation: two calls with all their attempts, and an alert
@@ -111,11 +109,7 @@ fn store_calls_are_bounded(template: &Template) -> Vec<String> {
 fn a_store_that_does_not_answer_leaves_time_to_say_so() {
     let rule = store_calls_are_bounded;
     let timeout = "Environment/Variables/CACHE_CONNECT_TIMEOUT_MS";
-    assert_rule(
-        rule,
-        set(&property("CheckoutFunction", timeout), json!("4000")),
-        "CheckoutFunction: two calls of a store",
-    );
+    assert_rule(rule, change("CheckoutFunction", timeout, "4000"), "CheckoutFunction: two calls of a store");
 }
 
 #[test]

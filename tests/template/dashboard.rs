@@ -1,7 +1,7 @@
 //! The dashboard: it has every metric that operators need, and none that no code emits.
 
 use crate::{
-    assert_rule,
+    finder,
     model::{OURS, Template},
     patch::{edit, property},
 };
@@ -93,22 +93,13 @@ fn shows_what_there_is(template: &Template) -> Vec<String> {
 
 #[test]
 fn the_dashboard_shows_every_alarm_and_only_metrics_that_exist() {
-    let rule = shows_what_there_is;
+    let finds = finder(shows_what_there_is);
     let body = property("Dashboard", "DashboardBody/Fn::Sub");
-    assert_rule(
-        rule,
-        edit(&body, "\"OrderToMail\", {\"stat\": \"p50\"", "\"OrderToMails\", {\"stat\": \"p50\""),
-        "nobody emits",
-    );
-    assert_rule(
-        rule,
-        edit(&body, "\"Count\", \"ApiName\"", "\"Requests\", \"ApiName\""),
-        "nobody emits AWS/ApiGateway Requests",
-    );
-    assert_rule(rule, edit(&body, "\"${HeldAlarm.Arn}\", ", ""), "HeldAlarm is not among its alarms");
-    assert_rule(rule, edit(&body, "\"start\": \"-P1D\", ", "\"start\": \"-P1D\" "), "no JSON");
-    assert_rule(
-        rule,
+    finds(edit(&body, "\"OrderToMail\", {\"stat\": \"p50\"", "\"OrderToMails\", {\"stat\": \"p50\""), "nobody emits");
+    finds(edit(&body, "\"Count\", \"ApiName\"", "\"Requests\", \"ApiName\""), "nobody emits AWS/ApiGateway Requests");
+    finds(edit(&body, "\"${HeldAlarm.Arn}\", ", ""), "HeldAlarm is not among its alarms");
+    finds(edit(&body, "\"start\": \"-P1D\", ", "\"start\": \"-P1D\" "), "no JSON");
+    finds(
         edit(
             &body,
             "\"Errors\", \"FunctionName\", \"${AWS::StackName}-verdict\"",
@@ -116,7 +107,7 @@ fn the_dashboard_shows_every_alarm_and_only_metrics_that_exist() {
         ),
         "Errors of ${AWS::StackName}-verdict",
     );
-    assert_rule(rule, edit(&body, "{\"type\": \"alarm\"", "{\"type\": \"text\""), "the alarms come first");
+    finds(edit(&body, "{\"type\": \"alarm\"", "{\"type\": \"text\""), "the alarms come first");
 }
 
 /// Widgets fit CloudWatch's grid of 24 columns, and do not overlap.

@@ -1,9 +1,9 @@
 //! Queues: no accepted message is lost, and dead letters raise an alarm.
 
 use crate::{
-    assert_rule,
-    model::{Template, list, number, pairs, target},
-    patch::{property, remove, set},
+    assert_rule, finder,
+    model::{Resource, Template, events, list, number, pairs, target},
+    patch::{change, omit, property, set},
 };
 use serde_json::{Value, json};
 
@@ -14,18 +14,13 @@ const DEFAULT_RETENTION: u64 = 345_600;
 const FEWEST_RECEIVES: u64 = 10;
 
 /// All event source mappings as (function, its timeout, the mapping's properties).
-fn mappings(template: &Template) -> Vec<(&str, u64, &Value)> {
-    template
-        .functions()
-        .into_iter()
-        .flat_map(|(id, function)| {
-            let timeout = number(&function["Properties"]["Timeout"]).unwrap_or(u64::MAX);
-            let events = function["Properties"]["Events"].as_object().into_iter().flatten();
-            events
-                .filter(|(_, event)| event["Type"] == "SQS")
-                .map(move |(_, event)| (id, timeout, &event["Properties"]))
-        })
-        .collect()
+fn mappings<'a>(template: &'a Template) -> Vec<(&'a str, u64, &'a Value)> {
+    let of = |(id, function): Resource<'a>| {
+        let timeout = number(&function["Properties"]["Timeout"]).unwrap_or(u64::MAX);
+        let queues = events(function).filter(|event| event["Type"] == "SQS");
+        queues.map(move |event| (id, timeout, &event["Properties"]))
+    };
+    template.functions().into_iter().flat_map(of).collect()
 }
 
 fn dead_letters(queue: &Value) -> Option<&str> {
@@ -60,10 +55,10 @@ fn every_mapping_reports_failures_and_leaves_time_for_them() {
     let rule = mappings_report_failures;
     assert_rule(
         rule,
-        remove(&property("VerdictFunction", "Events/Orders/Properties/FunctionResponseTypes")),
+        omit("VerdictFunction", "Events/Orders/Properties/FunctionResponseTypes"),
         "without ReportBatchItemFailures",
     );
-    assert_rule(rule, set(&property("OrdersQueue", "VisibilityTimeout"), json!(1079)), "less than six times");
+    assert_rule(rule, change("OrdersQueue", "VisibilityTimeout", 1079), "less than six times");
 }
 
 /// A consumer sends unreadable bodies to the dead letters of the queue that it consumes.
@@ -105,12 +100,8 @@ fn dead_letters_outlive_their_source(template: &Template) -> Vec<String> {
 #[test]
 fn dead_letters_are_kept_longer_and_only_after_ten_receives() {
     let rule = dead_letters_outlive_their_source;
-    assert_rule(
-        rule,
-        set(&property("OrdersDeadLetters", "MessageRetentionPeriod"), json!(345_600)),
-        "may be gone at once",
-    );
-    assert_rule(rule, set(&property("OrdersQueue", "RedrivePolicy/maxReceiveCount"), json!(3)), "3 receives");
+    assert_rule(rule, change("OrdersDeadLetters", "MessageRetentionPeriod", 345_600), "may be gone at once");
+    assert_rule(rule, change("OrdersQueue", "RedrivePolicy/maxReceiveCount", 3), "3 receives");
 }
 
 fn queues_as_sqs_allows(template: &Template) -> Vec<String> {
@@ -131,8 +122,8 @@ fn queues_as_sqs_allows(template: &Template) -> Vec<String> {
 #[test]
 fn queues_stay_within_what_sqs_accepts() {
     let rule = queues_as_sqs_allows;
-    assert_rule(rule, set(&property("OrdersQueue", "DelaySeconds"), json!(901)), "DelaySeconds 901");
-    assert_rule(rule, remove(&property("EmailDeadLetters", "SqsManagedSseEnabled")), "not encrypted");
+    assert_rule(rule, change("OrdersQueue", "DelaySeconds", 901), "DelaySeconds 901");
+    assert_rule(rule, omit("EmailDeadLetters", "SqsManagedSseEnabled"), "not encrypted");
 }
 
 fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
@@ -175,22 +166,13 @@ fn everything_lost_is_noticed(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_queue_and_function_has_its_alarms() {
-    let rule = everything_lost_is_noticed;
-    assert_rule(
-        rule,
-        set(&property("OrdersDeadLettersAlarm", "MetricName"), json!("NumberOfMessagesSent")),
-        "no alarm on Approx",
-    );
-    assert_rule(rule, set(&property("CheckoutThrottlesAlarm", "MetricName"), json!("Errors")), "no alarm on Throttles");
-    assert_rule(rule, set(&property("OrdersDeadLettersAlarm", "AlarmActions"), json!([])), "reaches nobody");
-    assert_rule(
-        rule,
-        set(&property("OrdersDeadLettersAlarm", "Threshold"), json!(2)),
-        "OrdersDeadLetters: the first of Approx",
-    );
-    assert_rule(
-        rule,
-        set(&property("CheckoutErrorsAlarm", "ComparisonOperator"), json!("LessThanThreshold")),
+    let finds = finder(everything_lost_is_noticed);
+    finds(change("OrdersDeadLettersAlarm", "MetricName", "NumberOfMessagesSent"), "no alarm on Approx");
+    finds(change("CheckoutThrottlesAlarm", "MetricName", "Errors"), "no alarm on Throttles");
+    finds(change("OrdersDeadLettersAlarm", "AlarmActions", json!([])), "reaches nobody");
+    finds(change("OrdersDeadLettersAlarm", "Threshold", 2), "OrdersDeadLetters: the first of Approx");
+    finds(
+        change("CheckoutErrorsAlarm", "ComparisonOperator", "LessThanThreshold"),
         "CheckoutFunction: the first of Errors",
     );
 }

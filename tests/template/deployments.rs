@@ -1,9 +1,9 @@
 //! What a deployment waits for, and what rolls it back.
 
 use crate::{
-    assert_rule,
+    assert_rule, finder,
     model::{Template, list, target},
-    patch::{property, remove, set},
+    patch::{change, property, remove, set},
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -160,42 +160,36 @@ fn deployments_are_gated(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_deployment_waits_for_the_smoke_test_and_the_smoke_test_for_the_pipeline() {
-    let rule = deployments_are_gated;
-    assert_rule(
-        rule,
+    let finds = finder(deployments_are_gated);
+    finds(
         set("/Resources/SmokeTestFunction/DependsOn", json!(["VerdictFunction"])),
         "EmailRetryFunction: may be updated after the gate",
     );
-    assert_rule(
-        rule,
+    finds(
         remove("/Resources/GateAlias/UpdatePolicy/CodeDeployLambdaAliasUpdate/BeforeAllowTrafficHook"),
         "no deployment asks",
     );
-    assert_rule(
-        rule,
-        set(
-            &property("GateDeploymentGroup", "AutoRollbackConfiguration/Events"),
-            json!(["DEPLOYMENT_STOP_ON_REQUEST"]),
-        ),
+    finds(
+        change("GateDeploymentGroup", "AutoRollbackConfiguration/Events", json!(["DEPLOYMENT_STOP_ON_REQUEST"])),
         "that failed stays",
     );
-    assert_rule(rule, set(&property("GateAlias", "FunctionVersion"), json!("$LATEST")), "GateAlias: does not move");
+    finds(change("GateAlias", "FunctionVersion", "$LATEST"), "GateAlias: does not move");
     let hook = "/Resources/GateVerdictAlias/UpdatePolicy/CodeDeployLambdaAliasUpdate/BeforeAllowTrafficHook";
-    assert_rule(rule, remove(hook), "ends without a verdict");
-    assert_rule(rule, remove("/Resources/GateVerdictAlias/DependsOn"), "judges before the smoke test");
+    finds(remove(hook), "ends without a verdict");
+    finds(remove("/Resources/GateVerdictAlias/DependsOn"), "judges before the smoke test");
     let version = property("GateVerdictAlias", "FunctionVersion");
-    assert_rule(rule, set(&version, json!("$LATEST")), "GateVerdictAlias: does not move");
+    finds(set(&version, json!("$LATEST")), "GateVerdictAlias: does not move");
     let release = || json!({ "Ref": "Release" });
     for place in [
         property("GateVersion", "Description"),
         property("SmokeTestFunction", "Description"),
         property("AnvilFunction", "Environment/Variables/TRAFFIC_VERSIONS"),
     ] {
-        assert_rule(rule, set(&place, release()), "ResultFunction: its new version alone is not tried");
+        finds(set(&place, release()), "ResultFunction: its new version alone is not tried");
     }
-    assert_rule(rule, set(&property("GateVerdictVersion", "Description"), release()), "what is tried is not judged");
+    finds(change("GateVerdictVersion", "Description", release()), "what is tried is not judged");
     for output in ["TrafficVersions", "Release", "DeployGate"] {
-        assert_rule(rule, remove(&format!("/Outputs/{output}")), "nobody sees that what is deployed was not judged");
+        finds(remove(&format!("/Outputs/{output}")), "nobody sees that what is deployed was not judged");
     }
 }
 
@@ -278,17 +272,12 @@ fn the_answer_is_narrow(template: &Template) -> Vec<String> {
 
 #[test]
 fn the_gates_answer_is_all_that_a_policy_outside_a_role_allows() {
-    let rule = the_answer_is_narrow;
+    let finds = finder(the_answer_is_narrow);
     let statement = property("GateAnswerPolicy", "PolicyDocument/Statement/0");
-    assert_rule(rule, set(&format!("{statement}/Action"), json!(["codedeploy:*"])), "actions");
-    assert_rule(
-        rule,
+    finds(set(&format!("{statement}/Action"), json!(["codedeploy:*"])), "actions");
+    finds(
         set(&format!("{statement}/Resource"), json!({ "Fn::Sub": "arn:aws:codedeploy:x:1:deploymentgroup:*" })),
         "resource",
     );
-    assert_rule(
-        rule,
-        set(&property("GateAnswerPolicy", "RoleName"), json!({ "Ref": "WebhookRole" })),
-        "belong into their role",
-    );
+    finds(change("GateAnswerPolicy", "RoleName", json!({ "Ref": "WebhookRole" })), "belong into their role");
 }

@@ -1,15 +1,15 @@
 //! Every function gets the settings that its code reads, and no other.
 
 use crate::{
-    assert_rule,
     capacity::binary,
-    model::{Template, root},
-    patch::{property, remove, rename},
+    finder,
+    model::{Template, root, shipped, sources},
+    patch::{omit, property, remove, rename},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// The names of the settings that the sources in a folder read: every SCREAMING_NAME that is the first argument of a
@@ -18,19 +18,13 @@ fn settings_read(directory: &Path) -> BTreeSet<String> {
     let backend = Backend::read();
     let mut names = BTreeSet::new();
     for path in sources(directory) {
-        let text = shipped_text(&path);
+        let text = shipped(&path);
         if text.contains("Environment") || text.contains("environment()") {
             names.extend(screaming_arguments(&text));
         }
         names.extend(backend.asked_by(&text));
     }
     names
-}
-
-/// A source without its tests.
-fn shipped_text(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("a source is readable");
-    text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
 }
 
 /// The names that `shared/platform/backend` reads from the environment.
@@ -44,10 +38,10 @@ struct Backend {
 impl Backend {
     fn read() -> Self {
         let directory = root().join("shared/platform/backend/src");
-        let resources = resource_variables(&shipped_text(&directory.join("names.rs")));
+        let resources = resource_variables(&shipped(&directory.join("names.rs")));
         let mut bodies = BTreeMap::new();
         for path in sources(&directory) {
-            let text = shipped_text(&path);
+            let text = shipped(&path);
             for method in text.split("\n    pub fn ").flat_map(|part| part.split("\n    fn ")).skip(1) {
                 let name = method.split(['(', '<']).next().unwrap_or_default().to_owned();
                 bodies.insert(name, without_spaces(method.split("\n    }\n").next().unwrap_or_default()));
@@ -127,15 +121,6 @@ fn screaming_arguments(source: &str) -> BTreeSet<String> {
     source.split('(').skip(1).filter_map(argument).filter(is_name).collect()
 }
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).expect("a source directory");
-    entries
-        .map(|entry| entry.expect("an entry of a source directory").path())
-        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .collect()
-}
-
 fn settings_are_those_read(template: &Template) -> Vec<String> {
     // Read by the libraries of the functions.
     const LIBRARIES: [&str; 1] = ["AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH"];
@@ -164,14 +149,12 @@ fn settings_are_those_read(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_function_gets_the_settings_it_reads_and_no_other() {
-    let rule = settings_are_those_read;
-    assert_rule(
-        rule,
-        remove(&property("WebhookFunction", "Environment/Variables/ORDERS_QUEUE_URL")),
+    let finds = finder(settings_are_those_read);
+    finds(
+        omit("WebhookFunction", "Environment/Variables/ORDERS_QUEUE_URL"),
         "WebhookFunction: ORDERS_QUEUE_URL is read",
     );
-    assert_rule(
-        rule,
+    finds(
         rename(&property("VerdictFunction", "Environment/Variables/GEMINI_MAX_RETRIES"), "GEMINI_RETRIES"),
         "VerdictFunction: GEMINI_RETRIES is provided",
     );
@@ -192,9 +175,7 @@ fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
     ];
     let variables = template.section("Globals")["Function"]["Environment"]["Variables"].as_object();
     let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
-    let source =
-        fs::read_to_string(root().join("shared/platform/aws/src/connection.rs")).expect("a source is readable");
-    let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let shipped = shipped(&root().join("shared/platform/aws/src/connection.rs"));
     let read: BTreeSet<String> = screaming_arguments(&shipped.replace("&lookup, ", "").replace("lookup, ", ""))
         .into_iter()
         .filter(|name| !LAMBDA.contains(&name.as_str()))
@@ -206,11 +187,10 @@ fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
 
 #[test]
 fn what_every_function_gets_is_what_its_stores_read() {
-    let rule = shared_settings_are_those_read;
+    let finds = finder(shared_settings_are_those_read);
     let shared = "/Globals/Function/Environment/Variables";
-    assert_rule(rule, remove(&format!("{shared}/CACHE_RETRY_COUNT")), "CACHE_RETRY_COUNT is read");
-    assert_rule(
-        rule,
+    finds(remove(&format!("{shared}/CACHE_RETRY_COUNT")), "CACHE_RETRY_COUNT is read");
+    finds(
         rename(&format!("{shared}/ALERT_SUPPRESSION_S"), "ALERT_WINDOW_S"),
         "ALERT_WINDOW_S is provided and not read",
     );

@@ -1,9 +1,9 @@
 //! The audit log as a table, and the hourly table of its copies.
 
 use crate::{
-    assert_rule,
+    assert_rule, finder,
     model::{Template, list},
-    patch::{edit, property, remove, replace, set},
+    patch::{edit, omit, property, replace, set},
 };
 use audit::{Body, ChatStatus, FunctionJournal, Noted, Record, RefundStep, Source, Status, TollStatus, chain};
 use crosscheck::crosscheck;
@@ -176,23 +176,18 @@ fn table_has_every_field(template: &Template) -> Vec<String> {
 
 #[test]
 fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
-    let rule = table_has_every_field;
+    let finds = finder(table_has_every_field);
     let table = property("AnalyticsTable", "TableInput");
     let column = |from: &str, to: Value| replace(&table, json!({ "Name": from, "Type": "string" }), to);
-    assert_rule(rule, column("hits", json!({})), "records have hits");
-    assert_rule(rule, column("list_hash", json!({ "Name": "list_hash", "Type": "bigint" })), "list_hash: ");
-    assert_rule(rule, column("prev", json!({ "Name": "previous", "Type": "string" })), "the table has previous");
-    assert_rule(rule, set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
-    assert_rule(
-        rule,
+    finds(column("hits", json!({})), "records have hits");
+    finds(column("list_hash", json!({ "Name": "list_hash", "Type": "bigint" })), "list_hash: ");
+    finds(column("prev", json!({ "Name": "previous", "Type": "string" })), "the table has previous");
+    finds(set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
+    finds(
         edit(&format!("{table}/Parameters/storage.location.template/Fn::Sub"), "${!day}/", ""),
         "not where the log's are",
     );
-    assert_rule(
-        rule,
-        remove(&property("AnalyticsWorkGroup", "WorkGroupConfiguration/BytesScannedCutoffPerQuery")),
-        "without bounds",
-    );
+    finds(omit("AnalyticsWorkGroup", "WorkGroupConfiguration/BytesScannedCutoffPerQuery"), "without bounds");
 }
 
 /// The hourly copies as a table.

@@ -47,3 +47,8 @@ fn assert_rule(rule: Rule, mistake: Patch, expected: &str) {
     let found = rule(&Template::load().with(mistake));
     assert!(found.iter().any(|line| line.contains(expected)), "expected {expected:?}, found {found:?}");
 }
+
+/// [`assert_rule`] of one rule, for its mistakes.
+fn finder(rule: Rule) -> impl Fn(Patch, &str) {
+    move |mistake, expected| assert_rule(rule, mistake, expected)
+}

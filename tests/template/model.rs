@@ -3,7 +3,11 @@
 use crate::{expand::expand, patch::Patch};
 use serde_json::{Map, Value, json};
 use serde_norway::Value as Yaml;
-use std::{fs, path::PathBuf, sync::LazyLock};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 /// The namespace of our own metrics; each stack has its own.
 pub(crate) const OURS: &str = "Oracle/${AWS::StackName}";
@@ -22,6 +26,21 @@ pub(crate) type Resource<'a> = (&'a str, &'a Value);
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The Rust sources in a folder and the folders in it, in order.
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry of a folder").path()).collect();
+    paths.sort();
+    let of = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
+    paths.into_iter().flat_map(of).filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
+}
+
+/// A source without the tests in it.
+pub(crate) fn shipped(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
 }
 
 fn parsed(path: &str) -> Value {
@@ -113,6 +132,17 @@ pub(crate) fn list(value: &Value) -> Vec<&Value> {
 /// A number that may be written as text.
 pub(crate) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// The events of a function.
+pub(crate) fn events(function: &Value) -> impl Iterator<Item = &Value> {
+    function["Properties"]["Events"].as_object().into_iter().flatten().map(|(_, event)| event)
+}
+
+/// The statements of a role's own policies.
+pub(crate) fn statements(role: &Value) -> Vec<&Value> {
+    let policies = list(&role["Properties"]["Policies"]).into_iter();
+    policies.flat_map(|policy| list(&policy["PolicyDocument"]["Statement"])).collect()
 }
 
 /// All (key, value) pairs at any depth.

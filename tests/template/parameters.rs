@@ -2,8 +2,8 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, number, target},
-    patch::{property, remove, set},
+    model::{Template, events, list, number, target},
+    patch::{change, omit, property, remove, set},
 };
 use serde_json::{Value, json};
 
@@ -65,14 +65,12 @@ fn mappings_can_be_small(template: &Template) -> Vec<String> {
     let mut fewest = 0;
     let mut found = Vec::new();
     for (id, function) in template.functions() {
-        for (_, event) in function["Properties"]["Events"].as_object().into_iter().flatten() {
-            if event["Type"] == "SQS" {
-                let most = &event["Properties"]["ScalingConfig"]["MaximumConcurrency"];
-                let parameter = &template.section("Parameters")[target(most).unwrap_or_default()];
-                match number(most).or_else(|| number(&parameter["MinValue"])) {
-                    Some(number) => fewest += number,
-                    None => found.push(format!("{id}: takes as many messages at a time as there are")),
-                }
+        for event in events(function).filter(|event| event["Type"] == "SQS") {
+            let most = &event["Properties"]["ScalingConfig"]["MaximumConcurrency"];
+            let parameter = &template.section("Parameters")[target(most).unwrap_or_default()];
+            match number(most).or_else(|| number(&parameter["MinValue"])) {
+                Some(number) => fewest += number,
+                None => found.push(format!("{id}: takes as many messages at a time as there are")),
             }
         }
     }
@@ -104,9 +102,8 @@ fn defaults_are_quiet(template: &Template) -> Vec<String> {
         }
     }
     for (id, function) in template.functions() {
-        let mut events = function["Properties"]["Events"].as_object().into_iter().flatten();
-        let schedule = events.find(|(_, event)| event["Type"] == "Schedule");
-        let schedule = schedule.map(|(_, event)| event["Properties"]["Schedule"].as_str().unwrap_or_default());
+        let schedule = events(function).find(|event| event["Type"] == "Schedule");
+        let schedule = schedule.map(|event| event["Properties"]["Schedule"].as_str().unwrap_or_default());
         // Lambda keeps a throttled run for six hours by default, whatever the attempts.
         let longest = match schedule {
             Some(rate) if rate.contains("minute") => 60,
@@ -130,8 +127,8 @@ fn defaults_are_quiet(template: &Template) -> Vec<String> {
 fn a_stack_that_is_not_set_up_yet_is_quiet() {
     let rule = defaults_are_quiet;
     assert_rule(rule, set("/Parameters/SmokeTest/Default", json!("ENABLED")), "SmokeTest: without its secret");
-    assert_rule(rule, set(&property("Api", "MethodSettings/0/MetricsEnabled"), json!(true)), "paid for");
-    assert_rule(rule, remove(&property("ReconcileFunction", "EventInvokeConfig")), "ReconcileFunction: a run that");
+    assert_rule(rule, change("Api", "MethodSettings/0/MetricsEnabled", true), "paid for");
+    assert_rule(rule, omit("ReconcileFunction", "EventInvokeConfig"), "ReconcileFunction: a run that");
     for (id, too_long) in [("CacheHealthFunction", 3600), ("AuditDigestFunction", 21600), ("AnvilFunction", 21600)] {
         let age = property(id, "EventInvokeConfig/MaximumEventAgeInSeconds");
         assert_rule(rule, set(&age, json!(too_long)), &format!("{id}: the runs of hours"));

@@ -1,12 +1,25 @@
 //! Least privilege in the table: a role names the partitions that its function reaches.
 
 use crate::{
-    assert_rule,
-    model::{Template, list, target},
+    assert_rule, finder,
+    model::{Template, list, statements, target},
     patch::replace,
-    permissions::statements,
 };
 use serde_json::{Value, json};
+
+/// The keys that a role may name, beside those of the chat and of notes.
+const KINDS: [&str; 10] = [
+    "ALERT#*",
+    "BREAKER#*",
+    "CACHE",
+    "GUESS#*",
+    "MAIL#*",
+    "MEMORY#*",
+    "MEMORYKEY#*",
+    "SESSION#*",
+    "SUBSCRIBER#*",
+    "TOLL#*",
+];
 
 /// A function reaches only the partitions that its role names: sales, alerts, and its own note. All others are refused,
 /// so a new kind of item is accessible to no function until a role names it.
@@ -23,19 +36,7 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
             let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
             let is_kind = |key: &&Value| {
                 let key = key.as_str().unwrap_or_default();
-                key == "CACHE"
-                    || [
-                        "SESSION#*",
-                        "TOLL#*",
-                        "ALERT#*",
-                        "BREAKER#*",
-                        "SUBSCRIBER#*",
-                        "MEMORY#*",
-                        "MEMORYKEY#*",
-                        "GUESS#*",
-                        "MAIL#*",
-                    ]
-                    .contains(&key)
+                KINDS.contains(&key)
                     || key.starts_with("CHAT") && key.ends_with("#*")
                     || key.starts_with("NOTE#") && !key.contains('*')
             };
@@ -49,16 +50,12 @@ fn partitions_are_named(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_function_names_the_partitions_it_reaches() {
-    let rule = partitions_are_named;
+    let finds = finder(partitions_are_named);
     let but = json!({ "ForAllValues:StringNotEquals": { "dynamodb:LeadingKeys": ["NOTE#audit-digest"] } });
     let own = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["SESSION#*", "CACHE", "BREAKER#*", "ALERT#*"] } });
-    assert_rule(rule, replace("/Resources/VerdictRole", own, but), "VerdictRole: does not name");
-    assert_rule(rule, replace("/Resources/VerdictRole", json!("BREAKER#*"), json!("*")), "VerdictRole: does not name");
-    assert_rule(
-        rule,
-        replace("/Resources/InboxWatchRole", json!("NOTE#inbox-watch"), json!("NOTE#*")),
-        "InboxWatchRole",
-    );
+    finds(replace("/Resources/VerdictRole", own, but), "VerdictRole: does not name");
+    finds(replace("/Resources/VerdictRole", json!("BREAKER#*"), json!("*")), "VerdictRole: does not name");
+    finds(replace("/Resources/InboxWatchRole", json!("NOTE#inbox-watch"), json!("NOTE#*")), "InboxWatchRole");
 }
 
 /// The deadlines function reads and writes the notebook of every function that no schedule starts.
@@ -115,12 +112,8 @@ fn counters_move_with_entries(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_transaction_on_an_entry_and_the_counters_is_allowed() {
-    let rule = counters_move_with_entries;
-    assert_rule(
-        rule,
-        replace("/Resources/VerdictRole", json!(["CACHE", "SESSION#*"]), json!(["CACHE"])),
-        "VerdictRole",
-    );
+    let finds = finder(counters_move_with_entries);
+    finds(replace("/Resources/VerdictRole", json!(["CACHE", "SESSION#*"]), json!(["CACHE"])), "VerdictRole");
     let (both, half) = (json!(["SESSION#*", "CACHE", "ALERT#*"]), json!(["SESSION#*", "ALERT#*"]));
-    assert_rule(rule, replace("/Resources/ResultRole", both, half), "ResultRole: a transaction on the counters");
+    finds(replace("/Resources/ResultRole", both, half), "ResultRole: a transaction on the counters");
 }

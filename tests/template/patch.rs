@@ -57,6 +57,16 @@ pub(crate) fn push(pointer: &str, value: Value) -> Patch {
     Box::new(move |template| at(template, &pointer).as_array_mut().expect("a list").push(value.clone()))
 }
 
+/// Sets a property of a resource.
+pub(crate) fn change(resource: &str, name: &str, value: impl Into<Value>) -> Patch {
+    set(&property(resource, name), value.into())
+}
+
+/// Removes a property of a resource.
+pub(crate) fn omit(resource: &str, name: &str) -> Patch {
+    remove(&property(resource, name))
+}
+
 /// The JSON pointer of a resource's property.
 pub(crate) fn property(resource: &str, name: &str) -> String {
     format!("/Resources/{resource}/Properties/{name}")

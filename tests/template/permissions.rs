@@ -2,9 +2,9 @@
 //! that its environment and its event source name.
 
 use crate::{
-    assert_rule,
-    model::{Resource, Template, list, pairs, target},
-    patch::{property, push, remove, replace, set},
+    assert_rule, finder,
+    model::{Resource, Template, list, pairs, statements, target},
+    patch::{change, omit, push, replace},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -14,13 +14,6 @@ const MANAGED_BY_AWS: &str = "ApiGatewayLogRole";
 
 /// Read actions that CloudWatch allows only on all resources.
 const WITHOUT_RESOURCES: [&str; 2] = ["cloudwatch:DescribeAlarms", "cloudwatch:GetMetricStatistics"];
-
-pub(crate) fn statements(role: &Value) -> Vec<&Value> {
-    list(&role["Properties"]["Policies"])
-        .into_iter()
-        .flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]))
-        .collect()
-}
 
 /// The stack itself, with any id, as CloudFormation checks a call that names it.
 const THIS_STACK: &str =
@@ -108,12 +101,8 @@ fn own_roles(template: &Template) -> Vec<String> {
 
 #[test]
 fn every_function_has_a_role_of_its_own() {
-    let rule = own_roles;
-    assert_rule(
-        rule,
-        set(&property("WebhookFunction", "Role"), json!({ "Fn::GetAtt": ["CheckoutRole", "Arn"] })),
-        "shares the role",
-    );
+    let finds = finder(own_roles);
+    finds(change("WebhookFunction", "Role", json!({ "Fn::GetAtt": ["CheckoutRole", "Arn"] })), "shares the role");
 }
 
 /// The resources in a function's settings.
@@ -150,20 +139,11 @@ fn grants_match_settings(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_role_grants_exactly_what_the_function_is_given() {
-    let rule = grants_match_settings;
-    assert_rule(
-        rule,
-        remove(&property("VerdictFunction", "Environment/Variables/TABLE_NAME")),
-        "may touch Table and is not given it",
-    );
-    assert_rule(
-        rule,
-        remove(&property("ResultFunction", "Environment/Variables/NOTICES_QUEUE_URL")),
-        "may touch NoticesQueue",
-    );
+    let finds = finder(grants_match_settings);
+    finds(omit("VerdictFunction", "Environment/Variables/TABLE_NAME"), "may touch Table and is not given it");
+    finds(omit("ResultFunction", "Environment/Variables/NOTICES_QUEUE_URL"), "may touch NoticesQueue");
     let secret = |name: &str| json!({ "Fn::GetAtt": [name, "Id"] });
-    assert_rule(
-        rule,
+    finds(
         replace("/Resources/InboxWatchRole", secret("GraphSecret"), secret("AuditSecret")),
         "given GraphSecret and may not",
     );
@@ -188,11 +168,10 @@ fn audit_is_append_only(template: &Template) -> Vec<String> {
 
 #[test]
 fn no_function_may_change_or_erase_the_audit_log() {
-    let rule = audit_is_append_only;
+    let finds = finder(audit_is_append_only);
     let read = json!("s3:GetObject");
-    assert_rule(rule, replace("/Resources/DeadlinesRole", read.clone(), json!("s3:DeleteObject")), "s3:DeleteObject");
-    assert_rule(
-        rule,
+    finds(replace("/Resources/DeadlinesRole", read.clone(), json!("s3:DeleteObject")), "s3:DeleteObject");
+    finds(
         replace("/Resources/DeadlinesRole", read, json!("s3:BypassGovernanceRetention")),
         "s3:BypassGovernanceRetention",
     );
@@ -225,7 +204,7 @@ fn stripe_keys_are_apart(template: &Template) -> Vec<String> {
 #[test]
 fn each_function_has_the_key_of_stripe_for_its_work() {
     let key = |function: &str, secret: &str| {
-        set(&property(function, "Environment/Variables/STRIPE_SECRET_ID"), json!({ "Fn::GetAtt": [secret, "Id"] }))
+        change(function, "Environment/Variables/STRIPE_SECRET_ID", json!({ "Fn::GetAtt": [secret, "Id"] }))
     };
     let rule = stripe_keys_are_apart;
     assert_rule(rule, key("ResultFunction", "StripeRefundSecret"), "ResultFunction: has StripeRefundSecret");

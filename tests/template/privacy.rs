@@ -3,7 +3,7 @@
 use crate::{
     assert_rule,
     model::{Template, list, pairs},
-    patch::{edit, property, set},
+    patch::{change, edit, property, set},
 };
 
 use serde_json::json;
@@ -60,8 +60,8 @@ fn the_access_log_holds_no_path_query_body_or_address() {
     let format = property("Api", "AccessLogSetting/Format");
     assert_rule(rule, edit(&format, "$context.resourcePath", "$context.path"), "holds path");
     assert_rule(rule, edit(&format, "$context.status", "$context.identity.sourceIp"), "identity.sourceIp");
-    assert_rule(rule, set(&property("Api", "MethodSettings/0/DataTraceEnabled"), json!(true)), "hold bodies");
-    assert_rule(rule, set(&property("Api", "TracingEnabled"), json!(true)), "traces");
+    assert_rule(rule, change("Api", "MethodSettings/0/DataTraceEnabled", true), "hold bodies");
+    assert_rule(rule, change("Api", "TracingEnabled", true), "traces");
 }
 
 /// The transform AWS::LanguageExtensions writes the values of parameters into the processed template, even with NoEcho,
@@ -99,7 +99,7 @@ fn no_secret_is_a_parameter_or_in_the_environment() {
     let key = json!({ "Type": "String", "NoEcho": true });
     assert_rule(rule, set("/Parameters/GeminiApiKey", key), "GeminiApiKey: a secret parameter");
     let value = json!({ "Ref": "GeminiApiKey" });
-    assert_rule(rule, set(&property("GeminiSecret", "SecretString"), value), "GeminiSecret: a deployment writes");
+    assert_rule(rule, change("GeminiSecret", "SecretString", value), "GeminiSecret: a deployment writes");
     let resolved = json!("{{resolve:secretsmanager:oracle/gemini}}");
     let key = property("VerdictFunction", "Environment/Variables/GEMINI_API_KEY");
     assert_rule(rule, set(&key, resolved), "VerdictFunction: GEMINI_API_KEY holds a secret");

@@ -5,14 +5,13 @@
 use crate::{
     alarms::has_event,
     assert_rule,
-    model::{Template, root, target},
-    patch::{property, set},
+    model::{Template, root, sources, target},
+    patch::{change, set},
 };
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -59,7 +58,7 @@ fn every_alarm_has_its_entry(template: &Template) -> Vec<String> {
 #[test]
 fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
     let rule = every_alarm_has_its_entry;
-    assert_rule(rule, set(&property("HeldAlarm", "AlarmDescription"), json!("held")), "HeldAlarm: its description");
+    assert_rule(rule, change("HeldAlarm", "AlarmDescription", "held"), "HeldAlarm: its description");
     let renamed = crate::patch::rename("/Resources/HeldAlarm", "KeptAlarm");
     assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
 }
@@ -103,7 +102,7 @@ fn a_refused_key_of_checkout_leads_to_the_secret_that_checkout_reads() {
     let other = json!({ "Fn::GetAtt": ["StripeSecret", "Id"] });
     assert_rule(
         the_checkout_row_names_its_secret,
-        set(&property("CheckoutFunction", "Environment/Variables/STRIPE_SECRET_ID"), other),
+        change("CheckoutFunction", "Environment/Variables/STRIPE_SECRET_ID", other),
         "does not name `oracle secrets set stripe`",
     );
 }
@@ -127,7 +126,7 @@ fn only_queues_promise_a_retry_by_their_time_out(template: &Template) -> Vec<Str
 fn the_row_of_a_function_without_a_queue_promises_no_retry_of_a_queue() {
     assert_rule(
         only_queues_promise_a_retry_by_their_time_out,
-        set(&property("VerdictFunction", "Events"), json!({})),
+        change("VerdictFunction", "Events", json!({})),
         "VerdictDurationAlarm: its row promises a retry of a queue, and VerdictFunction has none",
     );
 }
@@ -151,23 +150,12 @@ fn the_alarms_of_the_runbook_are_in_the_order_of_the_alphabet() {
 /// The tags of alerts that the runbook explains by name.
 const EXPLAINED: [&str; 3] = ["ORACLE-BRIDGE", "ORACLE-CHAT", "ORACLE-SUBSCRIPTION"];
 
-/// The sources in a folder and the folders in it.
-fn sources(folder: &Path) -> Vec<String> {
-    let entries =
-        fs::read_dir(folder).expect("a folder of the repository").map(|entry| entry.expect("readable").path());
-    let of = |path: PathBuf| match path.extension() {
-        _ if path.is_dir() => sources(&path),
-        Some(kind) if kind == "rs" => vec![fs::read_to_string(&path).expect("a source is text")],
-        _ => Vec::new(),
-    };
-    entries.flat_map(of).collect()
-}
-
 /// An alert's name is a literal in capitals in the file that has its tag.
 #[test]
 fn every_alert_about_a_member_or_subscriber_has_an_entry() {
     let runbook = read("infra/runbook.md");
     let raising = ["functions", "shared"].into_iter().flat_map(|folder| sources(&root().join(folder)));
+    let raising = raising.map(|path| fs::read_to_string(path).expect("a source is text"));
     let raising = raising.filter(|source| EXPLAINED.iter().any(|tag| source.contains(&format!("\"{tag}\""))));
     let is_name = |word: &&str| word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let names: BTreeSet<String> =

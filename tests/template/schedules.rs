@@ -1,11 +1,10 @@
 //! Scheduled functions: they run at the times that the specs name, and their timeouts fit the lease of one run.
 
 use crate::{
-    assert_rule,
-    model::{Template, number},
-    patch::{property, set},
+    assert_rule, finder,
+    model::{Template, events, number},
+    patch::change,
 };
-use serde_json::json;
 use std::collections::BTreeMap;
 
 /// All schedules, as the specs and the decisions name them.
@@ -23,8 +22,7 @@ fn schedules_are_the_specs(template: &Template) -> Vec<String> {
     let mut expected: BTreeMap<&str, &str> = SCHEDULES.into_iter().collect();
     let mut found = Vec::new();
     for (id, function) in template.functions() {
-        let events = function["Properties"]["Events"].as_object().into_iter().flatten();
-        for (_, event) in events.filter(|(_, event)| event["Type"] == "Schedule") {
+        for event in events(function).filter(|event| event["Type"] == "Schedule") {
             let actual = event["Properties"]["Schedule"].as_str().unwrap_or_default();
             match expected.remove(id) {
                 Some(schedule) if schedule == actual => {}
@@ -39,27 +37,20 @@ fn schedules_are_the_specs(template: &Template) -> Vec<String> {
 
 #[test]
 fn what_runs_by_itself_runs_when_the_specs_say() {
-    let rule = schedules_are_the_specs;
-    assert_rule(
-        rule,
-        set(&property("SmokeTestFunction", "Events/Daily/Properties/Schedule"), json!("cron(0 7 ? * MON *)")),
+    let finds = finder(schedules_are_the_specs);
+    finds(
+        change("SmokeTestFunction", "Events/Daily/Properties/Schedule", "cron(0 7 ? * MON *)"),
         "SmokeTestFunction: runs at cron(0 7 ? * MON *)",
     );
-    assert_rule(
-        rule,
-        set(&property("InboxWatchFunction", "Events/Look/Properties/Schedule"), json!("rate(20 minutes)")),
+    finds(
+        change("InboxWatchFunction", "Events/Look/Properties/Schedule", "rate(20 minutes)"),
         "InboxWatchFunction: runs at",
     );
-    assert_rule(
-        rule,
-        set(&property("CacheHealthFunction", "Events/Look/Properties/Schedule"), json!("rate(1 hour)")),
+    finds(
+        change("CacheHealthFunction", "Events/Look/Properties/Schedule", "rate(1 hour)"),
         "CacheHealthFunction: runs at",
     );
-    assert_rule(
-        rule,
-        set(&property("DeadlinesFunction", "Events/EveryFiveMinutes/Type"), json!("SQS")),
-        "does not run at",
-    );
+    finds(change("DeadlinesFunction", "Events/EveryFiveMinutes/Type", "SQS"), "does not run at");
 }
 
 /// The timeouts of inbox-watch and of the smoke test, in seconds. The lease of one run of inbox-watch (110 s, in its
@@ -131,12 +122,8 @@ fn the_times_of_the_code_are_those_of_this_file() {
 
 #[test]
 fn a_run_ends_before_its_right_to_work_and_after_its_answer() {
-    assert_rule(times_fit, set(&property("InboxWatchFunction", "Timeout"), json!(115)), "with a right to 110 s");
-    assert_rule(times_fit, set(&property("InboxWatchFunction", "Timeout"), json!(90)), "within its last message");
-    assert_rule(times_fit, set(&property("DeadlinesFunction", "Timeout"), json!(180)), "a run may take 260 s");
-    assert_rule(
-        times_fit,
-        set(&property("SmokeTestFunction", "Timeout"), json!(60)),
-        "before a deployment is answered",
-    );
+    assert_rule(times_fit, change("InboxWatchFunction", "Timeout", 115), "with a right to 110 s");
+    assert_rule(times_fit, change("InboxWatchFunction", "Timeout", 90), "within its last message");
+    assert_rule(times_fit, change("DeadlinesFunction", "Timeout", 180), "a run may take 260 s");
+    assert_rule(times_fit, change("SmokeTestFunction", "Timeout", 60), "before a deployment is answered");
 }

@@ -3,8 +3,8 @@
 
 use crate::{
     assert_rule,
-    model::{Template, is_ours, list, number, target, watched_metrics},
-    patch::{edit, property, rename, set},
+    model::{Template, events, is_ours, list, number, target, watched_metrics},
+    patch::{change, edit, property, rename, set},
 };
 use domain::{Metric, backoff::KEEPS_FAILING};
 use serde_json::{Value, json};
@@ -20,9 +20,7 @@ const HEARTBEATS: [(&str, Metric); 5] = [
 
 /// The schedule of a function; null if it has none.
 fn schedule(function: &Value) -> &Value {
-    let events = function["Properties"]["Events"].as_object().into_iter().flatten();
-    let mut schedules = events.map(|(_, event)| event).filter(|event| event["Type"] == "Schedule");
-    schedules.next().map_or(&Value::Null, |event| &event["Properties"])
+    events(function).find(|event| event["Type"] == "Schedule").map_or(&Value::Null, |event| &event["Properties"])
 }
 
 /// Seconds from one run to the next.
@@ -93,18 +91,18 @@ fn every_schedule_that_falls_silent_is_heard_in_time() {
     let rule = schedules_are_heard;
     let boot = |field: &str| property("BootProbeMissingAlarm", field);
     assert_rule(rule, rename("/Resources/DeadlinesMissingAlarm", "DeadlinesQuietAlarm"), "no DeadlinesMissingAlarm");
-    let not_breaching = set(&property("DeadlinesMissingAlarm", "TreatMissingData"), json!("notBreaching"));
+    let not_breaching = change("DeadlinesMissingAlarm", "TreatMissingData", "notBreaching");
     assert_rule(rule, not_breaching, "DeadlinesFunction: runs on a schedule");
     assert_rule(rule, set(&boot("TreatMissingData/Fn::If/1"), json!("missing")), "BootProbeFunction: runs");
     assert_rule(rule, set(&boot("TreatMissingData/Fn::If/0"), json!("TestsSmoke")), "BootProbeFunction: runs");
     assert_rule(rule, set(&boot("Threshold"), json!(1)), "BootProbeFunction: runs");
-    let other = set(&property("SmokeTestMissingAlarm", "Metrics/1/MetricStat/Metric/MetricName"), json!("Reconciled"));
+    let other = change("SmokeTestMissingAlarm", "Metrics/1/MetricStat/Metric/MetricName", "Reconciled");
     assert_rule(rule, other, "SmokeTestFunction: runs on a schedule");
     let unfilled = edit(&property("ReconcileMissingAlarm", "Metrics/0/Expression"), "FILL(runs, 0)", "runs");
     assert_rule(rule, unfilled, "ReconcileMissingAlarm is raised too late");
-    let days = set(&property("ReconcileMissingAlarm", "Metrics/1/MetricStat/Period"), json!(86_400));
+    let days = change("ReconcileMissingAlarm", "Metrics/1/MetricStat/Period", 86_400);
     assert_rule(rule, days, "ReconcileMissingAlarm is raised too late");
-    let once = set(&property("AuditDigestMissingAlarm", "EvaluationPeriods"), json!(1));
+    let once = change("AuditDigestMissingAlarm", "EvaluationPeriods", 1);
     assert_rule(rule, once, "AuditDigestMissingAlarm is raised too late, or too early");
 }
 
@@ -183,9 +181,5 @@ fn a_message_that_keeps_failing_keeps_its_alarm() {
     let age = |field: &str| property("OrdersQueueAgeAlarm", field);
     assert_rule(rule, set(&age("EvaluationPeriods"), json!(1)), "OrdersQueue: the alarm on its age ends 1020 s");
     assert_rule(rule, set(&age("DatapointsToAlarm"), json!(26)), "OrdersQueue: the alarm on its age ends");
-    assert_rule(
-        rule,
-        set(&property("LogNoticesQueue", "VisibilityTimeout"), json!(3_600)),
-        "LogNoticesQueue: the alarm",
-    );
+    assert_rule(rule, change("LogNoticesQueue", "VisibilityTimeout", 3_600), "LogNoticesQueue: the alarm");
 }

@@ -3,7 +3,7 @@
 use crate::{
     assert_rule,
     model::{Template, list, target},
-    patch::{property, remove, set},
+    patch::{change, omit, set},
 };
 use serde_json::{Value, json};
 
@@ -45,15 +45,11 @@ fn topics_reach_somebody(template: &Template) -> Vec<String> {
 #[test]
 fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
     let rule = topics_reach_somebody;
-    assert_rule(
-        rule,
-        set(&property("OpsWebhook", "Protocol"), json!("http")),
-        "OpsTopic: nobody can subscribe to it by https",
-    );
-    assert_rule(rule, remove(&property("OpsWebhook", "RedrivePolicy")), "is lost");
+    assert_rule(rule, change("OpsWebhook", "Protocol", "http"), "OpsTopic: nobody can subscribe to it by https");
+    assert_rule(rule, omit("OpsWebhook", "RedrivePolicy"), "is lost");
     assert_rule(rule, set("/Parameters/AlertWebhookUrl/AllowedPattern", json!("^(https?://.+)?$")), "in the clear");
     let filter = json!({ "copy": [{ "exists": false }] });
-    assert_rule(rule, set(&property("OpsSubscription", "FilterPolicy"), filter), "OpsSubscription: a filter keeps");
+    assert_rule(rule, change("OpsSubscription", "FilterPolicy", filter), "OpsSubscription: a filter keeps");
 }
 
 /// The processes record the alerts that they sent in the table: a role that may publish an alert must be able to write
@@ -83,9 +79,5 @@ fn alerts_are_told_once(template: &Template) -> Vec<String> {
 fn a_role_that_publishes_alerts_can_record_them_for_the_others() {
     let rule = alerts_are_told_once;
     let keys = "Policies/0/PolicyDocument/Statement/2/Condition/ForAllValues:StringLike/dynamodb:LeadingKeys";
-    assert_rule(
-        rule,
-        set(&property("BootProbeRole", keys), json!(["NOTE#boot-probe"])),
-        "BootProbeRole: may tell alerts",
-    );
+    assert_rule(rule, change("BootProbeRole", keys, json!(["NOTE#boot-probe"])), "BootProbeRole: may tell alerts");
 }

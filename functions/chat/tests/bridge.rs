@@ -51,7 +51,7 @@ fn posting(path: &str, body: &Value, cookie: &str) -> Request {
 }
 
 fn accept(world: &World, body: &Value, cookie: &str) -> Reply {
-    send(world, posting("/api/chat/bridge/acceptance", body, cookie)).unwrap()
+    submit(world, "/api/chat/bridge/acceptance", body, cookie)
 }
 
 fn message(n: u64, text: &str) -> Value {
@@ -59,11 +59,7 @@ fn message(n: u64, text: &str) -> Value {
 }
 
 fn post(world: &World, n: u64, text: &str, cookie: &str) -> Reply {
-    send(world, posting("/api/chat/bridge/messages", &message(n, text), cookie)).unwrap()
-}
-
-fn code(reply: &Reply) -> (u16, String) {
-    (reply.status(), body(reply)["code"].as_str().unwrap_or_default().to_owned())
+    submit(world, "/api/chat/bridge/messages", &message(n, text), cookie)
 }
 
 fn thread(world: &World, cookie: &str) -> Vec<(String, String)> {
@@ -74,8 +70,7 @@ fn thread(world: &World, cookie: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_agreement_is_accepted_granted_used_and_revoked() {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
+    let (world, cookie) = customer();
     let status = || body(&get(&world, "/api/chat/bridge", &cookie));
     let offered = status();
     assert_eq!(
@@ -124,14 +119,11 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     assert!(!stored(&world).contains("kill"));
     let mut in_france = message(3, disclosure);
     in_france["locale"] = json!("fr-FR");
-    let french = send(&world, posting("/api/chat/bridge/messages", &in_france, &cookie)).unwrap();
+    let french = submit(&world, "/api/chat/bridge/messages", &in_france, &cookie);
     assert!(french.body().contains("3114") && !french.body().contains("9-8-8"), "{}", french.body());
-    let alerts = |world: &World| {
-        let state = world.state();
-        let of_disclosures = state.alerts.iter().filter(|alert| alert.line.contains("BRIDGE_DISCLOSURE"));
-        of_disclosures.map(|alert| alert.line.contains("could not be posted")).collect::<Vec<_>>()
-    };
-    assert_eq!(alerts(&world), [false, false]);
+    let unposted =
+        || disclosure_alerts(&world).iter().map(|line| line.contains("could not be posted")).collect::<Vec<_>>();
+    assert_eq!(unposted(), [false, false]);
     world.plan(Plan::none().whenever("memory.find_key", Fault::Fail));
     assert_eq!(post(&world, 4, disclosure, &cookie).body(), posted.body(), "a store fails");
     world.plan(Plan::none());
@@ -139,7 +131,7 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     assert_eq!(post(&world, 5, disclosure, &cookie).body(), posted.body());
     assert_eq!(code(&post(&world, 6, TEXT, &cookie)), (403, "bridge_closed".to_owned()));
     assert_eq!(thread(&world, &cookie).len(), 3);
-    assert_eq!(alerts(&world), [false, false, true, true]);
+    assert_eq!(unposted(), [false, false, true, true]);
 }
 
 /// The alert is raised if the Bridge can be neither read nor written, and for a subscriber who has not accepted the
@@ -147,34 +139,25 @@ fn a_disclosure_is_in_the_thread_and_answered_with_the_resources() {
 #[test]
 fn a_disclosure_that_can_be_neither_posted_nor_recorded_is_alerted() {
     let disclosure = "I want to kill myself";
-    let alerts = |world: &World| {
-        let state = world.state();
-        let lines = state.alerts.iter().map(|alert| alert.line.clone());
-        lines.filter(|line| line.contains("BRIDGE_DISCLOSURE")).collect::<Vec<_>>()
-    };
     for name in ["bridges.save", "bridges.load"] {
         let (world, cookie) = begun();
         world.plan(Plan::none().whenever(name, Fault::Fail));
         assert_eq!(code(&post(&world, 2, disclosure, &cookie)), (422, "blocked".to_owned()), "{name}");
         world.plan(Plan::none());
-        let raised = alerts(&world);
+        let raised = disclosure_alerts(&world);
         assert!(raised.len() == 1 && raised[0].contains("nor recorded: write to the member"), "{name}: {raised:?}");
         assert_eq!(world.state().alerts.last().unwrap().channel, Channel::Critical);
         assert!(world.state().measurements.contains(&Metric::AuditWriteFailed.once()), "{name}");
     }
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
+    let (world, cookie) = customer();
     assert_eq!(code(&post(&world, 1, disclosure, &cookie)), (422, "blocked".to_owned()));
-    let raised = alerts(&world);
+    let raised = disclosure_alerts(&world);
     assert!(raised.len() == 1 && raised[0].contains("no address is known"), "{raised:?}");
 }
 
 #[test]
 fn a_grant_ends_by_itself() {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
-    accept(&world, &acceptance(), &cookie);
-    grant_bridge(&world);
+    let (world, _) = granted();
     world.advance(Duration::from_secs(30 * DAY - 1));
     let cookie = signed_in(&world, ADDRESS);
     assert_eq!(post(&world, 1, TEXT, &cookie).status(), 200);
@@ -185,8 +168,7 @@ fn a_grant_ends_by_itself() {
 
 #[test]
 fn only_the_exact_text_that_is_offered_can_be_accepted() {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
+    let (world, cookie) = customer();
     let with = |name: &str, value: Value| {
         let mut body = acceptance();
         body[name] = value;
@@ -214,8 +196,7 @@ fn only_the_exact_text_that_is_offered_can_be_accepted() {
 
 #[test]
 fn messages_and_acceptances_are_limited_and_a_repeated_message_is_not_counted() {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
+    let (world, cookie) = customer();
     let mut mistyped = acceptance();
     mistyped["email"] = json!("somebody@example.com");
     for _ in 0..10 {
@@ -239,9 +220,7 @@ fn messages_and_acceptances_are_limited_and_a_repeated_message_is_not_counted() 
 
 #[test]
 fn a_paid_plan_comes_back_when_the_bridge_ends() {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
-    grant(&world, ADDRESS, PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     accept(&world, &acceptance(), &cookie);
     grant_bridge(&world);
     let me = || body(&get(&world, "/api/chat/me", &cookie));
@@ -250,15 +229,16 @@ fn a_paid_plan_comes_back_when_the_bridge_ends() {
     assert_eq!(me()["plan"], "chat");
 }
 
-fn erase(world: &World, cookie: &str) -> Option<Reply> {
-    send(world, Request::delete("/api/chat/memory").with_header("cookie", cookie))
+/// A customer who has accepted the agreement and whom an operator has granted the Bridge.
+fn granted() -> (World, String) {
+    let (world, cookie) = customer();
+    accept(&world, &acceptance(), &cookie);
+    grant_bridge(&world);
+    (world, cookie)
 }
 
 fn begun() -> (World, String) {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
-    accept(&world, &acceptance(), &cookie);
-    grant_bridge(&world);
+    let (world, cookie) = granted();
     assert_eq!(post(&world, 1, TEXT, &cookie).status(), 200);
     (world, cookie)
 }
@@ -289,8 +269,7 @@ fn every_fault_at_every_effect_of_an_erasure() {
 /// The page repeats a request until it has a reply. `first` is in force during the acceptance, `second` during the
 /// message.
 fn live(first: Plan, second: Plan, what: &str) -> [usize; 2] {
-    let world = world();
-    let cookie = signed_in(&world, ADDRESS);
+    let (world, cookie) = customer();
     let insist = |plan: Plan, path: &str, body: &Value| {
         world.plan(plan);
         let done = (0..4).any(|_| send(&world, posting(path, body, &cookie)).map(|reply| reply.status()) == Some(200));

@@ -27,8 +27,7 @@ fn calls_until(world: &World, request: runtime::http::Request, status: u16) -> B
 
 #[test]
 fn a_free_exchange_makes_these_calls() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     let first = calls(&world, asking(1, QUESTION, &cookie));
     let expected = BTreeMap::from([
         ("sign_ins.session", 1),
@@ -58,8 +57,7 @@ fn a_free_exchange_makes_these_calls() {
 
 #[test]
 fn the_same_id_again_asks_no_model_and_writes_nothing() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     ask(&world, 1, QUESTION, &cookie);
     let again = calls(&world, asking(1, QUESTION, &cookie));
     let expected = BTreeMap::from([
@@ -77,8 +75,7 @@ fn the_same_id_again_asks_no_model_and_writes_nothing() {
 /// The record of an apology is published, and the account leaves the list of those with unpublished records.
 #[test]
 fn an_apology_makes_these_calls_and_leaves_no_work() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     world.state().model = Some(Box::new(|_, _| Ok(said(""))));
     let apologised = calls(&world, asking(1, QUESTION, &cookie));
     // The claim, the apology with its record, and that the record is published.
@@ -91,9 +88,7 @@ fn an_apology_makes_these_calls_and_leaves_no_work() {
 /// for the payment page, once. It asks and writes nothing else.
 #[test]
 fn an_offer_makes_these_calls() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let (world, cookie) = used_up();
     let expected = BTreeMap::from([
         ("sign_ins.session", 1),
         ("accounts.load", 1),
@@ -111,9 +106,7 @@ fn an_offer_makes_these_calls() {
 
 #[test]
 fn two_views_ask_the_model_twice_and_nothing_else_twice() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     ask(&world, 1, QUESTION, &cookie);
     let chat = calls(&world, asking(2, QUESTION, &cookie));
     let cookie = signed_in(&world, "other@example.com");
@@ -133,8 +126,7 @@ fn two_views_ask_the_model_twice_and_nothing_else_twice() {
 #[test]
 fn a_reply_that_is_written_slowly_adds_a_write_per_sentence() {
     let written = |sentence_time| {
-        let world = world();
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = customer();
         let sentences = "Count the rent first. ".repeat(9);
         world.state().answers.extend([&sentences[..21], &sentences].map(|text| Ok(said(text.trim()))));
         world.state().sentence_time = std::time::Duration::from_millis(sentence_time);
@@ -153,8 +145,7 @@ fn a_reply_that_is_written_slowly_adds_a_write_per_sentence() {
 /// The page reads a beginning several times a second.
 #[test]
 fn reading_a_beginning_makes_these_calls() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     world.state().answers.push_back(Ok(said("Count the rent first. Then ask.")));
     let ports = chat::Ports { pause: &NoLimit, ..ports(&world) };
     world.plan(Plan::none().whenever("beginnings.put", Fault::CrashAfter));
@@ -169,9 +160,7 @@ fn reading_a_beginning_makes_these_calls() {
 /// The account holds a bounded number of exchanges; the records of the memory are the only thing that grows.
 #[test]
 fn a_long_conversation_makes_no_more_calls_but_the_pages_of_its_memory() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     let mut seen = Vec::new();
     for n in 1..=40 {
         let mut calls = calls(&world, asking(n, QUESTION, &cookie));

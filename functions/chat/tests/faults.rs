@@ -16,7 +16,9 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, world::Surroundings};
+use testkit::{
+    FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, every_two_faults, world::Surroundings,
+};
 
 /// A customer who repeats each message until it is answered.
 struct Life {
@@ -28,8 +30,7 @@ struct Life {
 
 impl Life {
     fn new() -> Self {
-        let world = world();
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = customer();
         Self { world, cookie, replies: BTreeMap::new(), apologies: BTreeSet::new() }
     }
 
@@ -118,17 +119,10 @@ fn every_fault_at_every_effect() {
 #[test]
 fn two_faults_at_any_two_effects() {
     let effects = live(Plan::none(), "nothing");
-    for first in 0..effects {
-        for second in first + 1..effects + 6 {
-            for (one, two) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::Fail),
-            ] {
-                let what = format!("{one:?} at {first}, {two:?} at {second}");
-                live(Plan::at(first, one).and_at(second, two), &what);
-            }
-        }
+    let pairs =
+        [(Fault::LoseReply, Fault::LoseReply), (Fault::LoseReply, Fault::CrashAfter), (Fault::CrashAfter, Fault::Fail)];
+    for (plan, what) in every_two_faults(effects, 6, &pairs) {
+        live(plan, &what);
     }
 }
 
@@ -157,8 +151,7 @@ fn a_store_or_a_vendor_that_stays_away_counts_nothing() {
 /// After any interruption of an erasure the next call finishes it, and no text can be read.
 #[test]
 fn every_fault_at_every_effect_of_an_erasure() {
-    let erase =
-        |life: &Life| send(&life.world, Request::delete("/api/chat/memory").with_header("cookie", &life.cookie));
+    let erase = |life: &Life| erase(&life.world, &life.cookie);
     let begun = || {
         let mut life = Life::new();
         assert_eq!(life.ask(1), Some(200));
@@ -324,16 +317,13 @@ fn disclosures_on_a_closed_bridge_are_recorded_up_to_a_limit_a_day() {
         assert_eq!(reply.status(), 422);
         assert!(!body(&reply)["resources"].as_array().unwrap().is_empty());
     }
-    let alerts = |world: &World| {
-        let state = world.state();
-        state.alerts.iter().filter(|alert| alert.line.contains("BRIDGE_DISCLOSURE")).count()
-    };
-    assert_eq!((disclosed(&life.world), alerts(&life.world)), (100, 100));
+    let counted = || (disclosed(&life.world), disclosure_alerts(&life.world).len());
+    assert_eq!(counted(), (100, 100));
     assert!(!life.world.state().measurements.contains(&Metric::AuditWriteFailed.once()));
     // A day that cannot be counted withholds no record.
     life.world.plan(Plan::none().whenever("sign_ins.take", Fault::Fail));
     assert_eq!(send(&life.world, disclosing(200, &life.cookie)).unwrap().status(), 422);
-    assert_eq!((disclosed(&life.world), alerts(&life.world)), (101, 101));
+    assert_eq!(counted(), (101, 101));
 }
 
 /// A phone repeats a message while its first request is still running.

@@ -10,7 +10,6 @@ use domain::{
     chat::{ExchangeId, PaidPlan, SubscriberId},
     ports::{ReplyBeginnings, StorageError},
 };
-use runtime::http::Request;
 use serde_json::{Value, json};
 use std::{sync::Mutex, time::Duration};
 use support::*;
@@ -29,12 +28,12 @@ fn one(text: &str) -> Value {
     json!([{ "voice": "AETHER", "text": text }])
 }
 
-/// A world whose model gives these replies, one sentence each quarter of a second.
-fn writing(replies: &[&str]) -> World {
-    let world = world();
+/// A customer in a world whose model gives these replies, one sentence each quarter of a second.
+fn writing(replies: &[&str]) -> (World, String) {
+    let (world, cookie) = customer();
     world.state().sentence_time = Duration::from_millis(250);
     world.state().answers.extend(replies.iter().map(|text| Ok(said(text))));
-    world
+    (world, cookie)
 }
 
 /// Sends the first message to a process that the plan ends.
@@ -48,8 +47,7 @@ fn crash(world: &World, plan: Plan, question: &str, cookie: &str) -> bool {
 
 /// A world whose process ended after it had stored the first sentence of its reply.
 fn interrupted() -> (World, String) {
-    let world = writing(&[GOOD]);
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = writing(&[GOOD]);
     assert!(crash(&world, Plan::none().whenever("beginnings.put", Fault::CrashAfter), QUESTION, &cookie));
     (world, cookie)
 }
@@ -81,8 +79,7 @@ impl ReplyBeginnings for Noting<'_> {
 /// Everything that a page can read, in order, until the reply is stored.
 fn visible_of(plan: Option<PaidPlan>, question: &str, replies: &[&str]) -> Vec<Value> {
     let begin = || {
-        let world = writing(replies);
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = writing(replies);
         if let Some(plan) = plan {
             grant(&world, "someone@example.com", plan);
         }
@@ -207,8 +204,7 @@ fn only_the_claims_own_beginning_is_readable() {
 fn an_erased_beginning_never_comes_back() {
     let (world, cookie) = interrupted();
     let begun = world.state().beginnings.clone();
-    let erase = Request::delete("/api/chat/memory").with_header("cookie", &cookie);
-    assert_eq!(send(&world, erase).unwrap().status(), 202);
+    assert_eq!(erase(&world, &cookie).unwrap().status(), 202);
     assert_eq!(get(&world, PATH, &cookie).status(), 410);
     // The id is used again after the account has forgotten it, and a late write of the first process arrives.
     grant(&world, "someone@example.com", PaidPlan::Chat);
@@ -224,19 +220,16 @@ fn an_erased_beginning_never_comes_back() {
 /// A store of beginnings that fails, or never answers, costs the page its beginnings and nothing else.
 #[test]
 fn the_reply_does_not_depend_on_its_beginnings() {
-    let plain = writing(&[GOOD]);
-    let cookie = signed_in(&plain, "someone@example.com");
+    let (plain, cookie) = writing(&[GOOD]);
     let expected = ask(&plain, 1, QUESTION, &cookie).body().to_owned();
     for fault in [Fault::Fail, Fault::LoseReply] {
-        let world = writing(&[GOOD]);
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = writing(&[GOOD]);
         world.plan(Plan::none().whenever("beginnings.put", fault));
         assert_eq!(ask(&world, 1, QUESTION, &cookie).body(), expected, "{fault:?}");
         let puts = world.state().boundaries.iter().filter(|name| **name == "beginnings.put").count();
         assert_eq!(puts, 1, "a store that fails is not tried for every sentence");
     }
-    let world = writing(&[GOOD]);
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = writing(&[GOOD]);
     let ports = Ports { beginnings: &Silent, ..ports(&world) };
     let reply = run(chat::handle(ports, &settings(), asking(1, QUESTION, &cookie))).unwrap();
     assert_eq!(reply.body(), expected);

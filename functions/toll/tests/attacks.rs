@@ -37,8 +37,11 @@ fn statuses(world: &World) -> Vec<String> {
 fn a_request_has_one_payment() {
     let world = world();
     let payment = wire::encode(&payment_for(&world, Offer::Query, 1)).unwrap();
-    let transaction = format!("0x{}", "ab".repeat(32));
-    let proofs = [("payment-signature", &payment), ("x-payment", &payment), ("x-payment-transaction", &transaction)];
+    let proofs = [
+        ("payment-signature", payment.as_str()),
+        ("x-payment", payment.as_str()),
+        ("x-payment-transaction", TRANSACTION),
+    ];
     for first in proofs {
         for second in proofs {
             let request = unpaid("/query", QUESTION).with_header(first.0, first.1).with_header(second.0, second.1);
@@ -65,7 +68,7 @@ fn a_header_that_is_no_payment_is_refused_with_the_reason() {
         (wire::encode(&wrong_type).unwrap(), "not a payment"),
     ] {
         let reply = send(&world, unpaid("/query", QUESTION).with_header("payment-signature", &header)).unwrap();
-        assert_eq!((reply.status(), code(&reply).as_str()), (400, "payment_unreadable"));
+        assert_code(&reply, 400, "payment_unreadable");
         assert!(reply.body().contains(why), "{why}: {}", reply.body());
     }
     let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", "0xabc");
@@ -81,7 +84,7 @@ fn unknown_fields_of_a_payment_are_dropped() {
     payment["discount"] = json!("100%");
     payment["payload"]["authorization"]["spender"] = json!("0x1");
     payment["accepted"]["amountPaid"] = json!("1");
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
     let Paid::Signed(kept) = purchase(&world).unwrap().paid().clone() else { panic!("signed") };
     let kept = kept.payload.to_string();
     assert!(kept.contains("signature"));
@@ -94,10 +97,9 @@ fn unknown_fields_of_a_payment_are_dropped() {
 fn a_dear_payment_buys_nothing_cheaper_and_a_used_one_nothing_at_its_price() {
     let world = world();
     let dear = payment_for(&world, Offer::QueryFull, 1);
-    assert_eq!(send(&world, paid("/query", QUESTION, &dear)).unwrap().status(), 402);
+    assert_eq!(query(&world, &dear).status(), 402);
     assert_eq!(send(&world, paid("/analyze", QUESTION, &dear)).unwrap().status(), 503, "the test's model is terse");
-    let other = send(&world, paid("/query/full", QUESTION, &dear)).unwrap();
-    assert_eq!((other.status(), code(&other).as_str()), (409, "payment_used"));
+    assert_code(&send(&world, paid("/query/full", QUESTION, &dear)).unwrap(), 409, "payment_used");
     assert_eq!(world.state().chain.settled, 0);
 }
 
@@ -140,10 +142,8 @@ fn two_requests_at_once_under_one_name_are_bought_once() {
 
 #[test]
 fn two_requests_at_once_with_one_transaction_get_one_answer() {
-    let site = Site::new(world(), None);
-    let transaction = format!("0x{}", "ab".repeat(32));
-    site.world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    let request = |question: &str| unpaid("/query", question).with_header("x-payment-transaction", &transaction);
+    let site = Site::new(transferred(50_000), None);
+    let request = |question: &str| unpaid("/query", question).with_header("x-payment-transaction", TRANSACTION);
     let (first, second) = site.send_both(request(QUESTION), Call::Ask, request(OTHER_QUESTION));
     let second = second.unwrap();
     assert_eq!((first.unwrap().status(), second.status(), code(&second).as_str()), (200, 409, "payment_used"));
@@ -154,11 +154,10 @@ fn two_requests_at_once_with_one_transaction_get_one_answer() {
 #[test]
 fn a_payment_that_a_third_party_submits_first_still_buys_once() {
     for wait in [0, 3_600] {
-        let world = world();
-        let payment = payment_for(&world, Offer::Query, 1);
+        let (world, payment) = offered();
         submit(&world, &payment, true);
         world.advance(Duration::from_secs(wait));
-        let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        let reply = query(&world, &payment);
         assert_eq!(reply.status(), 200, "after {wait} s: {}", reply.body());
         let receipt: SettlementResponse = wire::decode(reply.header_value(wire::PAYMENT_RESPONSE).unwrap()).unwrap();
         assert_eq!(receipt.transaction, format!("0x{}", "fe".repeat(32)));
@@ -172,21 +171,19 @@ fn a_payment_that_a_third_party_submits_first_still_buys_once() {
 
 #[test]
 fn a_payment_that_a_third_party_submits_while_the_answer_is_made_is_found_at_once() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
-    let refused = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    let refused = query(&world, &payment);
     assert_eq!(refused.status(), 402, "nobody submitted it");
     submit(&world, &payment, true);
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
 }
 
 #[test]
 fn a_nonce_that_paid_somebody_else_buys_nothing() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     submit(&world, &payment, false);
-    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+    let reply = query(&world, &payment);
     assert_eq!(reply.status(), 402, "{}", reply.body());
     assert!(required(&reply).error.unwrap().contains("nonce_already_used"));
     assert!(world.state().purchases.is_empty() && world.state().prompts.is_empty());
@@ -195,37 +192,30 @@ fn a_nonce_that_paid_somebody_else_buys_nothing() {
 /// While the node fails, it is unknown whether the payer has paid. A 402 would make the payer sign a second payment.
 #[test]
 fn a_refused_payment_waits_for_the_node() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     submit(&world, &payment, true);
-    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
-    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
-    assert_eq!((reply.status(), code(&reply).as_str()), (503, "payment_unavailable"));
+    assert_code(&query_despite("node.whereabouts", Fault::Fail, &world, &payment), 503, "payment_unavailable");
     assert_eq!(statuses(&world), ["RPC_UNREACHABLE"]);
-    world.plan(Plan::none());
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
 }
 
 /// Audit Trail, invariant 2: each payment that is resolved has a record, whatever its outcome.
 #[test]
 fn every_outcome_of_a_payment_is_recorded() {
     let world = world();
-    let transaction = format!("0x{}", "ab".repeat(32));
-    let request = |path: &'static str| unpaid(path, QUESTION).with_header("x-payment-transaction", &transaction);
     world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
-    assert_eq!(send(&world, request("/query")).unwrap().status(), 503);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     assert_eq!(statuses(&world), ["RPC_UNREACHABLE"]);
     world.plan(Plan::none());
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    assert_eq!(send(&world, request("/query/full")).unwrap().status(), 402);
+    world.state().chain.transfers.insert(TRANSACTION.to_owned(), ("0x1".to_owned(), 50_000));
+    assert_eq!(show(&world, "/query/full", TRANSACTION).status(), 402);
     let named = world.state().log.values().filter(|line| line.contains("\"tx_hash\":\"0xababababab...\"")).count();
     assert_eq!(named, 2, "a refused transaction is named in the log");
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    assert_eq!(send(&world, request("/query")).unwrap().status(), 503);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(3_601));
-    look(&world).unwrap();
-    assert_eq!(code(&send(&world, request("/query")).unwrap()), "owed");
+    look_after(&world, 3_601);
+    assert_eq!(code(&show(&world, "/query", TRANSACTION)), "owed");
     let mut found = statuses(&world);
     found.sort();
     // One RAG_FAIL is the answer that failed, the other one the money that goes back.
@@ -234,15 +224,11 @@ fn every_outcome_of_a_payment_is_recorded() {
 
 #[test]
 fn a_lapsed_payment_is_refused_and_recorded() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
-    world.plan(Plan::none());
-    world.advance(Duration::from_secs(400));
-    look(&world).unwrap();
+    let (world, payment) = offered();
+    assert_eq!(query_despite("model.ask", Fault::Fail, &world, &payment).status(), 503);
+    look_after(&world, 400);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(query(&world, &payment).status(), 402);
     assert_eq!(statuses(&world), ["RAG_FAIL", "PAYMENT_REJECTED"]);
 }
 

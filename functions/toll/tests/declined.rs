@@ -13,12 +13,10 @@ use support::*;
 use testkit::{Fault, Plan, World};
 
 const DISCLOSURE: &str = "I want to kill myself";
-const TRANSACTION: &str = "0xabababababababababababababababababababababababababababababababab";
 
 /// A world with a transfer of that amount, made that many seconds ago.
-fn transferred(amount: u64, seconds: i64) -> World {
-    let world = world();
-    world.state().chain.transfers.insert(TRANSACTION.to_owned(), ("0x1".to_owned(), amount));
+fn transferred_before(amount: u64, seconds: i64) -> World {
+    let world = transferred(amount);
     world.state().chain.transferred_at.insert(TRANSACTION.to_owned(), (NOW - seconds) * 1000);
     world
 }
@@ -49,7 +47,7 @@ fn evaluations(world: &World) -> usize {
 fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
     // Too old to be ours to return, too small to return, and the price of other offers.
     for (amount, seconds) in [(50_000, 172_801), (9_999, 0), (250_000, 0)] {
-        let world = transferred(amount, seconds);
+        let world = transferred_before(amount, seconds);
         let reply = send(&world, showing(DISCLOSURE)).unwrap();
         assert_eq!((reply.status(), body(&reply)), (422, refusal()), "{amount}");
         assert!(reply.header_value("PAYMENT-REQUIRED").is_none());
@@ -59,11 +57,10 @@ fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
         assert!(world.state().log.values().all(|line| !line.contains(&hash)));
     }
     // It still buys where its amount is the price.
-    let world = transferred(250_000, 0);
+    let world = transferred_before(250_000, 0);
     send(&world, showing(DISCLOSURE)).unwrap();
     world.state().answers.push_back(Ok(full_answer()));
-    let bought = unpaid("/query/full", QUESTION).with_header("x-payment-transaction", TRANSACTION);
-    assert_eq!(send(&world, bought).unwrap().status(), 200);
+    assert_eq!(show(&world, "/query/full", TRANSACTION).status(), 200);
 }
 
 #[test]
@@ -80,10 +77,10 @@ fn a_payment_that_cannot_be_read_brings_the_refusal_too() {
 /// The agent must come again until the money has its row, and the sources of help do not wait for that.
 #[test]
 fn money_that_is_not_found_yet_is_asked_for_again_beside_the_refusal() {
-    let world = transferred(50_000, 0);
+    let world = transferred_before(50_000, 0);
     let transfer = world.state().chain.transfers.remove(TRANSACTION).unwrap();
     let young = send(&world, showing(DISCLOSURE)).unwrap();
-    assert_eq!((young.status(), code(&young).as_str()), (402, "payment_unconfirmed"));
+    assert_code(&young, 402, "payment_unconfirmed");
     assert_eq!(young.header_value("retry-after"), Some("5"));
     assert_eq!((&body(&young)["refusal"], evaluations(&world)), (&refusal(), 1));
     for (fault, code_) in [("node.transfer", "payment_unavailable"), ("purchases.load", "toll_unavailable")] {
@@ -101,13 +98,13 @@ fn money_that_is_not_found_yet_is_asked_for_again_beside_the_refusal() {
 
 #[test]
 fn money_that_is_owed_or_was_used_is_told_beside_the_refusal() {
-    let odd = transferred(60_000, 0);
+    let odd = transferred_before(60_000, 0);
     let owed = send(&odd, showing(DISCLOSURE)).unwrap();
     assert_eq!((owed.status(), code(&owed).as_str(), &body(&owed)["refusal"]), (409, "owed", &refusal()));
     assert!(matches!(purchase(&odd).unwrap().stage(), Stage::Owed { .. }));
     assert_eq!(evaluations(&odd), 1);
 
-    let world = transferred(50_000, 0);
+    let world = transferred_before(50_000, 0);
     assert_eq!(send(&world, showing(QUESTION)).unwrap().status(), 200);
     let used = send(&world, showing(DISCLOSURE)).unwrap();
     assert_eq!((used.status(), code(&used).as_str(), &body(&used)["refusal"]), (409, "payment_used", &refusal()));
@@ -116,7 +113,7 @@ fn money_that_is_owed_or_was_used_is_told_beside_the_refusal() {
 
     let name = json!("pay_7d5d747be160e280504c099d984bcfe0");
     let first = called(payment_for(&world, Offer::Query, 1), &name);
-    assert_eq!(send(&world, paid("/query", QUESTION, &first)).unwrap().status(), 200);
+    assert_eq!(query(&world, &first).status(), 200);
     let again = called(payment_for(&world, Offer::Query, 2), &name);
     let used = send(&world, paid("/query", DISCLOSURE, &again)).unwrap();
     assert_eq!((used.status(), code(&used).as_str(), &body(&used)["refusal"]), (409, "identifier_used", &refusal()));
@@ -125,7 +122,7 @@ fn money_that_is_owed_or_was_used_is_told_beside_the_refusal() {
 
 #[test]
 fn a_trigger_of_child_safety_is_escalated_whatever_is_shown_as_its_payment() {
-    let world = transferred(250_000, 0);
+    let world = transferred_before(250_000, 0);
     let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
     assert_eq!(send(&world, showing(question)).unwrap().status(), 422);
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);

@@ -12,7 +12,7 @@ use domain::{
 use runtime::http::Reply;
 use std::{collections::BTreeSet, time::Duration};
 use support::*;
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, every_two_faults};
 
 /// One run: an agent that retries until it has its answer or stops, while the schedule runs.
 struct Life {
@@ -111,16 +111,13 @@ fn every_fault_at_every_effect() {
     let effects = clean.live(Plan::none(), 3);
     assert!(clean.delivered && effects > 20, "{effects}");
     let mut reached = BTreeSet::new();
-    for boundary in 0..effects + 10 {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let mut life = Life::new();
-            life.live(Plan::at(boundary, fault), 3);
-            life.recover(true);
-            reached.extend(life.world.state().boundaries.iter().copied());
-            life.judge(&what);
-            assert!(life.delivered, "{what}: one fault, and never an answer");
-        }
+    for (plan, what) in every_fault(effects + 10) {
+        let mut life = Life::new();
+        life.live(plan, 3);
+        life.recover(true);
+        reached.extend(life.world.state().boundaries.iter().copied());
+        life.judge(&what);
+        assert!(life.delivered, "{what}: one fault, and never an answer");
     }
     for name in [
         "purchases.load",
@@ -137,13 +134,11 @@ fn every_fault_at_every_effect() {
 #[test]
 fn an_agent_that_never_comes_back() {
     let effects = Life::new().live(Plan::none(), 1);
-    for boundary in 0..effects + 5 {
-        for fault in FAULTS {
-            let mut life = Life::new();
-            life.live(Plan::at(boundary, fault), 1);
-            life.recover(false);
-            life.judge(&format!("{fault:?} at {boundary}, and gone"));
-        }
+    for (plan, what) in every_fault(effects + 5) {
+        let mut life = Life::new();
+        life.live(plan, 1);
+        life.recover(false);
+        life.judge(&format!("{what}, and gone"));
     }
 }
 
@@ -152,20 +147,18 @@ fn an_agent_that_never_comes_back() {
 fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
     for died in ["facilitator.settle", "model.ask"] {
         for submits in [false, true] {
-            for boundary in 0..14 {
-                for fault in FAULTS {
-                    let mut life = Life::new();
-                    life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
-                    if submits {
-                        life.submit();
-                    }
-                    life.world.advance(Duration::from_secs(400));
-                    life.world.plan(Plan::at(boundary, fault));
-                    look(&life.world);
-                    life.world.plan(Plan::none());
-                    life.recover(false);
-                    life.judge(&format!("{died}, then {fault:?} at {boundary} of a run"));
+            for (plan, what) in every_fault(14) {
+                let mut life = Life::new();
+                life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
+                if submits {
+                    life.submit();
                 }
+                life.world.advance(Duration::from_secs(400));
+                life.world.plan(plan);
+                look(&life.world);
+                life.world.plan(Plan::none());
+                life.recover(false);
+                life.judge(&format!("{died}, then {what} of a run"));
             }
         }
     }
@@ -174,15 +167,12 @@ fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
 /// A sale of a transfer leaves the schedule's list with its last write, and its record may still wait then.
 #[test]
 fn the_record_of_a_direct_sale_is_published_without_its_payer() {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+    let world = transferred(50_000);
     world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 200);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 200);
     assert!(!purchase(&world).unwrap().trail().is_published());
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(61));
-    look(&world).unwrap();
+    look_after(&world, 61);
     let found = purchase(&world).unwrap();
     assert!(found.trail().is_published() && found.next().is_none(), "{found:?}");
     assert_eq!(records(&world), [("OK".to_owned(), String::new())]);
@@ -193,7 +183,7 @@ fn the_record_of_a_direct_sale_is_published_without_its_payer() {
 fn refused_settlements_do_not_keep_the_schedule_from_others() {
     let world = world();
     let number = |nonce: u8| payment_for(&world, Offer::Query, nonce);
-    let ask = |nonce| send(&world, paid("/query", QUESTION, &number(nonce))).unwrap().status();
+    let ask = |nonce| query(&world, &number(nonce)).status();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
     for nonce in 1..=101 {
         assert_eq!(ask(nonce), 402);
@@ -212,15 +202,12 @@ fn refused_settlements_do_not_keep_the_schedule_from_others() {
 /// Money that is given back by hand must not be forgotten.
 #[test]
 fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 409);
+    let world = transferred(60_000);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 409);
     let alerts = || world.state().alerts.iter().filter(|alert| alert.line.contains("ORACLE-TOLL")).count();
     assert_eq!(alerts(), 1);
     for day in 1..=3 {
-        world.advance(Duration::from_secs(23 * 3_600));
-        look(&world).unwrap();
+        look_after(&world, 23 * 3_600);
         assert_eq!(alerts(), day, "not yet");
         world.advance(Duration::from_secs(3_600));
         for _ in 0..2 {
@@ -235,21 +222,18 @@ fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
 fn two_faults_at_any_two_effects() {
     let mut clean = Life::new();
     let effects = clean.live(Plan::none(), 2);
-    for first in 0..effects {
-        for second in first + 1..effects + 12 {
-            for (one, two) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::CrashBefore),
-                (Fault::CrashAfter, Fault::LoseReply),
-                (Fault::Fail, Fault::CrashAfter),
-            ] {
-                let mut life = Life::new();
-                life.live(Plan::at(first, one).and_at(second, two), 2);
-                life.recover(true);
-                life.judge(&format!("{one:?} at {first}, {two:?} at {second}"));
-            }
-        }
+    let pairs = [
+        (Fault::LoseReply, Fault::LoseReply),
+        (Fault::LoseReply, Fault::CrashAfter),
+        (Fault::CrashAfter, Fault::CrashBefore),
+        (Fault::CrashAfter, Fault::LoseReply),
+        (Fault::Fail, Fault::CrashAfter),
+    ];
+    for (plan, what) in every_two_faults(effects, 12, &pairs) {
+        let mut life = Life::new();
+        life.live(plan, 2);
+        life.recover(true);
+        life.judge(&what);
     }
 }
 

@@ -38,11 +38,11 @@ fn the_price_says_that_a_purchase_may_be_named() {
 #[test]
 fn the_same_request_is_bought_once_whichever_payment_comes_with_it() {
     let world = world();
-    let first = send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap();
+    let first = query(&world, &payment(&world, 1));
     assert_eq!(first.status(), 200, "{}", first.body());
     for nonce in [1, 2, 3] {
         world.advance(Duration::from_secs(600));
-        let again = send(&world, paid("/query", QUESTION, &payment(&world, nonce))).unwrap();
+        let again = query(&world, &payment(&world, nonce));
         assert_eq!((again.status(), again.body()), (200, first.body()));
     }
     assert_eq!(settled_and_kept(&world), (1, 1));
@@ -53,9 +53,12 @@ fn the_same_request_is_bought_once_whichever_payment_comes_with_it() {
 #[test]
 fn another_request_under_the_same_name_is_refused() {
     let world = world();
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 200);
-    let other = send(&world, paid("/query", "Open a third shop?", &payment(&world, 2))).unwrap();
-    assert_eq!((other.status(), code(&other).as_str()), (409, "identifier_used"));
+    assert_eq!(query(&world, &payment(&world, 1)).status(), 200);
+    assert_code(
+        &send(&world, paid("/query", "Open a third shop?", &payment(&world, 2))).unwrap(),
+        409,
+        "identifier_used",
+    );
     assert_eq!(settled_and_kept(&world), (1, 1));
     // The payment itself is valid under another name.
     let required = required(&send(&world, unpaid("/query", QUESTION)).unwrap());
@@ -68,10 +71,10 @@ fn another_request_under_the_same_name_is_refused() {
 #[test]
 fn a_name_is_its_payers_own() {
     let world = world();
-    let first = send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap();
+    let first = query(&world, &payment(&world, 1));
     let required = required(&send(&world, unpaid("/query", QUESTION)).unwrap());
     let others = called(pay_as(OTHER_PAYER, &required, 1, NOW), &NAME.into());
-    let second = send(&world, paid("/query", QUESTION, &others)).unwrap();
+    let second = query(&world, &others);
     assert_eq!((first.status(), second.status()), (200, 200));
     assert_ne!(first.body(), second.body());
     assert_eq!(world.state().chain.settled, 2);
@@ -96,10 +99,8 @@ fn a_name_that_is_none_is_refused_before_anything_is_done() {
 #[test]
 fn an_answer_that_failed_is_made_for_the_first_payment() {
     let world = world();
-    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 503);
-    world.plan(Plan::none());
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 2))).unwrap().status(), 200);
+    assert_eq!(query_despite("model.ask", Fault::Fail, &world, &payment(&world, 1)).status(), 503);
+    assert_eq!(query(&world, &payment(&world, 2)).status(), 200);
     let nonces: Vec<String> = world.state().chain.used.keys().map(|(_, nonce)| nonce.clone()).collect();
     assert_eq!(nonces, [format!("0x{}", "01".repeat(32))]);
     assert_eq!(world.state().purchases.len(), 1);
@@ -108,15 +109,12 @@ fn an_answer_that_failed_is_made_for_the_first_payment() {
 #[test]
 fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
     let world = world();
-    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 503);
-    world.plan(Plan::none());
+    assert_eq!(query_despite("model.ask", Fault::Fail, &world, &payment(&world, 1)).status(), 503);
     // The first payment could still be settled, but there is too little time to make its answer.
     world.advance(Duration::from_secs(280));
-    let soon = send(&world, paid("/query", QUESTION, &payment(&world, 2))).unwrap();
-    assert_eq!((soon.status(), code(&soon).as_str()), (409, "in_progress"));
+    assert_code(&query(&world, &payment(&world, 2)), 409, "in_progress");
     world.advance(Duration::from_secs(80));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 3))).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment(&world, 3)).status(), 200);
     look(&world).unwrap();
     let stages: Vec<_> = world.state().purchases.values().map(|(found, _)| found.stage().clone()).collect();
     let lapsed = stages.iter().filter(|stage| matches!(stage, Stage::Lapsed { .. })).count();
@@ -128,12 +126,10 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
 fn a_name_is_not_free_while_a_human_looks_for_its_payment() {
     let world = world();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment(&world, 1))).unwrap().status(), 503);
+    assert_eq!(query(&world, &payment(&world, 1)).status(), 503);
     world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
-    world.advance(Duration::from_secs(86_400));
-    look(&world).unwrap();
-    let again = send(&world, paid("/query", QUESTION, &payment(&world, 2))).unwrap();
-    assert_eq!((again.status(), code(&again).as_str()), (409, "untraced"));
+    look_after(&world, 86_400);
+    assert_code(&query(&world, &payment(&world, 2)), 409, "untraced");
     assert_eq!(settled_and_kept(&world), (1, 1));
 }
 
@@ -151,9 +147,8 @@ fn life(plan: Plan) -> (World, BTreeSet<String>, usize) {
     let passed = world.passed();
     world.plan(Plan::none());
     for nonce in 4..=15 {
-        world.advance(Duration::from_secs(61));
-        look(&world).unwrap();
-        let reply = send(&world, paid("/query", QUESTION, &payment(&world, nonce))).unwrap();
+        look_after(&world, 61);
+        let reply = query(&world, &payment(&world, nonce));
         answers.extend((reply.status() == 200).then(|| reply.body().to_owned()));
     }
     (world, answers, passed)
@@ -172,14 +167,11 @@ fn every_fault_at_every_effect() {
     let (world, answers, effects) = life(Plan::none());
     assert_eq!((answers.len(), world.state().chain.settled), (1, 1));
     let mut reached = BTreeSet::new();
-    for boundary in 0..effects + 10 {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let (world, answers, _) = life(Plan::at(boundary, fault));
-            assert_eq!(answers.len(), 1, "{what}: one answer under one name, and one fault keeps it from nobody");
-            assert_eq!(world.state().chain.used.len(), 1, "{what}: paid once");
-            reached.extend(world.state().boundaries.iter().copied());
-        }
+    for (plan, what) in every_fault(effects + 10) {
+        let (world, answers, _) = life(plan);
+        assert_eq!(answers.len(), 1, "{what}: one answer under one name, and one fault keeps it from nobody");
+        assert_eq!(world.state().chain.used.len(), 1, "{what}: paid once");
+        reached.extend(world.state().boundaries.iter().copied());
     }
     assert!(reached.contains("purchases.named") && reached.contains("purchases.name"));
 }

@@ -66,10 +66,9 @@ fn a_corpus_that_cannot_be_read_settles_nothing_and_is_recorded() {
         }),
     ];
     for (what, break_it) in breaks {
-        let world = world();
-        let payment = payment_for(&world, Offer::Query, 1);
+        let (world, payment) = offered();
         break_it(&world);
-        let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        let reply = query(&world, &payment);
         assert_eq!((reply.status(), code(&reply).as_str()), (503, "no_answer"), "{what}");
         assert_eq!(world.state().chain.settled, 0, "{what}");
         assert!(world.state().prompts.is_empty(), "{what}: the model is not asked");
@@ -78,7 +77,7 @@ fn a_corpus_that_cannot_be_read_settles_nothing_and_is_recorded() {
         assert_eq!(world.state().measured(Metric::TollCorpusUnreadable), 1, "{what}: an alarm is raised by it");
         world.plan(Plan::none());
         activate(&world);
-        let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        let reply = query(&world, &payment);
         assert_eq!((reply.status(), world.state().chain.settled), (200, 1), "{what}: the same payment buys later");
     }
 }

@@ -60,7 +60,7 @@ fn version_1_buys_with_its_own_header() {
     assert_eq!(reply.status(), 200, "{}", reply.body());
     let receipt: SettlementResponse = wire::decode(reply.header_value(wire::X_PAYMENT_RESPONSE).unwrap()).unwrap();
     assert_eq!((receipt.success, receipt.network.as_str()), (true, "base-sepolia"));
-    let again = send(&world, paid("/query", QUESTION, &v2)).unwrap();
+    let again = query(&world, &v2);
     assert_eq!(again.body(), reply.body(), "the same payment in the other version's words");
     assert_eq!(world.state().chain.settled, 1);
 }
@@ -109,8 +109,7 @@ fn the_same_payment_gets_the_same_reply_and_nothing_else() {
     world.advance(Duration::from_secs(7200));
     let second = send(&world, paid("/query/full", QUESTION, &payment)).unwrap();
     assert_eq!((second.status(), second.body()), (200, first.body()));
-    let other = send(&world, paid("/query/full", "Open a third shop?", &payment)).unwrap();
-    assert_eq!((other.status(), code(&other).as_str()), (409, "payment_used"));
+    assert_code(&send(&world, paid("/query/full", "Open a third shop?", &payment)).unwrap(), 409, "payment_used");
     // A different offer at the same price.
     let other = send(&world, paid("/analyze", QUESTION, &payment)).unwrap();
     assert_eq!(other.status(), 409);
@@ -130,11 +129,14 @@ fn what_does_not_pay_the_price_buys_nothing() {
         (dear.status(), required(&dear).error.as_deref()),
         (402, Some("the payment is not the amount that is asked for"))
     );
-    assert_eq!(send(&world, paid("/query", QUESTION, &forged)).unwrap().status(), 402);
-    let unreadable = send(&world, unpaid("/query", QUESTION).with_header("payment-signature", "e30")).unwrap();
-    assert_eq!((unreadable.status(), code(&unreadable).as_str()), (400, "payment_unreadable"));
+    assert_eq!(query(&world, &forged).status(), 402);
+    assert_code(
+        &send(&world, unpaid("/query", QUESTION).with_header("payment-signature", "e30")).unwrap(),
+        400,
+        "payment_unreadable",
+    );
     world.advance(Duration::from_secs(280));
-    let late = send(&world, paid("/query", QUESTION, &good)).unwrap();
+    let late = query(&world, &good);
     assert_eq!((late.status(), required(&late).error.as_deref()), (402, Some("the payment expires too soon")));
     assert!(world.state().purchases.is_empty(), "what costs nothing to sign leaves no row");
     let found = records(&world);
@@ -207,16 +209,11 @@ fn the_record_of_a_declined_question_does_not_identify_it() {
 #[test]
 fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sold() {
     let question = "What does 'force majeure' mean?";
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    let says = |summary: &str| {
-        let text = json!({ "verdict": "GREEN", "summary": summary }).to_string();
-        Ok(domain::ports::ModelReply { text, model_version: "m".to_owned(), status_warning: None })
-    };
+    let (world, payment) = offered();
+    let says = |summary: &str| Ok(testkit::reply(json!({ "verdict": "GREEN", "summary": summary }).to_string()));
     let lacking = "The term names an event that no one could prevent.";
     world.state().answers.extend([says(lacking), says("You will win, a lawyer says.")]);
-    let refused = send(&world, paid("/query", question, &payment)).unwrap();
-    assert_eq!((refused.status(), code(&refused).as_str()), (503, "no_answer"));
+    assert_code(&send(&world, paid("/query", question, &payment)).unwrap(), 503, "no_answer");
     assert_eq!(world.state().prompts.len(), 2);
     assert_eq!(world.state().chain.settled, 0);
     let (status, why) = records(&world).remove(0);
@@ -236,12 +233,9 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
 /// the same (TMM Crosscheck, invariant 5), and the dropped call counts.
 #[test]
 fn a_second_narrative_reply_that_is_late_leaves_the_record_of_the_first() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     let lacking = json!({ "verdict": "GREEN", "summary": "The term names an event that no one could prevent." });
-    let reply =
-        domain::ports::ModelReply { text: lacking.to_string(), model_version: "m".to_owned(), status_warning: None };
-    world.state().answers.push_back(Ok(reply));
+    world.state().answers.push_back(Ok(testkit::reply(lacking.to_string())));
     let step = Duration::from_millis(50);
     let mut asked = 0;
     world.surround(Box::new(move |name, _| {
@@ -261,7 +255,7 @@ fn a_second_narrative_reply_that_is_late_leaves_the_record_of_the_first() {
         assert!(world.state().now < begun + 20_000, "it never ends");
         world.advance(step);
     };
-    assert_eq!((reply.status(), code(&reply).as_str()), (503, "no_answer"));
+    assert_code(&reply, 503, "no_answer");
     assert_eq!(world.state().now - begun, 12_800);
     let crosschecks = world.state().records().iter().filter(|line| line["event"] == "tmm_crosscheck").count();
     assert_eq!(crosschecks, 1);
@@ -271,8 +265,7 @@ fn a_second_narrative_reply_that_is_late_leaves_the_record_of_the_first() {
 
 #[test]
 fn a_trigger_of_child_safety_is_escalated_with_and_without_a_payment() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
     send(&world, unpaid("/query", question)).unwrap();
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
@@ -296,22 +289,17 @@ fn the_locale_selects_the_sources_of_help() {
 
 #[test]
 fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    let failed = send(&world, paid("/query", QUESTION, &payment)).unwrap();
-    assert_eq!((failed.status(), code(&failed).as_str()), (503, "no_answer"));
+    assert_code(&query(&world, &payment), 503, "no_answer");
     assert_eq!(records(&world)[0].0, "RAG_FAIL");
     assert_eq!(world.state().chain.settled, 0);
     world.plan(Plan::none());
     let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
-    let reply =
-        domain::ports::ModelReply { text: held.to_string(), model_version: "m".to_owned(), status_warning: None };
-    world.state().answers.push_back(Ok(reply));
-    let filtered = send(&world, paid("/query", QUESTION, &payment)).unwrap();
-    assert_eq!((filtered.status(), code(&filtered).as_str()), (503, "no_answer"));
+    world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
+    assert_code(&query(&world, &payment), 503, "no_answer");
     assert_eq!(world.state().chain.settled, 0);
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
     assert_eq!(world.state().chain.settled, 1);
 }
 
@@ -328,8 +316,11 @@ fn a_model_that_hangs_opens_its_circuit() {
             let payment = pay_as((PAYER, KEY), &price, nonce, world.state().now / 1000);
             world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
             let begun = world.state().now;
-            let reply = run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
-            assert_eq!((reply.status(), code(&reply).as_str()), (503, "no_answer"));
+            assert_code(
+                &run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap(),
+                503,
+                "no_answer",
+            );
             world.plan(Plan::none());
             world.state().now - begun
         })
@@ -345,32 +336,30 @@ fn no_answer_leaves_before_its_settlement_is_accepted() {
         (FacilitatorError::Pending, 503),
         (FacilitatorError::Unavailable("down".into()), 503),
     ] {
-        let world = world();
-        let payment = payment_for(&world, Offer::Query, 1);
+        let (world, payment) = offered();
         world.state().chain.says.push_back(says);
-        let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        let reply = query(&world, &payment);
         assert_eq!(reply.status(), status, "{}", reply.body());
         assert_eq!(world.state().chain.settled, 0);
-        let second = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+        let second = query(&world, &payment);
         assert_eq!((second.status(), world.state().chain.settled), (200, 1));
     }
 }
 
 #[test]
 fn what_keeps_agents_from_buying_is_counted_for_its_alarm() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     let counted = || [Metric::TollUnreachable, Metric::TollUnanswered].map(|metric| world.state().measured(metric));
     world.plan(Plan::none().whenever("facilitator.verify", Fault::Fail));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(query(&world, &payment).status(), 503);
     assert_eq!(counted(), [1, 0]);
     world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
-    assert_eq!(show(&world, "/query", &format!("0x{}", "ab".repeat(32))).status(), 503);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     assert_eq!(counted(), [2, 0]);
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(query(&world, &payment).status(), 503);
     assert_eq!(counted(), [2, 1]);
     world.plan(Plan::none());
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
     assert_eq!(counted(), [2, 1]);
 }

@@ -26,15 +26,14 @@ fn submit(world: &World, payment: &Value, transaction: &str) {
 #[test]
 fn a_check_that_failed_refuses_no_payment() {
     for (is_submitted, statuses) in [(false, [503, 200]), (true, [200, 200])] {
-        let world = world();
-        let payment = payment_for(&world, Offer::Query, 1);
+        let (world, payment) = offered();
         if is_submitted {
             submit(&world, &payment, "0x1");
         }
         let failed = FacilitatorError::Unclear("invalid_exact_evm_transaction_simulation_failed".to_owned());
         world.state().chain.checks.push_back(failed);
         for status in statuses {
-            let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
+            let reply = query(&world, &payment);
             assert_eq!(reply.status(), status, "{}", reply.body());
         }
         assert_eq!(world.state().chain.settled, u32::from(!is_submitted), "nobody pays twice");
@@ -64,18 +63,14 @@ fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() 
 
 #[test]
 fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
-    assert_eq!((reply.status(), code(&reply).as_str()), (503, "settlement_pending"));
-    world.plan(Plan::none());
+    let (world, payment) = offered();
+    assert_code(&query_despite("facilitator.settle", Fault::LoseReply, &world, &payment), 503, "settlement_pending");
     world.advance(Duration::from_secs(61));
     assert_eq!(look(&world).unwrap().failed, 0);
     let Some(Stage::Settled { confirmed: true, .. }) = purchase(&world).map(|found| found.stage().clone()) else {
         panic!("{:?}", purchase(&world));
     };
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    assert_eq!(query(&world, &payment).status(), 200);
     assert_eq!(world.state().chain.settled, 1);
 }
 
@@ -108,17 +103,25 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
 
 #[test]
 fn a_payment_that_nobody_settles_lapses() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(query(&world, &payment).status(), 402);
     for _ in 0..10 {
-        world.advance(Duration::from_secs(61));
-        look(&world).unwrap();
+        look_after(&world, 61);
     }
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { .. }));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(query(&world, &payment).status(), 402);
     assert_eq!(world.state().chain.settled, 0);
+}
+
+/// The money is looked for in each hour, and nobody is told yet.
+fn waits_for_23_hours(world: &World) {
+    for hour in 0..23 {
+        world.advance(Duration::from_secs(3_600));
+        look(world).unwrap();
+        assert!(matches!(purchase(world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
+    }
+    assert!(world.state().alerts.is_empty());
 }
 
 /// A node that says that the payment is used, and finds no transaction, contradicts itself: the money may be here.
@@ -128,28 +131,18 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
         world.state().chain.used.values_mut().for_each(|known| known.0 = transaction.to_owned());
     };
     for catches_up in [true, false] {
-        let world = world();
-        let payment = payment_for(&world, Offer::Query, 1);
-        world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-        assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
-        world.plan(Plan::none());
+        let (world, payment) = offered();
+        assert_eq!(query_despite("facilitator.settle", Fault::LoseReply, &world, &payment).status(), 503);
         let (transaction, _) = world.state().chain.used.values().next().unwrap().clone();
         says(&world, "");
-        for hour in 0..23 {
-            world.advance(Duration::from_secs(3_600));
-            look(&world).unwrap();
-            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
-        }
-        assert!(world.state().alerts.is_empty());
+        waits_for_23_hours(&world);
         if catches_up {
             says(&world, &transaction);
-            world.advance(Duration::from_secs(60));
-            look(&world).unwrap();
+            look_after(&world, 60);
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
             continue;
         }
-        world.advance(Duration::from_secs(3_600));
-        look(&world).unwrap();
+        look_after(&world, 3_600);
         expect_untraced(&world, paid("/query", QUESTION, &payment));
         let state = world.state();
         let why = "does not show where";
@@ -161,20 +154,11 @@ fn a_payment_that_cannot_be_traced_is_looked_for_for_a_day_and_then_alerted() {
 /// A node that names the transaction of a payment and has no receipt of it, for example because it keeps only new ones.
 #[test]
 fn a_used_payment_without_a_receipt_waits_for_a_human_after_a_day() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
-    world.plan(Plan::none());
+    let (world, payment) = offered();
+    assert_eq!(query_despite("facilitator.settle", Fault::LoseReply, &world, &payment).status(), 503);
     world.state().chain.has_no_receipts = true;
-    for hour in 0..23 {
-        world.advance(Duration::from_secs(3_600));
-        look(&world).unwrap();
-        assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settling { .. }), "{hour}");
-    }
-    assert!(world.state().alerts.is_empty());
-    world.advance(Duration::from_secs(3_600));
-    look(&world).unwrap();
+    waits_for_23_hours(&world);
+    look_after(&world, 3_600);
     expect_untraced(&world, paid("/query", QUESTION, &payment));
     let why = "its receipt is missing";
     assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
@@ -182,12 +166,10 @@ fn a_used_payment_without_a_receipt_waits_for_a_human_after_a_day() {
 
 #[test]
 fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    let (world, payment) = offered();
+    assert_eq!(query(&world, &payment).status(), 200);
     world.state().chain.has_no_receipts = true;
-    world.advance(Duration::from_secs(3_601));
-    look(&world).unwrap();
+    look_after(&world, 3_601);
     let found = purchase(&world).unwrap();
     assert!(matches!(found.stage(), Stage::Settled { confirmed: false, doubtful: true, .. }), "{found:?}");
     // The chain has the payment: nobody must look for another explanation.
@@ -202,22 +184,19 @@ fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
 /// The chain shows the payment as used, so a 402 would make the agent pay a second time.
 #[test]
 fn an_expired_payment_without_a_receipt_asks_for_no_second_payment() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     submit(&world, &payment, "0x1");
     world.state().chain.has_no_receipts = true;
     world.advance(Duration::from_secs(301));
-    let reply = send(&world, paid("/query", QUESTION, &payment)).unwrap();
-    assert_eq!((reply.status(), code(&reply).as_str()), (503, "payment_unavailable"));
+    assert_code(&query(&world, &payment), 503, "payment_unavailable");
 }
 
 /// A node that refuses every question about a payment, for example because it searches too few blocks at once.
 #[test]
 fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
+    let (world, payment) = offered();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 503);
+    assert_eq!(query(&world, &payment).status(), 503);
     world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
     for hour in 0..23 {
         world.advance(Duration::from_secs(3_600));
@@ -238,15 +217,14 @@ fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
     assert!(records(&world).iter().all(|(status, _)| status == "RPC_UNREACHABLE"), "nobody has refused the payment");
     // A human has looked for the money.
     world.state().purchases.values_mut().for_each(|(found, _)| found.resolve().unwrap());
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 402);
+    assert_eq!(query(&world, &payment).status(), 402);
 }
 
 /// The payer has the answer: a node that fails for days puts nothing before a human.
 #[test]
 fn a_sale_waits_for_the_node_that_confirms_it() {
-    let world = world();
-    let payment = payment_for(&world, Offer::Query, 1);
-    assert_eq!(send(&world, paid("/query", QUESTION, &payment)).unwrap().status(), 200);
+    let (world, payment) = offered();
+    assert_eq!(query(&world, &payment).status(), 200);
     world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
     for _ in 0..3 {
         world.advance(Duration::from_secs(86_400));
@@ -254,7 +232,6 @@ fn a_sale_waits_for_the_node_that_confirms_it() {
     }
     assert!(world.state().alerts.is_empty());
     world.plan(Plan::none());
-    world.advance(Duration::from_secs(61));
-    look(&world).unwrap();
+    look_after(&world, 61);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
 }

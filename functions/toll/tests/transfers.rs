@@ -12,21 +12,18 @@ use testkit::{Fault, Plan};
 #[test]
 fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted() {
     for catches_up in [true, false] {
-        let (world, transaction) = unanswered_transfer();
-        let transfer = world.state().chain.transfers.remove(&transaction).unwrap();
-        world.advance(Duration::from_secs(23 * 3_600));
-        look(&world).unwrap();
+        let world = unanswered_transfer();
+        let transfer = world.state().chain.transfers.remove(TRANSACTION).unwrap();
+        look_after(&world, 23 * 3_600);
         assert!(matches!(purchase(&world).unwrap().stage(), Stage::Unanswered) && world.state().alerts.is_empty());
         if catches_up {
-            world.state().chain.transfers.insert(transaction, transfer);
-            world.advance(Duration::from_secs(60));
-            look(&world).unwrap();
+            world.state().chain.transfers.insert(TRANSACTION.to_owned(), transfer);
+            look_after(&world, 60);
             assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }), "the money is here after all");
             continue;
         }
-        world.advance(Duration::from_secs(3_600));
-        look(&world).unwrap();
-        expect_untraced(&world, showing("/query", &transaction));
+        look_after(&world, 3_600);
+        expect_untraced(&world, showing("/query", TRANSACTION));
         let (state, why) = (world.state(), "not on the chain any more");
         assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains(why)).count(), 1);
         assert!(state.log.values().any(|line| line.contains(why) && line.contains("RPC_UNREACHABLE")));
@@ -36,7 +33,7 @@ fn an_unanswered_transfer_that_is_gone_is_looked_for_for_a_day_and_then_alerted(
 /// The node has shown the transfer before, so the money is here.
 #[test]
 fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
-    let (world, _) = unanswered_transfer();
+    let world = unanswered_transfer();
     world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
     world.advance(Duration::from_secs(23 * 3_600));
     assert_eq!(look(&world).unwrap().failed, 1);
@@ -50,16 +47,14 @@ fn an_unanswered_transfer_is_owed_after_a_day_without_an_answer_of_the_node() {
 /// The money is here, and no request of the payer can buy anything for it.
 #[test]
 fn a_transfer_that_can_buy_nothing_any_more_is_owed() {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    world.state().chain.transferred_at.insert(transaction.clone(), NOW * 1000);
+    let world = transferred(50_000);
+    world.state().chain.transferred_at.insert(TRANSACTION.to_owned(), NOW * 1000);
     world.plan(Plan::none().whenever("node.transfer", Fault::Fail));
-    assert_eq!(show(&world, "/query", &transaction).status(), 503);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     world.plan(Plan::none());
     world.advance(Duration::from_secs(3_601));
     for _ in 0..2 {
-        let reply = show(&world, "/query", &transaction);
-        assert_eq!((reply.status(), code(&reply).as_str()), (409, "owed"));
+        assert_code(&show(&world, "/query", TRANSACTION), 409, "owed");
     }
     let found = purchase(&world).unwrap();
     assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
@@ -70,29 +65,23 @@ fn a_transfer_that_can_buy_nothing_any_more_is_owed() {
 
 #[test]
 fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer() {
-    let transaction = format!("0x{}", "ab".repeat(32));
-    let made = |amount| {
-        let world = world();
-        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), amount));
-        world
-    };
-    let odd = made(60_000);
-    assert_eq!(show(&odd, "/query", &transaction).status(), 409);
+    let odd = transferred(60_000);
+    assert_eq!(show(&odd, "/query", TRANSACTION).status(), 409);
     let found = purchase(&odd).unwrap();
     assert!(matches!(found.stage(), Stage::Owed { .. }));
     assert!((found.dollars() - 0.06).abs() < f64::EPSILON, "what is given back");
-    let dear = made(250_000);
-    let reply = show(&dear, "/query", &transaction);
+    let dear = transferred(250_000);
+    let reply = show(&dear, "/query", TRANSACTION);
     assert_eq!(reply.status(), 402);
     assert!(reply.body().contains("the price of /query/full and /analyze"), "{}", reply.body());
     assert!(purchase(&dear).is_none());
-    let late = made(250_000);
-    late.state().chain.transferred_at.insert(transaction.clone(), (NOW - 3_601) * 1000);
-    assert_eq!(show(&late, "/query", &transaction).status(), 409);
-    let forgotten = made(50_000);
-    forgotten.state().chain.transferred_at.insert(transaction.clone(), (NOW - 172_801) * 1000);
-    for world in [forgotten, made(9_999)] {
-        assert_eq!(show(&world, "/query", &transaction).status(), 402);
+    let late = transferred(250_000);
+    late.state().chain.transferred_at.insert(TRANSACTION.to_owned(), (NOW - 3_601) * 1000);
+    assert_eq!(show(&late, "/query", TRANSACTION).status(), 409);
+    let forgotten = transferred(50_000);
+    forgotten.state().chain.transferred_at.insert(TRANSACTION.to_owned(), (NOW - 172_801) * 1000);
+    for world in [forgotten, transferred(9_999)] {
+        assert_eq!(show(&world, "/query", TRANSACTION).status(), 402);
         assert!(purchase(&world).is_none());
     }
 }
@@ -100,25 +89,21 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
 #[test]
 fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
     let world = world();
-    let transaction = format!("0x{}", "ab".repeat(32));
-    let request =
-        |path: &'static str, question: &str| unpaid(path, question).with_header("x-payment-transaction", &transaction);
-    let unknown = send(&world, request("/query", QUESTION)).unwrap();
-    assert_eq!((unknown.status(), code(&unknown).as_str()), (402, "payment_unconfirmed"));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-    assert_eq!(send(&world, request("/query/full", QUESTION)).unwrap().status(), 402);
-    let reply = send(&world, request("/query", QUESTION)).unwrap();
+    assert_code(&show(&world, "/query", TRANSACTION), 402, "payment_unconfirmed");
+    world.state().chain.transfers.insert(TRANSACTION.to_owned(), ("0x1".to_owned(), 50_000));
+    assert_eq!(show(&world, "/query/full", TRANSACTION).status(), 402);
+    let reply = show(&world, "/query", TRANSACTION);
     assert_eq!(reply.status(), 200, "{}", reply.body());
-    assert_eq!(send(&world, request("/query", QUESTION)).unwrap().body(), reply.body());
-    assert_eq!(send(&world, request("/query", "Open a third shop?")).unwrap().status(), 409);
+    assert_eq!(show(&world, "/query", TRANSACTION).body(), reply.body());
+    let other = unpaid("/query", "Open a third shop?").with_header("x-payment-transaction", TRANSACTION);
+    assert_eq!(send(&world, other).unwrap().status(), 409);
     assert_eq!(world.state().chain.settled, 0);
 }
 
 #[test]
 fn a_transfer_that_bought_nothing_is_put_before_a_human() {
-    let (world, _) = unanswered_transfer();
-    world.advance(Duration::from_secs(3601));
-    look(&world).unwrap();
+    let world = unanswered_transfer();
+    look_after(&world, 3601);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }

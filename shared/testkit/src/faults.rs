@@ -31,6 +31,23 @@ pub fn every_single_fault(passed: usize, least: usize) -> impl Iterator<Item = (
     (0..passed).flat_map(move |boundary| FAULTS.map(|fault| plan(boundary, fault)))
 }
 
+/// Every two of [`FAULTS`].
+#[must_use]
+pub fn pairs_of_faults() -> Vec<(Fault, Fault)> {
+    FAULTS.iter().flat_map(|one| FAULTS.map(|other| (*one, other))).collect()
+}
+
+/// One plan for each of these pairs at two boundaries: the first is one of the `passed` boundaries of a run without
+/// faults, the second comes later, and less than `more` after them. Each plan comes with its name for messages.
+pub fn every_two_faults(passed: usize, more: usize, pairs: &[(Fault, Fault)]) -> impl Iterator<Item = (Plan, String)> {
+    let places = (0..passed).flat_map(move |first| (first + 1..passed + more).map(move |second| (first, second)));
+    places.flat_map(move |(first, second)| {
+        pairs.iter().map(move |(one, other)| {
+            (Plan::at(first, *one).and_at(second, *other), format!("{one:?} at {first}, {other:?} at {second}"))
+        })
+    })
+}
+
 /// The conditions of an effect: how long the request takes, the fault, how long the reply takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {

@@ -23,16 +23,23 @@ mod unread;
 pub mod world;
 
 pub use boundaries::BOUNDARIES;
-pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault};
+pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault, every_two_faults, pairs_of_faults};
 pub use ports::NoLimit;
 pub use turns::{SlowNotes, in_turns};
 pub use world::World;
 
+use domain::ports::ModelReply;
 use std::{
     future::Future,
     pin::pin,
     task::{Context, Poll, Waker},
 };
+
+/// A reply of the model with this text.
+#[must_use]
+pub fn reply(text: impl Into<String>) -> ModelReply {
+    ModelReply { text: text.into(), model_version: "m-1".to_owned(), status_warning: None }
+}
 
 /// Runs a handler to its end, or to the planned crash (`None`).
 pub fn run<F: Future>(handler: F) -> Option<F::Output> {

@@ -12,19 +12,19 @@ mod subscriptions;
 mod toll;
 mod vendors;
 
-use crate::world::{NamedQueue, StoredSecret, World};
+use crate::world::{NamedQueue, State, StoredSecret, World};
 use async_trait::async_trait;
 use domain::{
     Alert, RenewableSecret, Secret, Timestamp,
     message::Message,
     metric::Measurement,
     ports::{
-        AlertSummaries, Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SecretSource,
-        StorageError, UnreadableMessages, Visibility,
+        AlertSummaries, Alerts, Clock, MAX_QUEUE_DELAY, Meter, Pause, Queue, QueueError, Randomness, SaveError,
+        SecretSource, StorageError, UnreadableMessages, Versioned, Visibility,
     },
     suppression::{Decision, Suppression},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// Entries per page of a list: few, so that tests read several pages.
 const PAGE: usize = 2;
@@ -35,6 +35,48 @@ pub(crate) fn planned() -> Box<dyn std::error::Error + Send + Sync> {
 
 pub(crate) fn storage(operation: &'static str) -> StorageError {
     StorageError { operation, source: planned() }
+}
+
+impl World {
+    /// A read or a write of a store.
+    pub(crate) async fn stored<T: Send>(
+        &self,
+        name: &'static str,
+        effect: impl FnOnce(&mut State) -> T + Send,
+    ) -> Result<T, StorageError> {
+        self.boundary(name, effect).await.map_err(|_| storage(name))
+    }
+
+    /// A write that another one may have preceded.
+    async fn saved<T: Send>(
+        &self,
+        name: &'static str,
+        effect: impl FnOnce(&mut State) -> Result<T, SaveError> + Send,
+    ) -> Result<T, SaveError> {
+        self.boundary(name, effect).await.unwrap_or_else(|_| Err(storage(name).into()))
+    }
+}
+
+/// What is stored, if anything, with its version.
+fn versioned<T: Clone>(stored: Option<&(T, u64)>) -> Option<Versioned<T>> {
+    stored.map(|(value, version)| Versioned { value: value.clone(), version: *version })
+}
+
+/// Stores a value in place of that with the expected version, and returns the new version.
+fn replace<K: Ord, T>(table: &mut BTreeMap<K, (T, u64)>, key: K, value: T, expected: u64) -> Result<u64, SaveError> {
+    if table.get(&key).map_or(0, |(_, version)| *version) != expected {
+        return Err(SaveError::Conflict);
+    }
+    table.insert(key, (value, expected + 1));
+    Ok(expected + 1)
+}
+
+/// The page that begins at a place, and the place of the next one.
+fn page<T: Clone>(all: &[T], from: Option<&str>) -> (Vec<T>, Option<String>) {
+    let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+    let page: Vec<T> = all.iter().skip(skip).take(PAGE).cloned().collect();
+    let next = (skip + page.len() < all.len()).then(|| (skip + page.len()).to_string());
+    (page, next)
 }
 
 impl Clock for World {
@@ -106,9 +148,7 @@ impl Queue for NamedQueue<'_> {
 #[async_trait]
 impl Visibility for World {
     async fn hide(&self, receipt_handle: &str, duration: Duration) -> Result<(), QueueError> {
-        let hidden = ("", receipt_handle.to_owned(), duration);
-        let write = self.boundary("queue.hide", |state| state.hidden.push_back(hidden));
-        write.await.map_err(|_| QueueError(planned()))
+        self.queue("").hide(receipt_handle, duration).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sales in any state, for tests: parsed from their stored form, as the store does. Code under test can only change a
 //! sale by its transitions.
 
+use crate::world::World;
 use domain::Sale;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,5 +27,15 @@ impl WithField for Sale {
         let kept = json!(sale).get(field).cloned().unwrap_or(Value::Bool(false));
         assert_eq!(kept, value, "{field} of a sale");
         sale
+    }
+}
+
+impl World {
+    /// Every sale gets this value in `field`.
+    ///
+    /// # Panics
+    /// As [`WithField::with`] does.
+    pub fn change_sales(&self, field: &str, value: &(impl Serialize + ?Sized)) {
+        self.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with(field, value));
     }
 }

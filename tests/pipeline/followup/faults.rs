@@ -3,51 +3,46 @@
 use super::*;
 use testkit::{Fault, Plan, every_single_fault};
 
-/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
-#[test]
-fn whatever_breaks_a_posted_followup_is_delivered_once() {
-    let whole = |sim: &mut Simulator| {
-        posts(sim, FOLLOWUP);
-        sim.drain();
-    };
-    let mut clean = delivered();
-    clean.world.plan(Plan::none());
-    whole(&mut clean);
-    for (plan, what) in every_single_fault(clean.world.passed(), 30) {
+/// Asks the follow-up under every fault at each of its effects, which are more than `least`, and lets `after` go on.
+fn sweep(least: usize, ask: impl Fn(&mut Simulator), after: impl Fn(&mut Simulator, &str)) {
+    let asked = |plan: Plan| {
         let mut sim = delivered();
         sim.world.plan(plan);
-        whole(&mut sim);
+        ask(&mut sim);
+        sim.drain();
+        sim
+    };
+    for (plan, what) in every_single_fault(asked(Plan::none()).world.passed(), least) {
+        let mut sim = asked(plan);
         sim.world.plan(Plan::none());
-        // A customer who got no answer asks again.
-        assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+        after(&mut sim, &what);
         sim.recover();
         assert_delivered(&sim, &what);
     }
 }
 
+/// Every fault at every effect from the post on: one follow-up, one verdict, one mail, or an operator was alerted.
+#[test]
+fn whatever_breaks_a_posted_followup_is_delivered_once() {
+    // A customer who got no answer asks again.
+    let again = |sim: &mut Simulator, what: &str| assert_eq!(posts(sim, FOLLOWUP).unwrap().status(), 202, "{what}");
+    sweep(30, |sim| drop(posts(sim, FOLLOWUP)), again);
+}
+
 /// The same by mail: inbox-watch runs again every two minutes.
 #[test]
 fn whatever_breaks_a_replied_followup_is_delivered_once() {
-    let whole = |sim: &mut Simulator| {
+    let replied = |sim: &mut Simulator| {
         replies(sim, "m1", ADDRESS, FOLLOWUP);
         sim.watch_inbox("a");
-        sim.drain();
     };
-    let mut clean = delivered();
-    clean.world.plan(Plan::none());
-    whole(&mut clean);
-    for (plan, what) in every_single_fault(clean.world.passed(), 20) {
-        let mut sim = delivered();
-        sim.world.plan(plan);
-        whole(&mut sim);
-        sim.world.plan(Plan::none());
+    let later = |sim: &mut Simulator, _: &str| {
         for number in 0..8 {
             sim.world.advance(Duration::from_secs(120));
             sim.watch_inbox(&format!("later {number}"));
         }
-        sim.recover();
-        assert_delivered(&sim, &what);
-    }
+    };
+    sweep(20, replied, later);
 }
 
 /// Neither the sale nor the record of the disclosure is needed for the answer; what fails is recorded or alerted.

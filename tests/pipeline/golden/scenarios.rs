@@ -15,7 +15,7 @@ use domain::{
     message::{Message, OrderedBy},
     money::PaymentChange,
     money::RefundStatus,
-    ports::{Clock, MailError, ModelError, ModelReply},
+    ports::{Clock, MailError, ModelError},
     smoke::{self, Facts},
 };
 use operations::{

@@ -34,6 +34,12 @@ impl Watched {
         self.world.aws.invoke(FUNCTION, &json!({})).await;
     }
 
+    /// Runs the function, after which so many messages are announced and acknowledged.
+    pub(super) async fn look_finds(&self, announced: usize, acknowledged: usize) {
+        self.look().await;
+        assert_eq!((self.broadcasts().await.len(), self.mails().await.len()), (announced, acknowledged));
+    }
+
     /// Puts a message into the inbox and returns it.
     pub(crate) async fn put(&self, message: Value) -> Value {
         self.world.stack.control("inbox", message).await

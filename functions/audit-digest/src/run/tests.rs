@@ -173,17 +173,16 @@ fn no_death_loses_a_record_or_signs_twice_differently() {
         for at in 0..effects {
             for second in std::iter::once(None).chain((0..effects).map(Some)) {
                 let world = world();
-                let mut keys = publish(&world, 3);
-                world.plan(Plan::at(at, fault));
-                let _ = poll(run(ports(&world), LIMITS));
-                world.plan(Plan::none());
-                keys.extend(publish(&world, 2));
-                world.state().hidden_log_notices.clear();
-                if let Some(second) = second {
-                    world.plan(Plan::at(second, fault));
+                let broken = |at| {
+                    world.plan(Plan::at(at, fault));
                     let _ = poll(run(ports(&world), LIMITS));
                     world.plan(Plan::none());
-                }
+                };
+                let mut keys = publish(&world, 3);
+                broken(at);
+                keys.extend(publish(&world, 2));
+                world.state().hidden_log_notices.clear();
+                second.into_iter().for_each(broken);
                 ran(&world);
                 ran(&world);
                 check(&world, &[keys[0].clone(), keys[3].clone()], &format!("{fault:?} at {at}, then at {second:?}"));
@@ -395,37 +394,22 @@ fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
     assert!(critical(&world, "written over") > 0);
 }
 
-/// A log in which one object cannot be read.
-struct Holding<'w> {
+/// A log in which one object may be unreadable, and that notes the objects whose versions are looked for.
+struct Watched<'w> {
     world: &'w World,
-    key: &'w str,
-}
-
-#[async_trait]
-impl AuditObjects for Holding<'_> {
-    async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
-        AuditObjects::keys(self.world, prefix, after).await
-    }
-    async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        if key == self.key {
-            return Err(StorageError { operation: "log.object", source: "not handed out".into() });
-        }
-        self.world.object(key).await
-    }
-}
-
-/// A log that notes the objects whose versions are looked for.
-struct Looking<'w> {
-    world: &'w World,
+    unreadable: &'w str,
     looked: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl AuditObjects for Looking<'_> {
+impl AuditObjects for Watched<'_> {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
         AuditObjects::keys(self.world, prefix, after).await
     }
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        if key == self.unreadable {
+            return Err(StorageError { operation: "log.object", source: "not handed out".into() });
+        }
         self.world.object(key).await
     }
     async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
@@ -440,10 +424,10 @@ fn only_what_is_new_in_a_long_stream_is_looked_at() {
     let world = world();
     let keys = publish(&world, 9);
     world.state().log_notices.retain(|_, body| *body == notice(&keys[4]) || *body == notice(&keys[6]));
-    let looking = Looking { world: &world, looked: Mutex::default() };
-    let summary = poll(run(Ports { log: &looking, ..ports(&world) }, LIMITS)).unwrap().unwrap();
+    let watched = Watched { world: &world, unreadable: "", looked: Mutex::default() };
+    let summary = poll(run(Ports { log: &watched, ..ports(&world) }, LIMITS)).unwrap().unwrap();
     assert_eq!(summary.entries, 2);
-    assert_eq!(looking.looked.into_inner().unwrap(), [keys[4].clone(), keys[6].clone()]);
+    assert_eq!(watched.looked.into_inner().unwrap(), [keys[4].clone(), keys[6].clone()]);
 }
 
 #[test]
@@ -461,8 +445,8 @@ fn one_object_that_cannot_be_digested_stops_no_other() {
     // One object cannot be read.
     let world = self::world();
     let keys = publish(&world, 3);
-    let holding = Holding { world: &world, key: &keys[1] };
-    let summary = poll(run(Ports { log: &holding, ..ports(&world) }, LIMITS)).unwrap().unwrap();
+    let watched = Watched { world: &world, unreadable: &keys[1], looked: Mutex::default() };
+    let summary = poll(run(Ports { log: &watched, ..ports(&world) }, LIMITS)).unwrap().unwrap();
     assert_eq!((summary.left, summary.entries, world.state().log_notices.len()), (1, 2, 1));
     assert_eq!(compared(&world, &keys[0]), Some(audit_verify::stream::Damage::Undigested));
     // The object can be read again.

@@ -27,6 +27,14 @@ fn delivered(stage: &Stage, number: usize, summary: &str) {
     state.sales.insert(session(number), (sale, 1));
 }
 
+/// As many looks, a minute apart, whatever becomes of them.
+fn looks(stage: &Stage, ports: Ports<'_>, count: usize) {
+    for _ in 0..count {
+        stage.world.advance(Duration::from_secs(60));
+        drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
+    }
+}
+
 fn work_of(stage: &Stage, number: usize) -> Option<Work> {
     let state = stage.world.state();
     let sale = &state.sales[&session(number)].0;
@@ -50,10 +58,7 @@ fn a_verdict_whose_mail_failed_is_looked_at_too() {
         let (sale, version) = state.sales[&session(number)].clone();
         state.sales.insert(session(number), (sale.with("mail", mail), version));
     }
-    for _ in 0..3 {
-        stage.world.advance(Duration::from_secs(60));
-        drop(testkit::run(stage.runs(When::Now)));
-    }
+    looks(&stage, stage.ports(), 3);
     let is_found = |number| stage.world.state().sales[&session(number)].0.finding().is_some();
     assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
 }
@@ -89,10 +94,7 @@ fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
     stage.world.state().cache.remove(&session(1));
     let archive = Torn(&stage.world, vec![session(1)]);
     let ports = Ports { archive: &archive, ..stage.ports() };
-    for _ in 0..12 {
-        stage.world.advance(Duration::from_secs(60));
-        drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
-    }
+    looks(&stage, ports, 12);
     assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (None, Some(Work::Finding)));
     let [facts] = stage.events("archive_second_look").try_into().unwrap();
     assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&1.into(), &1.into(), &1.into()));
@@ -115,10 +117,7 @@ fn a_row_of_unreadable_verdicts_does_not_stop_the_second_look() {
     }
     let archive = Torn(&stage.world, torn);
     let ports = Ports { archive: &archive, ..stage.ports() };
-    for _ in 0..60 {
-        stage.world.advance(Duration::from_secs(60));
-        drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
-    }
+    looks(&stage, ports, 60);
     let [facts] = stage.events("archive_second_look").try_into().unwrap();
     assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&5.into(), &1.into(), &1.into()));
     assert_eq!(stage.events("archive_unread").len(), 5);
@@ -131,15 +130,10 @@ fn no_verdict_is_passed_over_while_none_can_be_read() {
     let stage = Stage::new();
     delivered(&stage, 1, "The CSDM leaves no doubt.");
     delivered(&stage, 2, "The CSDM leaves no doubt.");
-    let looks = |count: usize| {
-        for _ in 0..count {
-            stage.look();
-        }
-    };
     stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
-    looks(30);
+    (0..30).for_each(|_| drop(stage.look()));
     stage.world.plan(Plan::none());
-    looks(2);
+    (0..2).for_each(|_| drop(stage.look()));
     assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (Some(Work::Finding), Some(Work::Finding)));
     assert!(stage.events("archive_unread").is_empty());
 }
@@ -174,12 +168,6 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         delivered(&stage, 3, "MNEMOS shows demand.");
         stage
     };
-    let looks = |stage: &Stage| {
-        for _ in 0..4 {
-            stage.world.advance(Duration::from_secs(60));
-            drop(testkit::run(stage.runs(When::Now)));
-        }
-    };
     let check = |stage: &Stage, what: &str| {
         assert_eq!(
             (work_of(stage, 1), work_of(stage, 2), work_of(stage, 3)),
@@ -197,10 +185,10 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         assert_eq!(log, 1, "{what}");
     };
     let clean = fresh();
-    looks(&clean);
+    looks(&clean, clean.ports(), 4);
     check(&clean, "nothing breaks");
     clean.world.plan(Plan::none());
-    looks(&clean);
+    looks(&clean, clean.ports(), 4);
     let listed = clean.world.state().boundaries.iter().filter(|name| **name == "archive.listed").count();
     assert_eq!(listed, 2, "one page, and its end: nothing is looked at twice");
     check(&clean, "a second time");
@@ -210,7 +198,7 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
             stage.world.plan(Plan::none().whenever(name, fault));
             drop(testkit::run(stage.runs(When::Now)));
             stage.world.plan(Plan::none());
-            looks(&stage);
+            looks(&stage, stage.ports(), 4);
             check(&stage, &format!("{fault:?} at {name}"));
         }
     }

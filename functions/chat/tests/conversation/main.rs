@@ -61,12 +61,9 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
 /// Every tab gets the same checkout session of the plan `chat`, so that a customer pays once.
 #[test]
 fn the_offer_is_one_checkout_session_for_all_tabs() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let (world, cookie) = used_up();
     let offers: BTreeSet<_> = (4..=9).map(|n| body(&ask(&world, n, QUESTION, &cookie))["url"].to_string()).collect();
-    let subscribe = Request::post("/api/chat/subscribe", json!({ "plan": "chat" }).to_string());
-    let bought = send(&world, subscribe.with_header("cookie", &cookie)).unwrap();
+    let bought = submit(&world, "/api/chat/subscribe", &json!({ "plan": "chat" }), &cookie);
     assert_eq!(offers, BTreeSet::from([body(&bought)["url"].to_string()]));
     let state = world.state();
     let [sold] = state.subscribing.as_slice() else { panic!("{:?}", state.subscribing) };
@@ -77,9 +74,7 @@ fn the_offer_is_one_checkout_session_for_all_tabs() {
 #[test]
 fn an_offer_without_stripe_is_the_one_of_the_page() {
     for name in ["subscriptions.subscribe", "subscribers.load", "sign_ins.take"] {
-        let world = world();
-        let cookie = signed_in(&world, "someone@example.com");
-        (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+        let (world, cookie) = used_up();
         world.plan(Plan::none().whenever(name, Fault::Fail));
         let fourth = ask(&world, 4, QUESTION, &cookie);
         assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")), "{name}");
@@ -92,19 +87,14 @@ fn an_offer_without_stripe_is_the_one_of_the_page() {
 /// Messages and pages cost nothing, and Stripe's limit is everybody's: one subscriber causes few calls an hour.
 #[test]
 fn one_subscriber_causes_few_calls_to_stripe_within_an_hour() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let (world, cookie) = used_up();
     let calls = |name| world.state().boundaries.iter().filter(|found| **found == name).count();
     let of_page = "https://oracle.example/chat#subscribe";
     let urls: Vec<_> = (4..=33).map(|n| body(&ask(&world, n, QUESTION, &cookie))["url"].clone()).collect();
     assert_eq!(urls.iter().filter(|url| **url == of_page).count(), 20);
     assert_eq!(calls("subscriptions.subscribe"), 10);
     // The page's own button is not used up by the messages.
-    let post = |path: &str| {
-        let request = Request::post(path, json!({ "plan": "chat" }).to_string());
-        send(&world, request.with_header("cookie", &cookie)).unwrap()
-    };
+    let post = |path: &str| submit(&world, path, &json!({ "plan": "chat" }), &cookie);
     let statuses: Vec<_> = (0..30).map(|_| post("/api/chat/subscribe").status()).collect();
     assert_eq!((statuses.iter().filter(|status| **status == 200).count(), statuses[29]), (20, 429));
     assert_eq!(calls("subscriptions.subscribe"), 30);
@@ -119,9 +109,7 @@ fn one_subscriber_causes_few_calls_to_stripe_within_an_hour() {
 /// A subscriber whose payment is overdue pays the invoice in the portal instead of a second subscription.
 #[test]
 fn an_overdue_subscriber_is_offered_the_portal() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let (world, cookie) = used_up();
     let who = subscriber("someone@example.com");
     let mut known = Subscriber::new(who.clone());
     let object = |text: &str| ObjectId::parse(text).unwrap();
@@ -132,10 +120,7 @@ fn an_overdue_subscriber_is_offered_the_portal() {
     let fourth = ask(&world, 4, QUESTION, &cookie);
     assert_eq!((fourth.status(), &body(&fourth)["url"]), (402, &json!("https://portal.example/cus_1")));
     assert!(world.state().subscribing.is_empty());
-    let portal = || {
-        let request = Request::post("/api/chat/portal", "{}");
-        send(&world, request.with_header("cookie", &cookie)).unwrap()
-    };
+    let portal = || submit(&world, "/api/chat/portal", &json!({}), &cookie);
     assert_eq!(portal().status(), 200);
     world.state().deleted_customers.insert(object("cus_1"));
     let deleted = portal();
@@ -144,8 +129,7 @@ fn an_overdue_subscriber_is_offered_the_portal() {
 
 #[test]
 fn the_same_id_is_the_same_reply_and_another_text_is_refused() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     let first = ask(&world, 1, QUESTION, &cookie);
     let again = ask(&world, 1, QUESTION, &cookie);
     assert_eq!((again.status(), again.body()), (200, first.body()));
@@ -187,8 +171,7 @@ fn nobody_is_served_without_a_session() {
 #[test]
 fn a_reply_that_fails_is_made_again_once_then_apologised_for_and_not_counted() {
     for bad in ["The CSDM says so.", "See https://example.com for more.", ""] {
-        let world = world();
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = customer();
         world.state().answers.push_back(Ok(said(bad)));
         let reply = ask(&world, 1, QUESTION, &cookie);
         assert_eq!(body(&reply)["free_left"], 2, "the second attempt is good: {}", reply.body());
@@ -204,8 +187,7 @@ fn a_reply_that_fails_is_made_again_once_then_apologised_for_and_not_counted() {
 
 #[test]
 fn the_model_sees_what_was_said_before_and_nobody_elses() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     let stranger = signed_in(&world, "other@example.com");
     ask(&world, 1, "We think of a second bakery in Halifax.", &cookie);
     ask(&world, 2, "Our team wants to move to Montreal.", &stranger);
@@ -220,9 +202,7 @@ fn the_model_sees_what_was_said_before_and_nobody_elses() {
 /// then those that share words with the message.
 #[test]
 fn the_model_sees_the_exchange_that_a_message_is_about() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     let details = "The first shop earns twice the rent, and my sister wants to run the second one. ".repeat(4);
     let details = details.trim_end();
     let place = |n: u64| if n == 7 { "Peggys Cove".to_owned() } else { format!("street {n:02}") };
@@ -281,9 +261,7 @@ fn earlier_release(world: &testkit::World) -> memory::EventLog {
 /// The working set shows the pins of the running system, which the log records, so that a rebuild asserts them.
 #[test]
 fn a_memory_begins_with_its_pins_and_a_release_that_changes_them_is_recorded() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     ask(&world, 1, QUESTION, &cookie);
     let exported = |world: &testkit::World| {
         let export = get(world, "/api/chat/memory", &cookie);
@@ -317,9 +295,7 @@ fn a_memory_begins_with_its_pins_and_a_release_that_changes_them_is_recorded() {
 
 #[test]
 fn pro_has_two_views_with_the_same_guarantees() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Pro);
+    let (world, cookie) = subscribed(PaidPlan::Pro);
     let reply = ask(&world, 1, QUESTION, &cookie);
     let told = body(&reply);
     let voices: Vec<_> = told["replies"].as_array().unwrap().iter().map(|said| said["voice"].clone()).collect();
@@ -337,9 +313,7 @@ fn pro_has_two_views_with_the_same_guarantees() {
 /// A page shows the end of a long conversation; the whole of it is in the export.
 #[test]
 fn the_newest_exchanges_are_read_alone() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     for number in 1..=3 {
         assert_eq!(ask(&world, number, &format!("And what about shop number {number}?"), &cookie).status(), 200);
     }
@@ -385,8 +359,7 @@ impl MemoryLogs for Slow<'_> {
 /// Lambda ends a process after 28 seconds. A customer whose memory is read slowly gets the apology before that.
 #[test]
 fn a_slow_memory_leaves_less_time_to_the_model() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     // The model never answers.
     world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
     let begun = world.state().now;
@@ -402,8 +375,7 @@ fn a_slow_memory_leaves_less_time_to_the_model() {
 #[test]
 fn a_call_that_the_time_limit_drops_leaves_no_half_open_call_behind() {
     for (seconds, failures) in [(4, 1000), (5, 1001)] {
-        let world = world();
-        let cookie = signed_in(&world, "someone@example.com");
+        let (world, cookie) = customer();
         let circuit = Caller::Chat.circuit("model-a").into_owned();
         let opened_at = Some(Timestamp::from_seconds(NOW - 100));
         let open = Breaker { failures: 1000, opened_at, open_since: opened_at, ..Breaker::default() };
@@ -463,8 +435,7 @@ fn lengthen(world: &testkit::World, facts: usize) {
 /// Each call reads the whole memory, so operators learn of a large one while it can still be read in time.
 #[test]
 fn a_large_memory_is_counted_while_it_still_answers() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     ask(&world, 1, QUESTION, &cookie);
     let counted = || {
         let request = Request::get("/api/chat/memory").with_query("newest", "1").with_header("cookie", &cookie);
@@ -478,8 +449,7 @@ fn a_large_memory_is_counted_while_it_still_answers() {
 
 #[test]
 fn the_memory_is_shown_and_erased_and_three_stay_three() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     ask(&world, 1, QUESTION, &cookie);
     ask(&world, 2, "And what should we look at first?", &cookie);
     let export = get(&world, "/api/chat/memory", &cookie);
@@ -488,8 +458,7 @@ fn the_memory_is_shown_and_erased_and_three_stay_three() {
     assert_eq!(log.state().facts().len(), 2);
     assert!(export.body().contains("Halifax"));
 
-    let erase = || send(&world, Request::delete("/api/chat/memory").with_header("cookie", &cookie)).unwrap();
-    assert_eq!(erase().status(), 202);
+    assert_eq!(erasing(&world, &cookie), 202);
     assert!(world.state().memory_keys.is_empty(), "the key is destroyed");
     let after = get(&world, "/api/chat/memory", &cookie);
     assert!(!after.body().contains("Halifax"));
@@ -500,20 +469,19 @@ fn the_memory_is_shown_and_erased_and_three_stay_three() {
     assert!(!state.prompts.last().unwrap().1.content.contains("Halifax"));
     drop(state);
     assert_eq!(ask(&world, 4, QUESTION, &cookie).status(), 402);
-    assert_eq!(erase().status(), 202);
+    assert_eq!(erasing(&world, &cookie), 202);
     let statuses: Vec<_> = records(&world).into_iter().map(|(status, _)| status).collect();
     assert_eq!(statuses.iter().filter(|status| *status == "ERASED").count(), 4, "{statuses:?}");
 }
 
 fn erasing(world: &testkit::World, cookie: &str) -> u16 {
-    send(world, Request::delete("/api/chat/memory").with_header("cookie", cookie)).unwrap().status()
+    erase(world, cookie).unwrap().status()
 }
 
 /// Records, and what is left of a key, stay for years. Anybody who is signed in can ask for erasures at no cost.
 #[test]
 fn an_erasure_of_nothing_writes_nothing() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     assert_eq!(get(&world, "/api/chat/memory", &cookie).status(), 200, "it makes a key");
     for _ in 0..30 {
         assert_eq!(erasing(&world, &cookie), 202);
@@ -533,9 +501,7 @@ fn an_erasure_of_nothing_writes_nothing() {
 
 #[test]
 fn a_memory_is_erased_at_most_twenty_times_a_day() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     for n in 1..=20 {
         assert_eq!((ask(&world, n, QUESTION, &cookie).status(), erasing(&world, &cookie)), (200, 202), "{n}");
     }
@@ -549,9 +515,7 @@ fn a_memory_is_erased_at_most_twenty_times_a_day() {
 
 #[test]
 fn a_long_conversation_forgets_no_exchange() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    grant(&world, "someone@example.com", PaidPlan::Chat);
+    let (world, cookie) = subscribed(PaidPlan::Chat);
     let first = body(&ask(&world, 1, QUESTION, &cookie))["replies"].clone();
     for n in 2..40 {
         assert_eq!(ask(&world, n, QUESTION, &cookie).status(), 200, "{n}");
@@ -567,8 +531,7 @@ fn a_long_conversation_forgets_no_exchange() {
 /// in an hour that has no more exchanges.
 #[test]
 fn a_forgotten_exchange_is_repeated_whatever_the_limits_say() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
+    let (world, cookie) = customer();
     let first = body(&ask(&world, 1, QUESTION, &cookie))["replies"].clone();
     (2..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
     grant(&world, "someone@example.com", PaidPlan::Chat);
@@ -593,11 +556,8 @@ fn a_forgotten_exchange_is_repeated_whatever_the_limits_say() {
 /// A subscription is paid at Stripe. Access changes by Stripe's events, never by this call.
 #[test]
 fn subscribing_answers_where_to_pay_and_gives_nothing_yet() {
-    let world = world();
-    let cookie = signed_in(&world, "someone@example.com");
-    let post = |path: &str, cookie: &str, body: serde_json::Value| {
-        send(&world, Request::post(path, body.to_string()).with_header("cookie", cookie)).unwrap()
-    };
+    let (world, cookie) = customer();
+    let post = |path: &str, cookie: &str, body: serde_json::Value| submit(&world, path, &body, cookie);
     assert_eq!(post("/api/chat/subscribe", "", json!({ "plan": "chat" })).status(), 401);
     assert_eq!(post("/api/chat/portal", "", json!({})).status(), 401);
     for plan in [json!("free"), json!("bridge"), json!(7), json!(null)] {

@@ -46,7 +46,7 @@ fn a_cookie_that_another_host_planted_is_not_read() {
     assert_eq!(ask(&world, 1, QUESTION, &format!("{planted}; {own}")).status(), 200);
     assert_eq!(body(&get(&world, "/api/chat/me", &own))["free_left"], 2, "it is in the visitor's own account");
 
-    let asking = || Request::post("/api/chat/login", json!({ "email": "other@example.com" }).to_string());
+    let asking = || link_for(&json!("other@example.com"));
     let asked = send(&world, asking()).unwrap();
     let set = asked.header_value("set-cookie").unwrap();
     assert!(set.contains("; Path=/;") && set.contains("Secure") && !set.contains("Domain"), "{set}");
@@ -91,9 +91,7 @@ fn a_form_of_another_site_signs_nobody_in() {
 #[test]
 fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
     let world = world();
-    let login = |email: serde_json::Value| {
-        send(&world, Request::post("/api/chat/login", json!({ "email": email }).to_string())).unwrap().status()
-    };
+    let login = |email: serde_json::Value| send(&world, link_for(&email)).unwrap().status();
     assert_eq!((login(json!("no address")), login(json!(7))), (202, 400));
     assert!(world.state().sent.is_empty());
     for n in 0..30 {
@@ -107,8 +105,7 @@ fn who_asks_for_a_link_learns_nothing_and_cannot_flood_a_mailbox() {
 /// Asks for a link from a network, with the limits of a deployment. Returns how many links are mailed in all.
 fn links(world: &testkit::World, email: &str, network: &str) -> usize {
     let settings = Settings { per_network: 90, mails_a_minute: 15, ..settings() };
-    let request = Request::post("/api/chat/login", json!({ "email": email }).to_string());
-    let reply = run(handle(ports(world), &settings, request.with_address(network))).unwrap();
+    let reply = run(handle(ports(world), &settings, link_for(&email.into()).with_address(network))).unwrap();
     assert_eq!(reply.status(), 202, "the reply does not tell");
     world.state().sent.len()
 }
@@ -167,8 +164,7 @@ fn one_mailbox_gets_at_most_sixty_links_an_hour_and_operators_learn_of_it() {
 fn a_link_that_cannot_be_mailed_is_counted() {
     let world = world();
     let login = || {
-        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
-        assert_eq!(send(&world, request).unwrap().status(), 202);
+        assert_eq!(send(&world, link_for(&json!("someone@example.com"))).unwrap().status(), 202);
         counted(&world, Metric::ChatLinkFailed)
     };
     assert_eq!(login(), 0);
@@ -180,7 +176,7 @@ fn a_link_that_cannot_be_mailed_is_counted() {
     assert_eq!(login(), 3);
     let unset = world.secret("{}");
     let ports = chat::Ports { secret: &unset, ..ports(&world) };
-    let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+    let request = link_for(&json!("someone@example.com"));
     assert_eq!(run(handle(ports, &settings(), request)).unwrap().status(), 202);
     assert_eq!(counted(&world, Metric::ChatLinkFailed), 4);
 }
@@ -193,7 +189,7 @@ fn a_link_that_ses_does_not_take_is_in_no_draft() {
         world.state().mailbox_says.push_back(Some(says));
         let mailbox = RelayMailbox { drafts: &world, relay: &world, randomness: &world };
         let ports = chat::Ports { mailbox: &mailbox, ..ports(&world) };
-        let request = Request::post("/api/chat/login", json!({ "email": "someone@example.com" }).to_string());
+        let request = link_for(&json!("someone@example.com"));
         assert_eq!(run(handle(ports, &settings(), request)).unwrap().status(), 202);
         let state = world.state();
         assert!(state.sent.is_empty());

@@ -56,8 +56,7 @@ pub fn settings() -> Settings {
 }
 
 pub fn said(text: &str) -> ModelReply {
-    let text = json!({ "reply": text }).to_string();
-    ModelReply { text, model_version: "m-1".to_owned(), status_warning: None }
+    testkit::reply(json!({ "reply": text }).to_string())
 }
 
 /// Ports whose model returns a different reply at each call.
@@ -120,9 +119,13 @@ pub fn cookie(reply: &Reply, name: &str) -> Option<String> {
     (key == name).then(|| rest.split(';').next().unwrap().to_owned())
 }
 
+/// The request for a link to this address.
+pub fn link_for(email: &Value) -> Request {
+    Request::post("/api/chat/login", json!({ "email": email }).to_string())
+}
+
 pub fn login(world: &World, address: &str) -> String {
-    let body = json!({ "email": address }).to_string();
-    let reply = send(world, Request::post("/api/chat/login", body)).unwrap();
+    let reply = send(world, link_for(&address.into())).unwrap();
     assert_eq!(reply.status(), 202, "{}", reply.body());
     cookie(&reply, "__Host-chat_login").unwrap()
 }
@@ -147,6 +150,27 @@ pub fn signed_in(world: &World, address: &str) -> String {
     format!("__Host-chat_session={}", cookie(&reply, "__Host-chat_session").unwrap())
 }
 
+/// A world with a customer who is signed in, and their cookie.
+pub fn customer() -> (World, String) {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (world, cookie)
+}
+
+/// A customer with a month of a plan.
+pub fn subscribed(plan: PaidPlan) -> (World, String) {
+    let (world, cookie) = customer();
+    grant(&world, "someone@example.com", plan);
+    (world, cookie)
+}
+
+/// A customer who has used the three free exchanges.
+pub fn used_up() -> (World, String) {
+    let (world, cookie) = customer();
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    (world, cookie)
+}
+
 pub fn id(n: u64) -> String {
     format!("00000000-0000-4000-8000-{n:012}")
 }
@@ -162,6 +186,28 @@ pub fn ask(world: &World, n: u64, text: &str, cookie: &str) -> Reply {
 
 pub fn get(world: &World, path: &str, cookie: &str) -> Reply {
     send(world, Request::get(path).with_header("cookie", cookie)).unwrap()
+}
+
+/// Sends a customer's posted document.
+pub fn submit(world: &World, path: &str, body: &Value, cookie: &str) -> Reply {
+    send(world, Request::post(path, body.to_string()).with_header("cookie", cookie)).unwrap()
+}
+
+/// Erases a customer's memory; `None` when the injected fault ends the process.
+pub fn erase(world: &World, cookie: &str) -> Option<Reply> {
+    send(world, Request::delete("/api/chat/memory").with_header("cookie", cookie))
+}
+
+/// The alerts of disclosures to the Bridge.
+pub fn disclosure_alerts(world: &World) -> Vec<String> {
+    let state = world.state();
+    let lines = state.alerts.iter().map(|alert| alert.line.clone());
+    lines.filter(|line| line.contains("BRIDGE_DISCLOSURE")).collect()
+}
+
+/// The status and the code of a reply.
+pub fn code(reply: &Reply) -> (u16, String) {
+    (reply.status(), body(reply)["code"].as_str().unwrap_or_default().to_owned())
 }
 
 pub fn body(reply: &Reply) -> Value {

@@ -72,6 +72,12 @@ fn looked(world: &World, refund_held: bool) -> Option<Report> {
     testkit::run(run(ports(world), Settings { refund_held, ..SETTINGS }))
 }
 
+/// One run after that time.
+fn later(world: &World, time: Duration) {
+    world.advance(time);
+    looked(world, true).unwrap();
+}
+
 fn stored(world: &World) -> Sale {
     world.state().sales.values().next().unwrap().0.clone()
 }
@@ -97,8 +103,7 @@ fn what_nobody_works_on_is_sent_again_less_and_less_often_and_louder_and_louder(
     let world = world([sale(1)]);
     let mut alerts = Vec::new();
     for _ in 0..(24 * 12) {
-        world.advance(Duration::from_secs(300));
-        looked(&world, true).unwrap();
+        later(&world, Duration::from_secs(300));
         alerts.append(&mut world.state().alerts);
     }
     let state = world.state();
@@ -114,8 +119,7 @@ fn a_retry_that_nobody_makes_is_told_and_made() {
     let retrying = Mail::Retrying { due: START, progress: Progress::default() };
     let fulfilment = Fulfilment::Ready { at: START, archived: true };
     let world = world([sale(1).with("fulfilment", fulfilment).with("mail", retrying)]);
-    world.advance(HOUR);
-    looked(&world, true).unwrap();
+    later(&world, HOUR);
     assert!(world.state().alerts[0].line.contains("retry worker missing"));
     assert!(matches!(world.state().queue[0].0, Message::MailRetry { .. }));
 }
@@ -124,8 +128,7 @@ fn a_retry_that_nobody_makes_is_told_and_made() {
 fn records_and_alerts_that_a_dead_worker_left_are_written_and_nothing_else_happens() {
     let alert = Alert { channel: Channel::Ops, line: "left behind".into() };
     let world = world([sale(1).with("money", Money::Refunded { at: START }).with("alerts", vec![alert.clone()])]);
-    world.advance(HOUR);
-    looked(&world, true).unwrap();
+    later(&world, HOUR);
     assert_eq!(world.state().alerts, [alert]);
     assert_eq!((stored(&world).open_work(), stored(&world).chased()), (None, 0));
 }
@@ -155,11 +158,9 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
         let world = world([unpaid(NotPaid::Unpaid)]);
         world.state().sessions.clear();
         world.state().sessions.extend(stripe.clone().map(|session| (session.id.clone(), session)));
-        world.advance(24 * HOUR - Duration::from_secs(1));
-        looked(&world, true).unwrap();
+        later(&world, 24 * HOUR - Duration::from_secs(1));
         assert!(world.state().queue.is_empty() && world.state().alerts.is_empty());
-        world.advance(Duration::from_secs(1));
-        looked(&world, true).unwrap();
+        later(&world, Duration::from_secs(1));
         let is_ended = stored(&world).open_work().is_none();
         let state = world.state();
         assert_eq!(
@@ -173,8 +174,7 @@ fn a_sale_that_nobody_paid_for_goes_on_or_ends() {
     let world = world([unpaid(NotPaid::Unpaid)]);
     world.state().sessions.insert(session(1).id, unpaid_session());
     for day in 1..=31 {
-        world.advance(24 * HOUR);
-        looked(&world, true).unwrap();
+        later(&world, 24 * HOUR);
         assert_eq!(stored(&world).open_work().is_none(), day == 31, "{day}");
     }
 }
@@ -186,8 +186,7 @@ fn a_sale_that_our_key_cannot_see_is_brought_to_mind_every_day_before_it_ends() 
     world.state().sessions.clear();
     world.state().other_mode = true;
     for day in 1..=31 {
-        world.advance(24 * HOUR);
-        looked(&world, true).unwrap();
+        later(&world, 24 * HOUR);
         assert_eq!(stored(&world).open_work().is_none(), day == 31, "{day}");
     }
     let state = world.state();
@@ -211,8 +210,7 @@ fn a_drop_is_brought_to_mind_every_three_days_and_never_refunded() {
         sale(1).with("fulfilment", Fulfilment::Unusable { at: START }).with("notice", Mail::Sent { at: START });
     let world = world([dropped]);
     for hour in 1..=(10 * 24) {
-        world.advance(HOUR);
-        looked(&world, true).unwrap();
+        later(&world, HOUR);
         assert_eq!(world.state().alerts.len(), hour / 72, "after {hour} h");
     }
     assert_eq!(world.state().alerts[0].channel, Channel::Critical);
@@ -231,8 +229,7 @@ fn everything_else_that_waits_for_a_human_is_brought_to_mind_every_day() {
     ] {
         let world = world([waits]);
         for hour in 1..=72 {
-            world.advance(HOUR);
-            looked(&world, true).unwrap();
+            later(&world, HOUR);
             assert_eq!(world.state().alerts.len(), hour / 24, "after {hour} h");
         }
         assert!(world.state().alerts.iter().all(|alert| alert.channel == Channel::Critical));
@@ -245,8 +242,7 @@ fn a_decided_refund_is_carried_out_by_the_next_worker() {
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
     let world = world([sale(1).with("money", Money::RefundAuthorised { authorisation, at: START })]);
     world.state().refund_status = Some(RefundStatus::Pending);
-    world.advance(Duration::from_secs(600));
-    looked(&world, true).unwrap();
+    later(&world, Duration::from_secs(600));
     looked(&world, true).unwrap();
     assert_eq!(steps(&world), ["issued"], "the second run finds that it is not due");
     world.state().refund_status = None;

@@ -1,6 +1,7 @@
 //! Runs with faults: any one, any pair, and messages that fail again and again.
 
 use super::{changes::Watched, *};
+use testkit::every_two_faults;
 
 /// The invariants after any faults, once runs succeed again: operators were alerted, the reply is on its sale once, the
 /// acknowledgement was sent at most once, and an unknown outcome was alerted.
@@ -33,21 +34,16 @@ fn whatever_breaks_nobody_is_answered_twice_and_nothing_is_lost() {
     let clean = replied();
     clean.plan(Plan::none());
     look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    assert!(boundaries > 20, "{boundaries}");
-    for boundary in 0..boundaries {
-        for fault in FAULTS {
-            // The sent-items folder shows the mail at once, after some minutes, or never; the drafts show it for a minute.
-            for lag in [0, 300_000, i64::MAX / 4] {
-                let what = format!("{fault:?} at {boundary}, sent items {lag} ms late");
-                let world = replied();
-                world.state().sent_items_lag = lag;
-                world.state().draft_lag = lag.min(60_000);
-                world.plan(Plan::at(boundary, fault));
-                drop(look(&world, "a"));
-                world.plan(Plan::none());
-                holds(&world, &what);
-            }
+    for (plan, what) in every_single_fault(clean.passed(), 20) {
+        // The sent-items folder shows the mail at once, after some minutes, or never; the drafts show it for a minute.
+        for lag in [0, 300_000, i64::MAX / 4] {
+            let world = replied();
+            world.state().sent_items_lag = lag;
+            world.state().draft_lag = lag.min(60_000);
+            world.plan(plan.clone());
+            drop(look(&world, "a"));
+            world.plan(Plan::none());
+            holds(&world, &format!("{what}, sent items {lag} ms late"));
         }
     }
 }
@@ -57,24 +53,16 @@ fn nor_does_any_pair_of_faults() {
     let clean = replied();
     clean.plan(Plan::none());
     look(&clean, "a").unwrap().unwrap();
-    let boundaries = clean.passed();
-    for first in 0..boundaries {
-        for second in first + 1..boundaries + 8 {
-            for (one, other) in [
-                (Fault::LoseReply, Fault::LoseReply),
-                (Fault::LoseReply, Fault::CrashAfter),
-                (Fault::CrashAfter, Fault::Fail),
-            ] {
-                let what = format!("{one:?} at {first}, {other:?} at {second}");
-                let world = replied();
-                world.plan(Plan::at(first, one).and_at(second, other));
-                for number in 0..3 {
-                    drop(look(&world, &format!("a{number}")));
-                }
-                world.plan(Plan::none());
-                holds(&world, &what);
-            }
+    let pairs =
+        [(Fault::LoseReply, Fault::LoseReply), (Fault::LoseReply, Fault::CrashAfter), (Fault::CrashAfter, Fault::Fail)];
+    for (plan, what) in every_two_faults(clean.passed(), 8, &pairs) {
+        let world = replied();
+        world.plan(plan);
+        for number in 0..3 {
+            drop(look(&world, &format!("a{number}")));
         }
+        world.plan(Plan::none());
+        holds(&world, &what);
     }
 }
 
@@ -128,9 +116,7 @@ fn a_run_beside_another_does_nothing() {
 fn nothing_is_given_up_before_operators_were_told() {
     let world = replied();
     world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
-    for _ in 0..4 * MOST_FAILURES {
-        look(&world, "a").unwrap().unwrap();
-    }
+    looks(&world, 4 * MOST_FAILURES, "an announcement that fails stops no run");
     assert_eq!((outcomes(&world).len(), memory(&world).at_hand.len()), (0, 1));
     world.plan(Plan::none());
     look(&world, "b").unwrap().unwrap();
@@ -149,9 +135,7 @@ fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
     }
     assert_eq!(world.state().broadcasts, [answer::WITHOUT_DETAILS]);
     assert!(outcomes(&world).is_empty());
-    for _ in 0..2 * MOST_FAILURES {
-        look(&world, "b").unwrap().unwrap();
-    }
+    looks(&world, 2 * MOST_FAILURES, "a message that cannot be read stops no run");
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
     assert_eq!(told_of(&world, "could not be dealt with"), 1);
 }

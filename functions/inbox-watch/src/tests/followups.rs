@@ -10,9 +10,7 @@ use domain::{
 
 /// A world after its first run, whose buyer has a delivered Strategy Session and has replied to its mail.
 fn asked(text: &str) -> World {
-    let world = World::at(at(0));
-    assert!(look(&world, "first").unwrap().unwrap().looked);
-    world.state().alerts.clear();
+    let world = begun();
     let sale = Sale::ordered(session(), at(-600))
         .with("tier", "strategy")
         .with("fulfilment", Fulfilment::Ready { at: at(-500), archived: true })
@@ -27,14 +25,16 @@ fn asked(text: &str) -> World {
 }
 
 fn replies(world: &World, id: &str, sender: &str, text: &str) {
-    let second = u32::try_from(world.state().inbox.len()).unwrap() + 1;
     world.state().conversations.insert(format!("conversation of {id}"), session());
-    world.state().inbox.push(Unread { text: text.to_owned(), ..unread(id, second, sender) });
+    arrives(world, id, sender, text);
 }
 
-/// The bodies of the sent mails, in order.
-fn answers(world: &World) -> Vec<String> {
-    world.state().sent.iter().map(|(_, letter)| letter.body.clone()).collect()
+/// The buyer has used the follow-up by the page.
+fn use_by_page(world: &World, at: Timestamp) {
+    let text = domain::Submission { tier: Tier::Strategy, query: Query::parse("By the page").unwrap() };
+    let mut state = world.state();
+    state.sales.insert(session().followup(), (Sale::ordered(session().followup(), at), 1));
+    state.submissions.insert(session().followup(), text);
 }
 
 /// The text of the ordered follow-up.
@@ -102,9 +102,7 @@ fn the_same_reply_twice_is_one_followup_and_one_answer() {
 fn stopped() -> World {
     let worlds = (0..).map(|boundary| {
         let world = asked("And in Halifax?");
-        let (sale, version) = world.state().sales[&session()].clone();
-        let reopened = sale.with("fulfilment", Fulfilment::Ordered { at: at(-1) });
-        world.state().sales.insert(session(), (reopened, version));
+        world.change_sales("fulfilment", &Fulfilment::Ordered { at: at(-1) });
         world.plan(Plan::at(boundary, Fault::CrashBefore));
         assert!(look(&world, "a").is_none(), "the run ends before the reply is on the sale");
         world
@@ -121,15 +119,9 @@ fn a_reply_that_is_on_the_sale_keeps_its_outcome() {
     for is_used in [false, true] {
         let world = stopped();
         assert_eq!((outcome(&world, "m1"), answers(&world).len()), (None, 0));
-        let (reopened, version) = world.state().sales[&session()].clone();
-        let ready = reopened.with("fulfilment", Fulfilment::Ready { at: at(1), archived: true });
-        world.state().sales.insert(session(), (ready, version));
+        world.change_sales("fulfilment", &Fulfilment::Ready { at: at(1), archived: true });
         if is_used {
-            let child = Sale::ordered(session().followup(), at(1));
-            let text = domain::Submission { tier: Tier::Strategy, query: Query::parse("By the page").unwrap() };
-            let mut state = world.state();
-            state.sales.insert(session().followup(), (child, 1));
-            state.submissions.insert(session().followup(), text);
+            use_by_page(&world, at(1));
         }
         look(&world, "b").unwrap().unwrap();
         assert_eq!((outcome(&world, "m1"), waiting(&world)), (None, 1));
@@ -199,12 +191,7 @@ fn whatever_breaks_a_crisis_is_not_acknowledged_as_usual() {
     for fault in FAULTS {
         for boundary in 0..80 {
             let world = asked("I want to kill myself");
-            let text = domain::Submission { tier: Tier::Strategy, query: Query::parse("By the page").unwrap() };
-            {
-                let mut state = world.state();
-                state.sales.insert(session().followup(), (Sale::ordered(session().followup(), at(-100)), 1));
-                state.submissions.insert(session().followup(), text);
-            }
+            use_by_page(&world, at(-100));
             world.plan(Plan::at(boundary, fault));
             drop(look(&world, "a"));
             broken += usize::from(answers(&world).is_empty());
@@ -232,9 +219,7 @@ fn replies_beyond_the_list_get_no_specific_answers() {
         for number in 2..=domain::inbox::MAX_REPLIES {
             replies(&world, &format!("m{number}"), "buyer@example.com", &"long ".repeat(5_000));
         }
-        for run in 0..3 {
-            look(&world, &format!("full {run}")).unwrap().unwrap();
-        }
+        looks(&world, 3, "a full list");
         assert_eq!(waiting(&world), domain::inbox::MAX_REPLIES);
         for number in 0..4 {
             replies(&world, &format!("again {number}"), "buyer@example.com", text);
@@ -261,10 +246,7 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
         ("another sender", "And in Halifax?", &stranger),
         ("nothing but a quotation", "  \r\n", &|_| {}),
         ("a text that is too long", &too_long, &|_| {}),
-        ("another tier", "And in Halifax?", &|world: &World| {
-            let (sale, version) = world.state().sales[&session()].clone();
-            world.state().sales.insert(session(), (sale.with("tier", "full"), version));
-        }),
+        ("another tier", "And in Halifax?", &|world: &World| world.change_sales("tier", "full")),
     ];
     for (what, text, change) in cases {
         let world = asked(text);
@@ -280,17 +262,8 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
 /// one.
 #[test]
 fn whatever_breaks_a_reply_orders_one_followup() {
-    let clean = asked("And in Halifax?");
-    clean.plan(Plan::none());
-    look(&clean, "a").unwrap().unwrap();
-    for (plan, what) in every_single_fault(clean.passed(), 20) {
-        let world = asked("And in Halifax?");
-        world.plan(plan);
-        drop(look(&world, "a"));
-        world.plan(Plan::none());
-        for number in 0..8 {
-            look(&world, &format!("later {number}")).expect(&what).expect(&what);
-        }
+    for (world, what) in broken(|| asked("And in Halifax?"), 20) {
+        looks(&world, 8, &what);
         assert_eq!(ordered(&world).as_deref(), Some("And in Halifax?"), "{what}");
         assert!(!world.state().queue.is_empty() || told_of(&world, "ORACLE-FOLLOWUP") > 0, "{what}");
         assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Ordered), 0), "{what}");

@@ -6,7 +6,7 @@ use domain::{
     sale::{Claim, Claimant},
 };
 use std::time::Duration;
-use testkit::{Plan, World, every_single_fault, run, sale::WithField, session::paid};
+use testkit::{Plan, World, every_single_fault, run, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
@@ -51,10 +51,6 @@ fn sale(world: &World) -> Sale {
     world.state().sales[&session().id].0.clone()
 }
 
-fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().records()
-}
-
 #[test]
 fn a_refund_ends_the_sale_is_on_record_and_alarms_nobody() {
     let world = world();
@@ -63,7 +59,7 @@ fn a_refund_ends_the_sale_is_on_record_and_alarms_nobody() {
     assert!(matches!(sale.money(), Money::Refunded { .. }));
     assert_eq!(sale.open_work(), None, "it is on no list any more");
     assert_eq!(sale.claim("a", Claimant::Customer, START, Duration::from_secs(1)), Claim::Done);
-    let lines = lines(&world);
+    let lines = world.state().records();
     assert_eq!((&lines[0]["event"], &lines[0]["change"]), (&"payment_change".into(), &"refunded".into()));
     assert_eq!((&lines[0]["payment"], &lines[0]["amount_total"]), (&"pi_1".into(), &500.into()));
     assert!(world.state().alerts.is_empty());
@@ -74,10 +70,10 @@ fn a_refund_of_ours_is_confirmed_by_stripes_event() {
     let world = world();
     let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
     let money = Money::RefundAuthorised { authorisation, at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", money.clone()));
+    world.change_sales("money", &money);
     report(&world, PaymentChange::Refunded).unwrap().unwrap();
     assert!(matches!(sale(&world).money(), Money::Refunded { .. }));
-    let lines = lines(&world);
+    let lines = world.state().records();
     assert_eq!((&lines[1]["step"], &lines[1]["by"]), (&"confirmed".into(), &"alex".into()));
 }
 
@@ -86,7 +82,8 @@ fn a_partial_refund_is_recorded_and_changes_nothing_else() {
     let world = world();
     report(&world, PaymentChange::PartlyRefunded).unwrap().unwrap();
     assert_eq!(*sale(&world).money(), Money::Kept);
-    assert_eq!((lines(&world).len(), world.state().alerts.len()), (1, 0));
+    let state = world.state();
+    assert_eq!((state.records().len(), state.alerts.len()), (1, 0));
 }
 
 #[test]
@@ -108,7 +105,7 @@ fn a_refund_that_was_decided_survives_a_dispute() {
     let world = world();
     let authorisation = domain::money::Authorisation::parse("dana", "asked for it").unwrap();
     let authorised = Money::RefundAuthorised { authorisation: authorisation.clone(), at: START };
-    world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", authorised.clone()));
+    world.change_sales("money", &authorised);
     report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
     report(&world, PaymentChange::DisputeWon).unwrap().unwrap();
     assert!(
@@ -159,7 +156,7 @@ fn partial_refunds_add_up_to_the_whole() {
         tell(&world, refund(number, amount, RefundStatus::Succeeded)).unwrap().unwrap();
         assert_eq!(*sale(&world).money(), money.unwrap_or(Money::Kept), "after part {number}");
     }
-    let lines = lines(&world);
+    let lines = world.state().records();
     let changes: Vec<_> = lines.iter().map(|line| (line["change"].clone(), line["amount_returned"].clone())).collect();
     let [part, whole] = ["partly_refunded", "refunded"].map(serde_json::Value::from);
     assert_eq!(changes, [(part.clone(), 100.into()), (part, 250.into()), (whole, 500.into())]);
@@ -224,11 +221,11 @@ fn every_order_and_every_repetition_of_a_dispute_ends_the_same_way() {
             report(&world, *change).unwrap().unwrap();
         }
         assert_eq!(*sale(&world).money(), *expected, "{changes:?}");
-        let recorded = lines(&world).len();
+        let recorded = world.state().records().len();
         for change in changes {
             report(&world, *change).unwrap().unwrap();
         }
-        assert_eq!(lines(&world).len(), recorded, "{changes:?}: nothing is recorded twice");
+        assert_eq!(world.state().records().len(), recorded, "{changes:?}: nothing is recorded twice");
     }
 }
 
@@ -260,7 +257,7 @@ fn whatever_breaks_it_is_applied_and_recorded_once_in_the_end() {
         world.plan(Plan::none());
         report(&world, PaymentChange::DisputeOpened).unwrap().unwrap();
         assert!(matches!(sale(&world).money(), Money::Disputed { .. }), "{what}");
-        assert_eq!(lines(&world).len(), 1, "{what}");
+        assert_eq!(world.state().records().len(), 1, "{what}");
         // An alert that no topic accepts is in the function's log.
         let is_alerted = {
             let state = world.state();

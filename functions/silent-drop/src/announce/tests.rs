@@ -1,6 +1,6 @@
 use super::*;
 use domain::{Channel, EmailAddress, PaymentStatus, mail::Mail, money::Money, sale::Claimant};
-use testkit::{FAULTS, Fault, Plan, World, run, sale::WithField, session::paid};
+use testkit::{Fault, Plan, World, every_two_faults, pairs_of_faults, run, sale::WithField, session::paid};
 
 fn session(email: Option<&str>) -> CheckoutSession {
     CheckoutSession {
@@ -28,10 +28,6 @@ fn deliver(world: &World) -> Option<Result<Handled, StepError>> {
     run(announce(ports, &Notice { session_id, received_at }))
 }
 
-fn lines(world: &World) -> Vec<serde_json::Value> {
-    world.state().records()
-}
-
 /// Silent Drop, verification criteria 1 and 3, invariant 7.
 #[test]
 fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
@@ -44,7 +40,7 @@ fn a_drop_is_alerted_recorded_and_its_mail_ordered() {
     assert!(line.contains("amount=100_CAD") && !line.contains("example.com"), "{line}");
     assert!(matches!(state.queue[0].0, Message::Mail { letter: Letter::SilentDrop, .. }));
     drop(state);
-    let lines = lines(&world);
+    let lines = world.state().records();
     assert_eq!((&lines[0]["source"], &lines[0]["status"]), (&"webhook".into(), &"ERROR".into()));
     assert_eq!(lines[1]["event"], "silent_drop");
     assert_eq!((&lines[1]["amount_total"], &lines[1]["currency"]), (&100.into(), &"cad".into()));
@@ -83,11 +79,7 @@ fn a_notice_that_overtakes_its_worker_comes_again() {
     );
     world.state().sales.insert(id.clone(), (sale, 1));
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Later);
-    world
-        .state()
-        .sales
-        .values_mut()
-        .for_each(|(sale, _)| *sale = sale.with("fulfilment", Fulfilment::Unusable { at: sale.received_at() }));
+    world.change_sales("fulfilment", &Fulfilment::Unusable { at: Timestamp::from_seconds(1_800_000_000) });
     assert_eq!(deliver(&world).unwrap().unwrap(), Handled::Done);
     assert_eq!(world.state().alerts.len(), 1);
 }
@@ -158,27 +150,20 @@ fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
     deliver(&clean).unwrap().unwrap();
     let boundaries = clean.passed();
     assert!(boundaries > 7, "{boundaries}");
-    for first in 0..boundaries {
-        for second in first + 1..boundaries + 6 {
-            for one in FAULTS {
-                for other in FAULTS {
-                    let what = format!("{one:?} at {first}, {other:?} at {second}");
-                    let world = world(session(Some("someone@example.com")));
-                    world.plan(Plan::at(first, one).and_at(second, other));
-                    for _ in 0..4 {
-                        drop(deliver(&world));
-                    }
-                    world.plan(Plan::none());
-                    deliver(&world).unwrap().unwrap();
-                    let state = world.state();
-                    // An alert that no topic accepts is in the function's log.
-                    assert!(state.alerts.len() + state.logged_alerts.len() > 0, "{what}: no alert");
-                    assert_eq!(state.log.len(), 2, "{what}: records");
-                    assert!(!state.queue.is_empty(), "{what}: no mail");
-                    let (sale, _) = &state.sales.values().next().unwrap();
-                    assert_eq!(*sale.notice(), Mail::Ordered, "{what}");
-                }
-            }
+    for (plan, what) in every_two_faults(boundaries, 6, &pairs_of_faults()) {
+        let world = world(session(Some("someone@example.com")));
+        world.plan(plan);
+        for _ in 0..4 {
+            drop(deliver(&world));
         }
+        world.plan(Plan::none());
+        deliver(&world).unwrap().unwrap();
+        let state = world.state();
+        // An alert that no topic accepts is in the function's log.
+        assert!(state.alerts.len() + state.logged_alerts.len() > 0, "{what}: no alert");
+        assert_eq!(state.log.len(), 2, "{what}: records");
+        assert!(!state.queue.is_empty(), "{what}: no mail");
+        let (sale, _) = &state.sales.values().next().unwrap();
+        assert_eq!(*sale.notice(), Mail::Ordered, "{what}");
     }
 }

@@ -36,9 +36,17 @@ pub const OTHER_PAYER: (Address, [u8; 32]) = (
     hex!("59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"),
 );
 pub const QUESTION: &str = "Open a second shop?";
+/// The transaction of a transfer that the payer makes first.
+pub const TRANSACTION: &str = "0xabababababababababababababababababababababababababababababababab";
 /// The faults of the toll: a facilitator may refuse too.
 pub const FAULTS: [Fault; 5] =
     [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
+
+/// One plan for each of these faults at each of so many boundaries, with its name for messages.
+pub fn every_fault(boundaries: usize) -> impl Iterator<Item = (Plan, String)> {
+    let plan = |boundary: usize, fault: Fault| (Plan::at(boundary, fault), format!("{fault:?} at {boundary}"));
+    (0..boundaries).flat_map(move |boundary| FAULTS.map(|fault| plan(boundary, fault)))
+}
 
 pub fn settings() -> Settings {
     Settings {
@@ -69,7 +77,7 @@ pub fn world() -> World {
     world.state().model = Some(Box::new(move |_, _| {
         asked += 1;
         let text = json!({ "verdict": "GREEN", "summary": format!("Demand is real and the format fits, says answer {asked}.") });
-        Ok(ModelReply { text: text.to_string(), model_version: "m-1".to_owned(), status_warning: None })
+        Ok(testkit::reply(text.to_string()))
     }));
     world
 }
@@ -82,7 +90,7 @@ pub fn full_answer() -> ModelReply {
     let breakdown: serde_json::Map<_, _> =
         dimensions.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
     let text = json!({ "verdict": "GREEN", "summary": "Demand is real and the format fits.", "breakdown": breakdown });
-    ModelReply { text: text.to_string(), model_version: "m".to_owned(), status_warning: None }
+    testkit::reply(text.to_string())
 }
 
 /// An index with a text that the model gets with [`QUESTION`], and one that it does not.
@@ -135,6 +143,12 @@ pub fn send(world: &World, request: Request) -> Option<Reply> {
 pub fn look(world: &World) -> Option<domain::due::Report> {
     let journal = TollJournal { store: world, log: world, alerts: world, clock: world };
     run(settlement::run(settlement::Ports { journal, facilitator: world, node: world }))?.ok()
+}
+
+/// Looks after that many seconds.
+pub fn look_after(world: &World, seconds: u64) {
+    world.advance(Duration::from_secs(seconds));
+    look(world).unwrap();
 }
 
 pub fn unpaid(path: &'static str, question: &str) -> Request {
@@ -214,6 +228,33 @@ pub fn payment_for(world: &World, offer: Offer, nonce: u8) -> Value {
     pay(&required(&reply), nonce)
 }
 
+/// A world, and a signed payment for a query.
+pub fn offered() -> (World, Value) {
+    let world = world();
+    let payment = payment_for(&world, Offer::Query, 1);
+    (world, payment)
+}
+
+/// Asks the question with a payment.
+pub fn query(world: &World, payment: &Value) -> Reply {
+    send(world, paid("/query", QUESTION, payment)).unwrap()
+}
+
+/// Asks the question with a payment while an effect has a fault.
+pub fn query_despite(name: &'static str, fault: Fault, world: &World, payment: &Value) -> Reply {
+    world.plan(Plan::none().whenever(name, fault));
+    let reply = query(world, payment);
+    world.plan(Plan::none());
+    reply
+}
+
+/// A world with a transfer of that amount.
+pub fn transferred(amount: u64) -> World {
+    let world = world();
+    world.state().chain.transfers.insert(TRANSACTION.to_owned(), ("0x1".to_owned(), amount));
+    world
+}
+
 /// The only purchase.
 pub fn purchase(world: &World) -> Option<Purchase> {
     let id = world.state().purchases.keys().next().cloned()?;
@@ -223,6 +264,11 @@ pub fn purchase(world: &World) -> Option<Purchase> {
 
 pub fn code(reply: &Reply) -> String {
     serde_json::from_str::<Value>(reply.body()).unwrap()["code"].as_str().unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+pub fn assert_code(reply: &Reply, status: u16, expected: &str) {
+    assert_eq!((reply.status(), code(reply).as_str()), (status, expected), "{}", reply.body());
 }
 
 /// The status and detail of every x402 record in the log.
@@ -239,22 +285,19 @@ pub fn records(world: &World) -> Vec<(String, String)> {
 
 /// The money may be here, so the purchase waits for a human, and its payer is not asked for another payment.
 pub fn expect_untraced(world: &World, again: runtime::http::Request) {
-    let reply = send(world, again).unwrap();
-    assert_eq!((reply.status(), code(&reply).as_str()), (409, "untraced"));
+    assert_code(&send(world, again).unwrap(), 409, "untraced");
     let found = purchase(world).unwrap();
     assert!(matches!(found.stage(), Stage::Lapsed { untraced: true, .. }), "{found:?}");
     assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
 }
 
 /// A world with a transfer that bought nothing, because the model failed.
-pub fn unanswered_transfer() -> (World, String) {
-    let (world, transaction) = (world(), format!("0x{}", "ab".repeat(32)));
-    world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+pub fn unanswered_transfer() -> World {
+    let world = transferred(50_000);
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    let request = unpaid("/query", QUESTION).with_header("x-payment-transaction", &transaction);
-    assert_eq!(send(&world, request).unwrap().status(), 503);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 503);
     world.plan(Plan::none());
-    (world, transaction)
+    world
 }
 
 /// Shows a transfer that was made at that time, and returns the reply.

@@ -1,6 +1,7 @@
 use super::*;
 use async_trait::async_trait;
 use domain::ports::SecretSource;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::{Fault, Plan, World, run};
 
 const SECRET: &str = "whsec_test_secret";
@@ -19,21 +20,32 @@ impl SecretSource for Document {
 
 impl RenewableSecret for Document {}
 
-/// A secret that was rolled after this process had read it.
-struct Rolled;
+/// A secret that was rolled after this process had read it; counts how often it is read again.
+struct Rolled {
+    old: &'static str,
+    new: &'static str,
+    looks: AtomicUsize,
+}
+
+impl Rolled {
+    const fn new(old: &'static str, new: &'static str) -> Self {
+        Self { old, new, looks: AtomicUsize::new(0) }
+    }
+}
 
 #[async_trait]
 impl SecretSource for Rolled {
     async fn document(&self) -> Result<Secret, StorageError> {
-        Ok(Secret::new(r#"{"signing_secrets":["whsec_old"]}"#))
+        Ok(Secret::new(self.old))
     }
 }
 
 #[async_trait]
 impl RenewableSecret for Rolled {
     async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
-        assert_eq!(refused.expose(), r#"{"signing_secrets":["whsec_old"]}"#);
-        Ok(Some(Secret::new(r#"{"signing_secrets":["whsec_test_secret"]}"#)))
+        assert_eq!(refused.expose(), self.old);
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(Secret::new(self.new)))
     }
 }
 
@@ -218,30 +230,11 @@ fn a_second_secret_of_the_list_serves_while_one_is_rolled() {
 fn a_secret_that_was_rolled_while_we_run_is_looked_up() {
     let body = event("checkout.session.completed", &paid());
     let world = world();
-    assert_eq!(run(receive(ports(&world, &Rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
+    let rolled = Rolled::new(r#"{"signing_secrets":["whsec_old"]}"#, r#"{"signing_secrets":["whsec_test_secret"]}"#);
+    assert_eq!(run(receive(ports(&world, &rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
     let foreign = signature::sign(&Secret::new("whsec_x"), body.as_bytes(), Timestamp::from_seconds(1_763_596_800));
-    assert_eq!(run(receive(ports(&world, &Rolled), Some(&foreign), body.as_bytes())).unwrap().status(), 400);
+    assert_eq!(run(receive(ports(&world, &rolled), Some(&foreign), body.as_bytes())).unwrap().status(), 400);
     assert_eq!(world.state().queue.len(), 1);
-}
-
-/// The smoke test's secret, rotated after this process had read it; counts how often it is read again.
-#[derive(Default)]
-struct RolledSmoke(std::sync::atomic::AtomicUsize);
-
-#[async_trait]
-impl SecretSource for RolledSmoke {
-    async fn document(&self) -> Result<Secret, StorageError> {
-        Ok(Secret::new(r#"{"secret_key":"sk_test_1","signing_secret":"whsec_old"}"#))
-    }
-}
-
-#[async_trait]
-impl RenewableSecret for RolledSmoke {
-    async fn renewed(&self, refused: &Secret) -> Result<Option<Secret>, StorageError> {
-        assert!(refused.expose().contains("whsec_old"));
-        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        Ok(Some(Secret::new(r#"{"secret_key":"sk_test_1","signing_secret":"whsec_smoke"}"#)))
-    }
 }
 
 #[test]
@@ -251,13 +244,17 @@ fn a_smoke_secret_that_was_rotated_while_we_run_is_looked_up() {
     let body = event("checkout.session.completed", &session);
     let signed =
         |secret: &str| signature::sign(&Secret::new(secret), body.as_bytes(), Timestamp::from_seconds(1_763_596_800));
-    let (world, rolled) = (world(), RolledSmoke::default());
+    let world = world();
+    let rolled = Rolled::new(
+        r#"{"secret_key":"sk_test_1","signing_secret":"whsec_old"}"#,
+        r#"{"secret_key":"sk_test_1","signing_secret":"whsec_smoke"}"#,
+    );
     let ports = Ports { smoke_secret: &rolled, ..ports(&world, &CONFIGURED) };
     for (secret, status, looks) in
         [("whsec_old", 200, 0), ("whsec_smoke", 200, 1), ("whsec_x", 400, 2), (SECRET, 200, 2)]
     {
         assert_eq!(run(receive(ports, Some(&signed(secret)), body.as_bytes())).unwrap().status(), status, "{secret}");
-        assert_eq!(rolled.0.load(std::sync::atomic::Ordering::SeqCst), looks, "{secret}");
+        assert_eq!(rolled.looks.load(Ordering::SeqCst), looks, "{secret}");
     }
     let state = world.state();
     let from_smoke = |message: &Message| matches!(message, Message::Order { ordered_by: OrderedBy::SmokeTest, .. });

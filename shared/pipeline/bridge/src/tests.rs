@@ -15,7 +15,7 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, run};
+use testkit::{Fault, Passage, Plan, World, every_single_fault, run};
 
 const ADDRESS: &str = "someone@example.com";
 const NAME: &str = "Sam Example";
@@ -86,6 +86,13 @@ fn granted() -> World {
     world
 }
 
+/// A member who has been granted access and has written.
+fn posted() -> World {
+    let world = granted();
+    run(posting(&world)).unwrap().unwrap();
+    world
+}
+
 /// The recorded steps, in order.
 fn steps(world: &World) -> Vec<String> {
     let records = world.state().records();
@@ -109,8 +116,7 @@ fn state(world: &World) -> BridgeState {
 
 #[test]
 fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
-    let world = granted();
-    run(posting(&world)).unwrap().unwrap();
+    let world = posted();
     run(replying(&world)).unwrap().unwrap();
     assert_eq!(steps(&world), ["accepted", "granted", "message_posted", "reply_posted", "reply_mailed"]);
     let held = run(load(ports(&world), &who())).unwrap().unwrap();
@@ -184,8 +190,7 @@ fn nothing_is_granted_without_an_acceptance_and_a_reason() {
 #[test]
 fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
     for ending in ["revoked", "expired"] {
-        let world = granted();
-        run(posting(&world)).unwrap().unwrap();
+        let world = posted();
         if ending == "revoked" {
             run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
         } else {
@@ -224,8 +229,7 @@ fn a_reply_with_an_internal_name_is_refused_and_says_which() {
 
 #[test]
 fn the_same_words_to_another_message_are_another_reply() {
-    let world = granted();
-    run(posting(&world)).unwrap().unwrap();
+    let world = posted();
     let first = run(replying(&world)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
     let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
@@ -239,8 +243,7 @@ fn the_same_words_to_another_message_are_another_reply() {
 #[test]
 fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
     for fault in [Fault::Fail, Fault::LoseReply, Fault::Refuse(504)] {
-        let world = granted();
-        run(posting(&world)).unwrap().unwrap();
+        let world = posted();
         world.state().draft_lag = 240_000;
         world.plan(Plan::none().whenever("mailbox.send_draft", fault));
         assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
@@ -275,8 +278,7 @@ async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), BridgeError> 
 
 #[test]
 fn an_erasure_removes_everything_and_ends_access() {
-    let world = granted();
-    run(posting(&world)).unwrap().unwrap();
+    let world = posted();
     run(erase(ports(&world), &who())).unwrap().unwrap();
     run(erase(ports(&world), &who())).unwrap().unwrap();
     assert_eq!(state(&world), BridgeState::Offered);
@@ -348,8 +350,7 @@ fn meanwhile<T>(world: &World, call: impl Future<Output = T>, between: impl Fn(&
 
 #[test]
 fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
-    let world = granted();
-    run(posting(&world)).unwrap().unwrap();
+    let world = posted();
     let other = EmailAddress::parse("other@example.com").unwrap();
     let second = SubscriberId::of(&key(), &other);
     let asked = Asked { address: other, ..asked() };

@@ -290,9 +290,7 @@ mod tests {
         assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
         assert_eq!(*stored(&world).money(), Money::Kept);
         let disputed = failed();
-        disputed.state().sales.values_mut().for_each(|(sale, _)| {
-            *sale = sale.with("money", Money::Disputed { at: at(-1), refund: None, bounced: false })
-        });
+        disputed.change_sales("money", &Money::Disputed { at: at(-1), refund: None, bounced: false });
         assert!(run(go(&disputed)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().refunds.is_empty() && disputed.state().refunds.is_empty());
     }
@@ -305,8 +303,7 @@ mod tests {
         for (moved, expected) in [(None, true), (Some(delivered), false)] {
             let world = failed();
             if let Some(fulfilment) = moved {
-                let mut state = world.state();
-                state.sales.values_mut().for_each(|(sale, _)| *sale = sale.with("fulfilment", fulfilment.clone()));
+                world.change_sales("fulfilment", &fulfilment);
             }
             let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
             let issued = run(issue(ports, &operator(), &session(), Some(listed))).unwrap();
@@ -326,7 +323,7 @@ mod tests {
     fn a_plan_says_what_the_command_does_and_changes_nothing() {
         let with = |money: Money| {
             let world = failed();
-            world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", money.clone()));
+            world.change_sales("money", &money);
             // A follow-up has no money of its own.
             world.state().sales.insert(session().followup(), (Sale::ordered(session().followup(), at(-50)), 1));
             world
@@ -396,9 +393,7 @@ mod tests {
     fn money_given_back_by_hand_stops_an_open_follow_up_too_whatever_breaks() {
         let fresh = || {
             let world = failed();
-            world.state().sales.values_mut().for_each(|(sale, _)| {
-                *sale = sale.with("money", Money::RefundFailed { at: at(-1), refund: None });
-            });
+            world.change_sales("money", &Money::RefundFailed { at: at(-1), refund: None });
             let followup = Sale::ordered(session().followup(), at(-50));
             world.state().sales.insert(session().followup(), (followup, 1));
             world

@@ -88,7 +88,7 @@ mod tests {
     fn a_second_time_and_what_was_not_delivered_is_refused() {
         let world = world_with(sale());
         run(go(&world)).unwrap().unwrap();
-        world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("mail", Mail::Sent { at: at(1) }));
+        world.change_sales("mail", &Mail::Sent { at: at(1) });
         assert!(matches!(run(go(&world)), Some(Err(SendAgainError::SentBefore))));
         for undelivered in [sale().with("mail", Mail::NoAddress), sale().with("money", Money::Refunded { at: at(-1) })]
         {

@@ -101,11 +101,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_again_for_money_that_went_back() {
         let world = unknown();
-        world
-            .state()
-            .sales
-            .values_mut()
-            .for_each(|(sale, _)| *sale = sale.with("money", Money::Refunded { at: at(-1) }));
+        world.change_sales("money", &Money::Refunded { at: at(-1) });
         assert!(run(go(&world, Found::NotSent)).unwrap().unwrap_err().is_refusal());
         assert!(matches!(stored(&world).mail(), Mail::Unknown { .. }));
         assert!(world.state().queue.is_empty());

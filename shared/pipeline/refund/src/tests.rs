@@ -6,7 +6,7 @@ use domain::{
     open_work::Work,
     ports::{Clock, MadeRefund},
 };
-use testkit::{FAULTS, Plan, World, run, sale::WithField, session::paid};
+use testkit::{Plan, World, every_two_faults, pairs_of_faults, run, session::paid};
 
 fn session() -> CheckoutSession {
     CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
@@ -84,23 +84,16 @@ fn whatever_breaks_the_money_goes_back_once_and_the_log_tells_it_once() {
     refund(&clean).unwrap().unwrap();
     let boundaries = clean.passed();
     assert!(boundaries > 8, "{boundaries}");
-    for first in 0..boundaries {
-        for second in first + 1..boundaries + 6 {
-            for one in FAULTS {
-                for other in FAULTS {
-                    let what = format!("{one:?} at {first}, {other:?} at {second}");
-                    let world = world(session());
-                    world.plan(Plan::at(first, one).and_at(second, other));
-                    for _ in 0..4 {
-                        drop(refund(&world));
-                    }
-                    world.plan(Plan::none());
-                    assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded, "{what}");
-                    assert_eq!(world.state().refunds.len(), 1, "{what}");
-                    assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
-                }
-            }
+    for (plan, what) in every_two_faults(boundaries, 6, &pairs_of_faults()) {
+        let world = world(session());
+        world.plan(plan);
+        for _ in 0..4 {
+            drop(refund(&world));
         }
+        world.plan(Plan::none());
+        assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded, "{what}");
+        assert_eq!(world.state().refunds.len(), 1, "{what}");
+        assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
     }
 }
 
@@ -201,7 +194,7 @@ fn a_second_decision_changes_nothing_and_none_is_made_where_nothing_can_go_back(
         (Money::Refunded { at }, Decision::AlreadyRefunded),
         (Money::Disputed { at, refund: None, bounced: false }, Decision::Disputed),
     ] {
-        world.state().sales.values_mut().for_each(|(sale, _)| *sale = sale.with("money", state.clone()));
+        world.change_sales("money", &state);
         assert_eq!(decided("kim"), expected);
         assert_eq!(money(&world), state);
     }

@@ -59,6 +59,12 @@ fn keep(world: &World, report: &BillingReport) {
     panic!("never kept");
 }
 
+/// Whether a report is about a subscriber's payment.
+fn told(world: &World, report: &PaymentReport) -> bool {
+    let payment = PaymentId::parse("pi_1").unwrap();
+    run(record_payment(journal(world), world, &payment, report, START)).unwrap().unwrap()
+}
+
 fn access(world: &World, day: i64) -> Access {
     world.plan(Plan::none());
     run(world.access(&somebody(), at(day))).unwrap().unwrap()
@@ -66,6 +72,13 @@ fn access(world: &World, day: i64) -> Access {
 
 fn known(world: &World) -> Subscriber {
     world.state().subscribers[&somebody()].0.clone()
+}
+
+/// A world in which a month was bought.
+fn bought() -> World {
+    let world = World::at(START);
+    month().iter().for_each(|report| keep(&world, report));
+    world
 }
 
 fn month() -> [BillingReport; 3] {
@@ -118,18 +131,12 @@ fn no_lost_reply_and_no_crash_costs_anybody_their_access() {
 
 #[test]
 fn money_that_is_gone_ends_the_access_and_tells_operators() {
-    let world = World::at(START);
-    for report in month() {
-        keep(&world, &report);
-    }
-    let payment = PaymentId::parse("pi_1").unwrap();
+    let world = bought();
     let refund =
         PaymentReport::Refund { id: id("re_1"), amount: Some(500), status: RefundStatus::Succeeded, at: START };
-    let tell = |report: &PaymentReport| {
-        run(record_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap()
-    };
+    let tell = |report: &PaymentReport| told(&world, report);
     assert!(!tell(&refund), "nobody's payment");
-    world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
+    world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
     assert!(tell(&refund) && tell(&refund));
     assert_eq!(access(&world, 1).plan, ChatPlan::Free);
     assert_eq!(world.state().alerts.len(), 1, "once");
@@ -139,12 +146,9 @@ fn money_that_is_gone_ends_the_access_and_tells_operators() {
 #[test]
 fn a_refund_that_is_told_before_its_invoice_counts() {
     let world = World::at(START);
-    let payment = PaymentId::parse("pi_1").unwrap();
-    world.state().invoices.insert(payment.clone(), (somebody(), paid("in_1", 30)));
+    world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
     let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
-    let tell = |report: &PaymentReport| {
-        run(record_payment(journal(&world), &world, &payment, report, START)).unwrap().unwrap()
-    };
+    let tell = |report: &PaymentReport| told(&world, report);
     assert!(tell(&dispute(DisputeStatus::NeedsResponse)));
     for report in month() {
         keep(&world, &report);
@@ -157,10 +161,7 @@ fn a_refund_that_is_told_before_its_invoice_counts() {
 
 #[test]
 fn two_subscriptions_and_missed_events_are_told() {
-    let world = World::at(START);
-    for report in month() {
-        keep(&world, &report);
-    }
+    let world = bought();
     keep(&world, &state("sub_2", SubscriptionStatus::Active, 1));
     let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.logged()).collect();
     assert!(alerts.len() == 1 && alerts[0].contains("TWO_SUBSCRIPTIONS"), "{alerts:?}");

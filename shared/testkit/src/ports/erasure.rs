@@ -1,6 +1,5 @@
 //! The data of one sale, in a [`World`].
 
-use super::storage;
 use crate::world::{Delivered, State, World};
 use async_trait::async_trait;
 use domain::{
@@ -51,12 +50,11 @@ fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
 #[async_trait]
 impl SaleData for World {
     async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
-        let read = self.boundary("sale_data.kept", |state| kept(state, store, session));
-        read.await.map_err(|_| storage("sale_data.kept"))
+        self.stored("sale_data.kept", |state| kept(state, store, session)).await
     }
 
     async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
-        let write = self.boundary("sale_data.remove", |state| {
+        self.stored("sale_data.remove", |state| {
             let count = kept(state, store, session);
             match store {
                 Store::Table => {
@@ -70,8 +68,8 @@ impl SaleData for World {
                 Store::Mailbox => {}
             }
             count
-        });
-        write.await.map_err(|_| storage("sale_data.remove"))
+        })
+        .await
     }
 }
 
@@ -83,8 +81,7 @@ impl SaleMails for World {
     }
 
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
-        let read = self.boundary("sale_mails.named", |state| ours(state, name));
-        read.await.map_err(|_| MailError::Unavailable(503))
+        self.boundary("sale_mails.named", |state| ours(state, name)).await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn remove(&self, id: &str) -> Result<(), MailError> {

@@ -1,6 +1,5 @@
 //! The counter of questions about ids that may be made up, in a [`World`].
 
-use super::storage;
 use crate::world::{State, World};
 use async_trait::async_trait;
 use domain::{
@@ -15,22 +14,22 @@ fn counted<'s>(state: &'s mut State, guess: &Guess) -> &'s mut u32 {
 #[async_trait]
 impl Guesses for World {
     async fn take(&self, guess: &Guess) -> Result<bool, StorageError> {
-        let write = self.boundary("guesses.take", |state| {
+        self.stored("guesses.take", |state| {
             let total: u32 =
                 state.guesses.iter().filter(|((window, _), _)| *window == guess.window).map(|(_, n)| n).sum();
             let of_group = counted(state, guess);
             let is_left = total < guess.limits.in_all && *of_group < guess.limits.of_group;
             *of_group += if is_left { Guess::OPEN } else { 0 };
             is_left
-        });
-        write.await.map_err(|_| storage("guesses.take"))
+        })
+        .await
     }
 
     async fn settle(&self, guess: &Guess, count: u32) -> Result<(), StorageError> {
-        let write = self.boundary("guesses.settle", |state| {
+        self.stored("guesses.settle", |state| {
             let of_group = counted(state, guess);
             *of_group = of_group.saturating_sub(Guess::OPEN) + count;
-        });
-        write.await.map_err(|_| storage("guesses.settle"))
+        })
+        .await
     }
 }

@@ -37,11 +37,11 @@ impl AuditLog for World {
 #[async_trait]
 impl AuditRecords for World {
     async fn lines(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
-        let read = self.boundary("log.lines", |state| {
+        self.stored("log.lines", |state| {
             let found = state.log.iter().filter(|(key, _)| key.starts_with(prefix));
             found.map(|(_, line)| line.clone()).collect()
-        });
-        read.await.map_err(|_| storage("log.lines"))
+        })
+        .await
     }
 }
 
@@ -49,20 +49,20 @@ impl AuditRecords for World {
 #[async_trait]
 impl AuditObjects for World {
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<ListedObject>, StorageError> {
-        let read = self.boundary("log.keys", |state| {
+        self.stored("log.keys", |state| {
             let keys = state.log.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
             let written_at = |key| Timestamp::from_millis(state.log_written_at.get(key).copied().unwrap_or(0));
             keys.take(PAGE).map(|key| ListedObject { key: key.clone(), written_at: written_at(key) }).collect()
-        });
-        read.await.map_err(|_| storage("log.keys"))
+        })
+        .await
     }
 
     async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
-        let read = self.boundary("log.originals", |state| {
+        self.stored("log.originals", |state| {
             let found = state.log_originals.iter().filter(|(key, _)| keys.contains(key));
             found.map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect()
-        });
-        read.await.map_err(|_| storage("log.originals"))
+        })
+        .await
     }
 
     async fn object(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
@@ -78,42 +78,40 @@ impl AuditObjects for World {
 #[async_trait]
 impl LogNotices for World {
     async fn receive(&self) -> Result<Vec<LogNotice>, StorageError> {
-        let read = self.boundary("log_notices.receive", |state| {
+        self.stored("log_notices.receive", |state| {
             let visible = state.log_notices.iter().filter(|(handle, _)| !state.hidden_log_notices.contains(*handle));
             let notice = |(handle, body): (&String, &String)| LogNotice { handle: handle.clone(), body: body.clone() };
             let notices: Vec<LogNotice> = visible.take(PAGE).map(notice).collect();
             state.hidden_log_notices.extend(notices.iter().map(|notice| notice.handle.clone()));
             notices
-        });
-        read.await.map_err(|_| storage("log_notices.receive"))
+        })
+        .await
     }
 
     async fn remove(&self, handle: &str) -> Result<(), StorageError> {
-        let write = self.boundary("log_notices.remove", |state| drop(state.log_notices.remove(handle)));
-        write.await.map_err(|_| storage("log_notices.remove"))
+        self.stored("log_notices.remove", |state| drop(state.log_notices.remove(handle))).await
     }
 }
 
 #[async_trait]
 impl DigestStore for World {
     async fn keep(&self, key: &str, document: &str) -> Result<Vec<u8>, StorageError> {
-        let write = self.boundary("digests.keep", |state| {
+        self.stored("digests.keep", |state| {
             state.digests.entry(key.to_owned()).or_insert_with(|| document.to_owned()).clone().into_bytes()
-        });
-        write.await.map_err(|_| storage("digests.keep"))
+        })
+        .await
     }
 
     async fn find(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        let read = self.boundary("digests.find", |state| state.digests.get(key).map(|text| text.clone().into_bytes()));
-        read.await.map_err(|_| storage("digests.find"))
+        self.stored("digests.find", |state| state.digests.get(key).map(|text| text.clone().into_bytes())).await
     }
 
     async fn keys(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
-        let read = self.boundary("digests.keys", |state| {
+        self.stored("digests.keys", |state| {
             let keys = state.digests.keys().filter(|key| key.starts_with(prefix) && key.as_str() > after);
             keys.take(PAGE).cloned().collect()
-        });
-        read.await.map_err(|_| storage("digests.keys"))
+        })
+        .await
     }
 }
 
@@ -125,28 +123,26 @@ impl DigestSigner for World {
     }
 
     async fn sign(&self, sha256: &[u8; 32]) -> Result<Vec<u8>, StorageError> {
-        let write = self.boundary("digests.sign", |state| {
+        self.stored("digests.sign", |state| {
             state.signed.push(*sha256);
             let number = u8::try_from(state.signed.len()).unwrap_or(u8::MAX);
             [[number].as_slice(), sha256.as_slice()].concat()
-        });
-        write.await.map_err(|_| storage("digests.sign"))
+        })
+        .await
     }
 }
 
 #[async_trait]
 impl Quarantine for World {
     async fn hold(&self, session: &SessionId, _held_at: Timestamp, payload: &str) -> Result<(), StorageError> {
-        let write =
-            self.boundary("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned())));
-        write.await.map_err(|_| storage("quarantine.hold"))
+        self.stored("quarantine.hold", |state| state.quarantine.push((session.clone(), payload.to_owned()))).await
     }
 
     async fn held(&self, session: &SessionId) -> Result<Vec<String>, StorageError> {
-        let read = self.boundary("quarantine.held", |state| {
+        self.stored("quarantine.held", |state| {
             let of_sale = state.quarantine.iter().filter(|(held, _)| held == session);
             of_sale.map(|(_, payload)| payload.clone()).collect()
-        });
-        read.await.map_err(|_| storage("quarantine.held"))
+        })
+        .await
     }
 }

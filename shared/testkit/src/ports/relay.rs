@@ -1,9 +1,12 @@
 //! A service that sends mails and keeps none, and the store of its drafts, in a [`World`].
 
-use super::{storage, vendors::mail_trouble};
+use super::{
+    storage,
+    vendors::{delivered, mail_trouble},
+};
 use crate::{
     inbox::relay_message,
-    world::{Delivered, State, World},
+    world::{State, World},
 };
 use async_trait::async_trait;
 use domain::{
@@ -68,14 +71,8 @@ impl Relay for World {
             let claim = state.relay_claims.iter().rev().find(is_it);
             let unclaimed = Draft { id: "unclaimed".to_owned(), internet_message_id: String::new() };
             let draft = claim.map_or(unclaimed, |(id, _)| id.draft());
-            let letter = Delivered {
-                session: mail.session_id.clone(),
-                to: mail.to.expose().to_owned(),
-                subject: mail.subject.clone(),
-                body: mail.body.clone(),
-            };
             let (place, now) = (state.sent.len(), state.now);
-            state.sent.push((draft, letter));
+            state.sent.push((draft, delivered(mail)));
             state.sent_at.push(now);
             Ok(relay_message(place))
         });

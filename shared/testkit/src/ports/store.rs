@@ -1,6 +1,6 @@
 //! The stores of states with an audit trail, in a [`World`].
 
-use super::storage;
+use super::{replace, versioned};
 use crate::world::{State, World};
 use async_trait::async_trait;
 use domain::{
@@ -61,21 +61,11 @@ impl Kind for Purchase {
 #[async_trait]
 impl<S: Kind> Store<S> for World {
     async fn load(&self, id: &S::Id) -> Result<Option<Versioned<S>>, StorageError> {
-        let read = self.boundary(S::LOAD, |state| {
-            S::table(state).get(id).map(|(value, version)| Versioned { value: value.clone(), version: *version })
-        });
-        read.await.map_err(|_| storage(S::LOAD))
+        self.stored(S::LOAD, |state| versioned(S::table(state).get(id))).await
     }
 
     async fn save(&self, value: &S, expected: u64) -> Result<u64, SaveError> {
-        let write = self.boundary(S::SAVE, |state| {
-            let table = S::table(state);
-            if table.get(value.id()).map_or(0, |(_, version)| *version) != expected {
-                return Err(SaveError::Conflict);
-            }
-            table.insert(value.id().clone(), (value.clone(), expected + 1));
-            Ok(expected + 1)
-        });
-        write.await.unwrap_or_else(|_| Err(storage(S::SAVE).into()))
+        let put = |state: &mut State| replace(S::table(state), value.id().clone(), value.clone(), expected);
+        self.saved(S::SAVE, put).await
     }
 }

@@ -1,6 +1,6 @@
 //! Subscribers of the chat, and the payment provider's data about them, in a [`World`].
 
-use super::{PAGE, storage, vendors::payment_trouble};
+use super::{page, vendors::payment_trouble};
 use crate::world::{State, World};
 use async_trait::async_trait;
 use domain::{
@@ -16,24 +16,24 @@ use domain::{
 #[async_trait]
 impl ChatAccess for World {
     async fn access(&self, subscriber: &SubscriberId, now: Timestamp) -> Result<Access, StorageError> {
-        let read = self.boundary("subscribers.access", |state| {
+        self.stored("subscribers.access", |state| {
             state.subscribers.get(subscriber).map_or_else(Access::default, |(known, _)| known.access(now))
-        });
-        read.await.map_err(|_| storage("subscribers.access"))
+        })
+        .await
     }
 }
 
 #[async_trait]
 impl Subscribers for World {
     async fn ending_after(&self, from: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
-        let read = self.boundary("subscribers.ending_after", |state| {
+        self.stored("subscribers.ending_after", |state| {
             let end = |known: &Subscriber| known.billing().access_until().unwrap_or(Timestamp::from_millis(0));
             let subscribers = state.subscribers.values().map(|(known, _)| (end(known), known.id().clone()));
             let mut found: Vec<_> = subscribers.filter(|(end, _)| *end >= from).collect();
             found.sort();
             found.into_iter().map(|(_, id)| id).collect()
-        });
-        read.await.map_err(|_| storage("subscribers.ending_after"))
+        })
+        .await
     }
 }
 
@@ -78,7 +78,6 @@ impl SubscriptionLedger for World {
         _now: Timestamp,
         from: Option<&str>,
     ) -> Result<BillingReports, PaymentError> {
-        let start: usize = from.and_then(|from| from.parse().ok()).unwrap_or(0);
         // Lists every subscription, but invoices by their creation and only paid ones, as the provider does.
         let is_listed = |created: Timestamp, report: &BillingReport| match report {
             BillingReport::Subscription { .. } => true,
@@ -88,9 +87,8 @@ impl SubscriptionLedger for World {
         let read = self.boundary("subscriptions.billing_since", |state| {
             let listed = state.billing.iter().filter(|(created, _, report)| is_listed(*created, report));
             let listed: Vec<_> = listed.map(|(_, subscriber, report)| (subscriber.clone(), report.clone())).collect();
-            let reports: Vec<_> = listed.iter().skip(start).take(PAGE).cloned().collect();
-            let end = start + reports.len();
-            BillingReports { reports, next: (end < listed.len()).then(|| end.to_string()) }
+            let (reports, next) = page(&listed, from);
+            BillingReports { reports, next }
         });
         read.await.map_err(payment_trouble)
     }

@@ -1,7 +1,7 @@
 //! Purchases in USDC, the facilitator and the chain, in a [`World`]. The chain accepts a payment once, with any number
 //! of submissions.
 
-use super::{PAGE, planned, storage};
+use super::{PAGE, planned, replace, versioned};
 use crate::{
     faults::Trouble,
     world::{State, World},
@@ -22,33 +22,24 @@ const HOUR: i64 = 3_600_000;
 #[async_trait]
 impl Purchases for World {
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError> {
-        let read = self.boundary("purchases.listed", |state| {
+        self.stored("purchases.listed", |state| {
             let next = |purchase: &Purchase| purchase.next().filter(|(of, due)| *of == list && *due <= until);
             let purchases = state.purchases.values().map(|(purchase, _)| purchase);
             let mut due: Vec<_> =
                 purchases.filter_map(|purchase| Some((next(purchase)?.1, purchase.id().clone()))).collect();
             due.sort();
             due.into_iter().take(PAGE).map(|(_, id)| id).collect()
-        });
-        read.await.map_err(|_| storage("purchases.listed"))
+        })
+        .await
     }
 
     async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError> {
-        let read = self.boundary("purchases.named", |state| {
-            state.purchase_names.get(key).map(|(value, version)| Versioned { value: value.clone(), version: *version })
-        });
-        read.await.map_err(|_| storage("purchases.named"))
+        self.stored("purchases.named", |state| versioned(state.purchase_names.get(key))).await
     }
 
     async fn name(&self, key: &SessionId, named: &Named, expected: u64) -> Result<u64, SaveError> {
-        let write = self.boundary("purchases.name", |state| {
-            if state.purchase_names.get(key).map_or(0, |(_, version)| *version) != expected {
-                return Err(SaveError::Conflict);
-            }
-            state.purchase_names.insert(key.clone(), (named.clone(), expected + 1));
-            Ok(expected + 1)
-        });
-        write.await.unwrap_or_else(|_| Err(storage("purchases.name").into()))
+        let put = |state: &mut State| replace(&mut state.purchase_names, key.clone(), named.clone(), expected);
+        self.saved("purchases.name", put).await
     }
 }
 
@@ -108,17 +99,17 @@ impl Facilitator for World {
 #[async_trait]
 impl Node for World {
     async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
-        let read = self.boundary("node.whereabouts", |state| match state.chain.used.get(&key(payment)) {
+        self.stored("node.whereabouts", |state| match state.chain.used.get(&key(payment)) {
             Some(_) if state.chain.has_no_receipts => Whereabouts::Unconfirmed,
             Some((nowhere, _)) if nowhere.is_empty() => Whereabouts::Untraced,
             Some((transaction, is_ours)) => Whereabouts::Used { transaction: transaction.clone(), is_ours: *is_ours },
             None => Whereabouts::Unused { head: Timestamp::from_millis(state.now) },
-        });
-        read.await.map_err(|_| storage("node.whereabouts"))
+        })
+        .await
     }
 
     async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError> {
-        let read = self.boundary("node.transfer", |state| {
+        self.stored("node.transfer", |state| {
             let made = state.chain.transferred_at.get(transaction).copied().unwrap_or(state.now);
             let age = state.now - made;
             match state.chain.transfers.get(transaction) {
@@ -127,27 +118,26 @@ impl Node for World {
                 Some((payer, paid)) => Transfer::Other { payer: payer.clone(), amount: *paid, is_late: age > HOUR },
                 None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
             }
-        });
-        read.await.map_err(|_| storage("node.transfer"))
+        })
+        .await
     }
 }
 
 #[async_trait]
 impl Corpora for World {
     async fn read(&self, version: &CorpusVersion) -> Result<Option<Vec<u8>>, StorageError> {
-        let read = self.boundary("corpora.read", |state| state.corpora.get(version).cloned());
-        read.await.map_err(|_| storage("corpora.read"))
+        self.stored("corpora.read", |state| state.corpora.get(version).cloned()).await
     }
 
     async fn keep(&self, version: &CorpusVersion, bytes: &[u8]) -> Result<(), StorageError> {
-        let write = self.boundary("corpora.keep", |state| {
+        self.stored("corpora.keep", |state| {
             state.corpora.entry(version.clone()).or_insert_with(|| bytes.to_vec());
-        });
-        write.await.map_err(|_| storage("corpora.keep"))
+        })
+        .await
     }
 
     async fn listed(&self) -> Result<Vec<(CorpusVersion, Timestamp)>, StorageError> {
         let list = |state: &mut State| state.corpora.keys().map(|it| (it.clone(), Timestamp::from_millis(0))).collect();
-        self.boundary("corpora.listed", list).await.map_err(|_| storage("corpora.listed"))
+        self.stored("corpora.listed", list).await
     }
 }

@@ -1,6 +1,6 @@
 //! Stripe, Gemini and Graph, in a [`World`].
 
-use super::{PAGE, planned};
+use super::{page, planned};
 use crate::{
     faults::Trouble,
     world::{Delivered, World},
@@ -37,6 +37,11 @@ pub(super) fn mail_trouble(trouble: Trouble) -> MailError {
     }
 }
 
+pub(super) fn delivered(mail: &OutgoingMail) -> Delivered {
+    let (session, to) = (mail.session_id.clone(), mail.to.expose().to_owned());
+    Delivered { session, to, subject: mail.subject.clone(), body: mail.body.clone() }
+}
+
 #[async_trait]
 impl Ledger for World {
     async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError> {
@@ -62,8 +67,7 @@ impl Ledger for World {
     }
 
     async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
-        let read = self.boundary("ledger.refunds", |state| state.refunds_of(payment).collect());
-        read.await.map_err(payment_trouble)
+        self.boundary("ledger.refunds", |state| state.refunds_of(payment).collect()).await.map_err(payment_trouble)
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
@@ -77,10 +81,8 @@ impl Ledger for World {
         let read = self.boundary("ledger.completed_since", |state| {
             let since = |session: &&CheckoutSession| session.created.is_none_or(|created| created >= since);
             let completed = |session: &&CheckoutSession| session.payment_status != PaymentStatus::Unpaid;
-            let paid: Vec<_> = state.sessions.values().filter(completed).filter(since).collect();
-            let skip = from.and_then(|from| from.parse().ok()).unwrap_or(0);
-            let sessions: Vec<_> = paid.iter().skip(skip).take(PAGE).copied().cloned().collect();
-            let next = (skip + sessions.len() < paid.len()).then(|| (skip + sessions.len()).to_string());
+            let paid: Vec<_> = state.sessions.values().filter(completed).filter(since).cloned().collect();
+            let (sessions, next) = page(&paid, from);
             CompletedSessions { sessions, next }
         });
         read.await.map_err(payment_trouble)
@@ -102,8 +104,7 @@ impl Ledger for World {
     }
 
     async fn slowest_method(&self) -> Result<Duration, PaymentError> {
-        let read = self.boundary("ledger.slowest_method", |state| state.slowest_method);
-        read.await.map_err(payment_trouble)
+        self.boundary("ledger.slowest_method", |state| state.slowest_method).await.map_err(payment_trouble)
     }
 }
 
@@ -208,17 +209,11 @@ impl Mailbox for World {
         let token = self.token();
         let write = self.boundary("mailbox.create_draft", |state| {
             let draft = Draft { id: format!("draft-{token}"), internet_message_id: format!("<{token}@mail>") };
-            let letter = Delivered {
-                session: mail.session_id.clone(),
-                to: mail.to.expose().to_owned(),
-                subject: mail.subject.clone(),
-                body: mail.body.clone(),
-            };
             state.mail_calls.push(("create", state.now));
             if let Some(refusal) = state.mailbox_says.pop_front().flatten() {
                 return Err(refusal);
             }
-            state.drafts.insert(draft.id.clone(), (draft.clone(), letter));
+            state.drafts.insert(draft.id.clone(), (draft.clone(), delivered(mail)));
             Ok(draft)
         });
         write.await.unwrap_or_else(|trouble| Err(mail_trouble(trouble)))

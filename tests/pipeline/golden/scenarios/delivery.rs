@@ -193,8 +193,7 @@ pub(super) fn smoke_test() -> Transcript {
     sale.sim.next_session("cs_test_simulated_sale_2");
     smoke_order(&mut sale);
     sale.drain();
-    sale.sim.world.state().answers =
-        [Ok(ModelReply { text: quick("GREEN", GOOD), model_version: "m-1".to_owned(), status_warning: None })].into();
+    sale.sim.world.state().answers = [Ok(testkit::reply(quick("GREEN", GOOD)))].into();
     sale.webhook().drain().page();
     smoke_order(&mut sale);
     sale.drain();
@@ -203,13 +202,7 @@ pub(super) fn smoke_test() -> Transcript {
 
 pub(super) fn smoke_order(sale: &mut Transcript) {
     sale.act("the smoke test orders", |sim| {
-        let order = Message::Order {
-            v: 1,
-            session_id: sim.session.clone(),
-            received_at: sim.world.now(),
-            ordered_by: OrderedBy::SmokeTest,
-        };
-        sim.world.state().queue.push_back((order, Duration::ZERO));
+        sim.send(Message::order(sim.session.clone(), sim.world.now(), OrderedBy::SmokeTest));
         String::new()
     });
 }

@@ -34,13 +34,7 @@ pub(super) fn unusable_no_address() -> Transcript {
     let mut session = paid_session("cs_test_simulated_sale_1", "premium", None);
     session.currency = None;
     let mut sale = Transcript::of(Simulator::with_session(session));
-    let order = Message::Order {
-        v: 1,
-        session_id: sale.sim.session.clone(),
-        received_at: sale.sim.now(),
-        ordered_by: OrderedBy::Reconciliation,
-    };
-    sale.sim.world.state().queue.push_back((order, Duration::ZERO));
+    sale.sim.send(Message::order(sale.sim.session.clone(), sale.sim.now(), OrderedBy::Reconciliation));
     sale.drain().page().deadlines(72);
     sale
 }

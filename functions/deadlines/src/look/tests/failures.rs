@@ -62,8 +62,7 @@ fn a_run_is_bounded_and_the_most_urgent_come_first() {
 #[test]
 fn whatever_breaks_a_lost_order_is_sent_again() {
     let clean = world([sale(1)]);
-    clean.advance(HOUR);
-    looked(&clean, true).unwrap();
+    later(&clean, HOUR);
     for (plan, what) in every_single_fault(clean.passed(), 5) {
         let world = world([sale(1)]);
         world.advance(HOUR);
@@ -75,8 +74,7 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
         // A message that the queue refused is counted too, once.
         assert!((1..=2).contains(&stored(&world).chased()), "{what}");
         // An alert that was saved and not sent is sent by the next run.
-        world.advance(HOUR);
-        looked(&world, true).unwrap();
+        later(&world, HOUR);
         let alerted = !world.state().alerts.is_empty();
         assert!(alerted, "{what}: nobody heard of it");
     }

@@ -7,8 +7,7 @@ use crate::policy::{by_policy, policy};
 #[test]
 fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
     let clean = world([held()]);
-    clean.advance(24 * HOUR);
-    looked(&clean, true).unwrap();
+    later(&clean, 24 * HOUR);
     let boundaries = clean.passed();
     assert!(boundaries > 15, "{boundaries}");
     assert!(clean.state().alerts[0].line.contains("the money goes back by policy"));
@@ -42,8 +41,7 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
 #[test]
 fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
     let world = world([held()]);
-    world.advance(24 * HOUR - Duration::from_secs(1));
-    looked(&world, true).unwrap();
+    later(&world, 24 * HOUR - Duration::from_secs(1));
     assert_eq!(*stored(&world).money(), Money::Kept);
     world.advance(Duration::from_secs(1));
     looked(&world, false).unwrap();
@@ -52,8 +50,7 @@ fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical), "one escalation a day");
     assert!(alerts[0].line.contains("24 h: held by the content filter"), "{}", alerts[0].line);
     assert_eq!(*stored(&world).money(), Money::Kept);
-    world.advance(24 * HOUR);
-    looked(&world, true).unwrap();
+    later(&world, 24 * HOUR);
     assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
     let state = world.state();
     assert!(state.log.values().next().unwrap().contains(r#""by":"policy quarantine-24h""#));
@@ -66,13 +63,11 @@ fn a_customer_refunded_by_policy_gets_a_letter() {
         let is_letter = |message: &Message| matches!(message, Message::Mail { letter: Letter::Refund, .. });
         world.state().queue.drain(..).filter(|(message, ..)| is_letter(message)).count()
     };
-    world.advance(24 * HOUR);
-    looked(&world, true).unwrap();
+    later(&world, 24 * HOUR);
     assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
     assert_eq!((letters(), stored(&world).letter(Letter::Refund)), (1, &Mail::Ordered));
     // The message was lost: the letter is overdue and is ordered again.
-    world.advance(Duration::from_secs(20 * 60));
-    looked(&world, true).unwrap();
+    later(&world, Duration::from_secs(20 * 60));
     assert_eq!(letters(), 1);
 }
 
@@ -167,8 +162,7 @@ fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let sent_again = held().with("sent_again", true).with("mail", Mail::Held);
     for served in [held().with("mail", Mail::Sent { at: START }), sent_again] {
         let world = world([served]);
-        world.advance(24 * HOUR);
-        looked(&world, true).unwrap();
+        later(&world, 24 * HOUR);
         let state = world.state();
         assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0));
     }

@@ -126,20 +126,15 @@ fn every_fault_at_every_effect_of_the_removal_of_mails() {
     let clean = erased();
     clean.plan(Plan::none());
     mailing(&clean).unwrap().unwrap();
-    let effects = clean.passed();
-    assert!(effects > 5, "{effects}");
-    for boundary in 0..effects {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let world = erased();
-            world.plan(Plan::at(boundary, fault));
-            drop(mailing(&world));
-            world.plan(Plan::none());
-            for _ in 0..2 {
-                mailing(&world).unwrap().unwrap();
-            }
-            assert_eq!((mails_left(&world), mailing(&world).unwrap().unwrap()), (0, Report::default()), "{what}");
+    for (plan, what) in every_single_fault(clean.passed(), 5) {
+        let world = erased();
+        world.plan(plan);
+        drop(mailing(&world));
+        world.plan(Plan::none());
+        for _ in 0..2 {
+            mailing(&world).unwrap().unwrap();
         }
+        assert_eq!((mails_left(&world), mailing(&world).unwrap().unwrap()), (0, Report::default()), "{what}");
     }
 }
 
@@ -168,24 +163,19 @@ fn every_fault_at_every_effect_of_a_letter_sends_it_once() {
     let clean = granted();
     clean.plan(Plan::none());
     mailing(&clean).unwrap().unwrap();
-    let effects = clean.passed();
-    assert!(effects > 8, "{effects}");
-    for boundary in 0..effects {
-        for fault in FAULTS {
-            let what = format!("{fault:?} at {boundary}");
-            let world = granted();
-            world.state().draft_lag = 240_000;
-            world.plan(Plan::at(boundary, fault));
-            drop(mailing(&world));
-            world.plan(Plan::none());
-            for _ in 0..3 {
-                world.advance(Duration::from_secs(300));
-                mailing(&world).unwrap().unwrap();
-            }
-            assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT], "{what}");
-            run(posting(&world)).unwrap().unwrap();
-            assert_eq!(steps(&world), ["accepted", "granted", "letter_mailed", "message_posted"], "{what}");
+    for (plan, what) in every_single_fault(clean.passed(), 8) {
+        let world = granted();
+        world.state().draft_lag = 240_000;
+        world.plan(plan);
+        drop(mailing(&world));
+        world.plan(Plan::none());
+        for _ in 0..3 {
+            world.advance(Duration::from_secs(300));
+            mailing(&world).unwrap().unwrap();
         }
+        assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT], "{what}");
+        run(posting(&world)).unwrap().unwrap();
+        assert_eq!(steps(&world), ["accepted", "granted", "letter_mailed", "message_posted"], "{what}");
     }
 }
 

@@ -34,8 +34,7 @@ fn open_circuit(world: &World, model: &str) {
 }
 
 fn good() -> Result<ModelReply, ModelError> {
-    let text = r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#.to_owned();
-    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+    Ok(testkit::reply(r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#))
 }
 
 fn question(query: &Query) -> Question<'_> {
@@ -154,8 +153,7 @@ fn nothing_a_model_says_reaches_an_alert_but_a_short_code() {
 }
 
 fn hollow() -> Result<ModelReply, ModelError> {
-    let text = r#"{"verdict":"GREEN","summary":"[insert the summary here]"}"#.to_owned();
-    Ok(ModelReply { text, model_version: "m-1".to_owned(), status_warning: None })
+    Ok(testkit::reply(r#"{"verdict":"GREEN","summary":"[insert the summary here]"}"#))
 }
 
 #[test]
