@@ -5,7 +5,6 @@ use crate::{
     simulator::Simulator,
 };
 use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
-use std::time::Duration;
 use testkit::{Fault, Plan};
 
 #[test]

@@ -45,7 +45,7 @@ async fn silent(world: &World, topic: &str) {
 #[tokio::test]
 async fn a_sale_without_trouble_alerts_nobody() {
     let (world, topics) = alone().await;
-    let sale = world.bought("full").await;
+    world.bought("full").await;
     world.drained().await;
     silent(&world, &topics.ops).await;
     silent(&world, &topics.critical).await;
