@@ -135,7 +135,7 @@ async fn an_erasure_that_a_limit_refused_is_told_as_such() {
         browser.run(&format!("window.replies['DELETE /api/chat/memory'] = [{status}, {{}}]; return null")).await;
         browser.click("#memory-erase").await;
         browser.click("#memory-yes").await;
-        browser.becomes("byId('memory-problem').textContent", &json!(told)).await;
+        browser.becomes("byId('memory-problem').textContent", json!(told)).await;
         assert!(browser.sees("#thread .said").await, "{status}");
     }
     browser.close().await;

@@ -212,7 +212,7 @@ async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_
         );
         browser.run(&next).await;
         reads(&browser, "GET /api/chat/bridge/messages", 2).await;
-        browser.becomes(left, &json!([text, text, text.is_empty()])).await;
+        browser.becomes(left, json!([text, text, text.is_empty()])).await;
         assert!(!browser.sees("#confirming").await, "{page}");
     }
     browser.close().await;
