@@ -17,8 +17,7 @@ async fn world_and_receiver(statuses: &[u16]) -> (World, Receiver) {
 
 async fn stored(world: &World, id: &Value) -> Value {
     let id = id.as_str().unwrap();
-    let body = ok(read(world.stripe_get(&format!("checkout/sessions/{id}")))).await;
-    body
+    ok(read(world.stripe_get(&format!("checkout/sessions/{id}")))).await
 }
 
 #[tokio::test]
