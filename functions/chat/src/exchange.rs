@@ -184,7 +184,8 @@ fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), NotDone>) {
     }
 }
 
-/// Returns the stored reply again.
+/// Returns the stored reply again. Reads the memory only while it lacks a reply of the account, because no limit counts
+/// this call.
 async fn answered(
     ports: Ports<'_>,
     access: Access,
@@ -193,6 +194,10 @@ async fn answered(
     sealed: &str,
 ) -> Result<Reply, NotDone> {
     let left = free_left(access, &account.value);
+    if account.value.unlogged().next().is_none() {
+        let turn = recollection::kept_turn(ports, &account.value, sealed).await?;
+        return Ok(of_turn(id, &turn, left));
+    }
     let mut opened = Opened::of(ports, &account.value).await?;
     let turn = opened.open(sealed)?;
     remember(ports, account, &mut opened).await;
@@ -203,14 +208,18 @@ fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
     reply::replies(id, &turn.replies, left, turn.notice.as_deref())
 }
 
-/// The reply to an exchange that the account no longer lists, if the memory has it. A limit does not withhold it: it was
-/// answered and counted before.
+/// The reply to an exchange that the account no longer lists, if the memory has it. The limits of new exchanges do not
+/// withhold it: it was answered and counted before. A higher one of its own does, because each such message reads the
+/// whole memory.
 async fn remembered(
     ports: Ports<'_>,
     access: Access,
     account: &Account,
     asked: &Asked,
 ) -> Result<Option<Reply>, NotDone> {
+    if let Some(wait) = limits::lookup(ports, account.id()).await? {
+        return Ok(Some(reply::too_many(wait)));
+    }
     let turn = Opened::existing(ports, account).await?.and_then(|opened| opened.turn(&asked.id));
     Ok(turn.map(|turn| of_known(asked, &turn, free_left(access, account))))
 }
@@ -373,6 +382,9 @@ pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Resu
         Some(Exchange { stage: Stage::Apologised, .. }) => Ok(reply::apology(&id, left)),
         Some(Exchange { stage: Stage::Erased, .. }) => Ok(reply::erased()),
         None => {
+            if let Some(wait) = limits::memory(ports, who).await? {
+                return Ok(reply::too_many(wait));
+            }
             let opened = Opened::of(ports, &account.value).await?;
             Ok(opened.turn(&id).map_or_else(reply::not_found, |turn| of_turn(&id, &turn, left)))
         }

@@ -1,6 +1,6 @@
 //! Routes each request to its call.
 
-use crate::{NotDone, Ports, Settings, bridge, erasure, exchange, recollection, reply, sign_in, subscription};
+use crate::{NotDone, Ports, Settings, bridge, erasure, exchange, limits, recollection, reply, sign_in, subscription};
 use domain::chat::SubscriberId;
 use runtime::{
     http::{Reply, Request},
@@ -59,7 +59,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
     };
     match (request.method(), request.path(), of_exchange) {
         ("GET", "/api/chat/me", _) => me(ports, &who).await,
-        ("GET", "/api/chat/memory", _) => recollection::export(ports, &who, request.query("newest").as_deref()).await,
+        ("GET", "/api/chat/memory", _) => memory(ports, &who, request).await,
         ("GET", "/api/chat/bridge", _) => bridge::status(ports, &who).await,
         ("GET", "/api/chat/bridge/messages", _) => bridge::messages(ports, &who).await,
         ("POST", "/api/chat/bridge/acceptance", _) => bridge::accept(ports, &who, request).await,
@@ -79,6 +79,14 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let account = ports.journal.load(who).await?;
     let has_lapsed = access.paid_until.is_none() && has_paid(ports, who).await?;
     Ok(reply::me(who, access, account.value.free_left(), has_lapsed))
+}
+
+/// GET: the memory of the signed-in customer, as its document or only the newest exchanges.
+async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+    if let Some(wait) = limits::memory(ports, who).await? {
+        return Ok(reply::too_many(wait));
+    }
+    recollection::export(ports, who, request.query("newest").as_deref()).await
 }
 
 /// Whether an invoice of the subscriber was ever paid.

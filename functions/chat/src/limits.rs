@@ -27,6 +27,16 @@ const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
 /// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
 const ERASURES: u32 = 20;
 
+/// Reads of a whole memory that one subscriber can cause within an hour beside new exchanges: exports, and looks at
+/// exchanges that the account does not list. Each reads, decrypts and verifies every record. A page that asks before
+/// its message is claimed looks at such an exchange a few times.
+const MEMORY_READS: u32 = 300;
+
+/// Messages of one subscriber that another limit or the offer refuses and whose reply is looked for in the memory
+/// within an hour. More than [`MEMORY_READS`], because an answered message gets its reply again whatever those limits
+/// say.
+const LOOKUPS: u32 = 600;
+
 /// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
 /// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
 /// whose messages used up the offers can still subscribe.
@@ -102,6 +112,17 @@ pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<O
 /// Counts one more erasure of a memory; the time until it may begin, if it may not begin now.
 pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
+}
+
+/// Counts one more read of a whole memory; the time until the next one, if there may be none now.
+pub(crate) async fn memory(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("memory/{}", who.as_str()), HOUR, MEMORY_READS).await
+}
+
+/// Counts one more refused message whose reply is looked for in the memory; the time until the next one, if this one
+/// may not be looked for.
+pub(crate) async fn lookup(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    take(ports, &format!("lookup/{}", who.as_str()), HOUR, LOOKUPS).await
 }
 
 /// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.

@@ -49,8 +49,8 @@ const LARGEST_REPLY: usize = 6_000_000;
 const TOO_LARGE: &str = "Your memory is too large to be downloaded here. Please write to oracle@42sisters.ai, and we will \
     send it to you.";
 
-/// From this many bytes of records on operators learn of a memory: every call reads all of it, in the 28 seconds that the model
-/// needs too (infra/decisions/chat.md, "A long memory").
+/// From this many bytes of records on operators learn of a memory: every exchange reads all of it, in the 28 seconds
+/// that the model needs too (infra/decisions/chat.md, "A long memory").
 const LARGE_MEMORY: usize = 8_000_000;
 
 /// The kind under which an exchange is stored as a fact.
@@ -85,6 +85,21 @@ fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, NotDone> {
 /// repeats it to a client that asks again.
 fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, NotDone> {
     seal_of(key, &format!("{name}/kept"))
+}
+
+/// Decrypts a turn that the account stores.
+fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<Turn, NotDone> {
+    let sealed = hex::decode(sealed).map_err(|_| NotDone::Form("a kept reply"))?;
+    let plain = kept(key, name)?.open(0, &sealed).ok_or(NotDone::Form("a kept reply"))?;
+    serde_json::from_slice(&plain).map_err(|_| NotDone::Form("a kept reply"))
+}
+
+/// The turn that the account stores under `sealed`, without a read of the memory.
+pub(crate) async fn kept_turn(ports: Ports<'_>, account: &Account, sealed: &str) -> Result<Turn, NotDone> {
+    let name = account.memory();
+    // The account stores a reply, so the key existed: it was destroyed since the account was read.
+    let key = ports.keys.find(&name).await?.ok_or(NotDone::Erased)?;
+    open_kept(&key, &name, sealed)
 }
 
 /// The seal of the beginnings of an exchange's replies. They are in the same store as the account, and no other seal of
@@ -137,9 +152,7 @@ impl Opened {
 
     /// Decrypts a turn that the account stores.
     pub(crate) fn open(&self, sealed: &str) -> Result<Turn, NotDone> {
-        let sealed = hex::decode(sealed).map_err(|_| NotDone::Form("a kept reply"))?;
-        let plain = kept(&self.key, &self.name)?.open(0, &sealed).ok_or(NotDone::Form("a kept reply"))?;
-        serde_json::from_slice(&plain).map_err(|_| NotDone::Form("a kept reply"))
+        open_kept(&self.key, &self.name, sealed)
     }
 
     /// The newest exchanges as events of the export, in order, and whether there are earlier ones.

@@ -4,16 +4,17 @@
 mod support;
 
 use domain::chat::PaidPlan;
-use std::collections::BTreeMap;
+use runtime::http::Request;
+use std::{collections::BTreeMap, time::Duration};
 use support::*;
 use testkit::{Fault, NoLimit, Plan, World, run};
 
 /// The calls of an exchange since the plan was set, by name.
-fn calls(world: &World, request: runtime::http::Request) -> BTreeMap<&'static str, usize> {
+fn calls(world: &World, request: Request) -> BTreeMap<&'static str, usize> {
     calls_until(world, request, 200)
 }
 
-fn calls_until(world: &World, request: runtime::http::Request, status: u16) -> BTreeMap<&'static str, usize> {
+fn calls_until(world: &World, request: Request, status: u16) -> BTreeMap<&'static str, usize> {
     world.plan(Plan::none());
     world.state().boundaries.clear();
     let reply = send(world, request).unwrap();
@@ -59,17 +60,53 @@ fn a_free_exchange_makes_these_calls() {
 fn the_same_id_again_asks_no_model_and_writes_nothing() {
     let (world, cookie) = customer();
     ask(&world, 1, QUESTION, &cookie);
-    let again = calls(&world, asking(1, QUESTION, &cookie));
-    let expected = BTreeMap::from([
+    // The account has the reply: however long the memory is, no record of it is read.
+    let mut expected = BTreeMap::from([
         ("sign_ins.session", 1),
         ("accounts.load", 1),
         ("subscribers.access", 1),
         ("bridges.load", 1),
-        ("memory.make_key", 1),
-        ("memory.head", 1),
-        ("memory.read", 2),
+        ("memory.find_key", 1),
     ]);
-    assert_eq!(again, expected);
+    assert_eq!(calls(&world, asking(1, QUESTION, &cookie)), expected);
+    let look = |n| Request::get(&format!("/api/chat/exchanges/{}", id(n))).with_header("cookie", &cookie);
+    assert_eq!(calls(&world, look(1)), expected);
+    // While the memory lacks a reply, a look appends it.
+    world.plan(Plan::none().whenever("memory.append", Fault::Fail));
+    assert_eq!(ask(&world, 2, QUESTION, &cookie).status(), 200);
+    assert_eq!(calls(&world, look(1))["memory.append"], 1);
+    expected.remove("memory.find_key");
+    expected.extend([("sign_ins.take", 1), ("memory.make_key", 1), ("memory.head", 1), ("memory.read", 3)]);
+    assert_eq!(calls_until(&world, look(9), 404), expected, "one that the account does not list");
+}
+
+/// A read of a whole memory costs what the memory holds, and the limits of exchanges do not bound these calls.
+#[test]
+fn the_reads_of_a_whole_memory_within_an_hour_are_limited() {
+    let world = world();
+    let cookie = signed_in(&world, "someone@example.com");
+    (1..=3).for_each(|n| drop(ask(&world, n, QUESTION, &cookie)));
+    let look = |n| Request::get(&format!("/api/chat/exchanges/{}", id(n))).with_header("cookie", &cookie);
+    let export = || Request::get("/api/chat/memory").with_header("cookie", &cookie);
+    let newest = || export().with_query("newest", "1");
+    let none = |calls: &BTreeMap<&str, usize>| calls.keys().all(|name| !name.starts_with("memory."));
+    for n in 1001..=1298 {
+        assert_eq!(send(&world, look(n)).unwrap().status(), 404, "{n}");
+    }
+    assert_eq!([export(), newest()].map(|request| send(&world, request).unwrap().status()), [200, 200]);
+    for request in [look(1299), export(), newest()] {
+        assert!(none(&calls_until(&world, request, 429)));
+    }
+    assert_eq!(calls(&world, look(1))["memory.find_key"], 1, "a listed exchange is not counted");
+    // A repeated message has a limit of its own, in place of the offer too.
+    let lookups = format!("lookup/{}/{}", subscriber("someone@example.com").as_str(), NOW / 3600);
+    assert_eq!(ask(&world, 2001, QUESTION, &cookie).status(), 402);
+    assert_eq!(world.state().allowances.insert(lookups, 599), Some(1));
+    assert_eq!(ask(&world, 2002, QUESTION, &cookie).status(), 402);
+    assert!(none(&calls_until(&world, asking(2003, QUESTION, &cookie), 429)));
+    world.advance(Duration::from_secs(3600));
+    assert_eq!([look(1299), export()].map(|request| send(&world, request).unwrap().status()), [404, 200]);
+    assert_eq!(ask(&world, 2003, QUESTION, &cookie).status(), 402);
 }
 
 /// The record of an apology is published, and the account leaves the list of those with unpublished records.
@@ -84,8 +121,8 @@ fn an_apology_makes_these_calls_and_leaves_no_work() {
     assert!(unpublished.is_empty(), "{unpublished:?}");
 }
 
-/// The fourth message is looked for in the memory, in case it was answered before. It counts the offer and asks Stripe
-/// for the payment page, once. It asks and writes nothing else.
+/// The fourth message is looked for in the memory, in case it was answered before. It counts this look and the offer,
+/// and asks Stripe for the payment page, once. It asks and writes nothing else.
 #[test]
 fn an_offer_makes_these_calls() {
     let (world, cookie) = used_up();
@@ -97,7 +134,7 @@ fn an_offer_makes_these_calls() {
         ("memory.find_key", 1),
         ("memory.head", 1),
         ("memory.read", 3),
-        ("sign_ins.take", 1),
+        ("sign_ins.take", 2),
         ("subscribers.load", 1),
         ("subscriptions.subscribe", 1),
     ]);
@@ -129,7 +166,7 @@ fn a_reply_that_is_written_slowly_adds_a_write_per_sentence() {
         let (world, cookie) = customer();
         let sentences = "Count the rent first. ".repeat(9);
         world.state().answers.extend([&sentences[..21], &sentences].map(|text| Ok(said(text.trim()))));
-        world.state().sentence_time = std::time::Duration::from_millis(sentence_time);
+        world.state().sentence_time = Duration::from_millis(sentence_time);
         let one = calls(&world, asking(1, QUESTION, &cookie));
         let mut nine = calls(&world, asking(2, "And what should we look at first?", &cookie));
         assert_eq!(one.get("beginnings.put"), None, "one sentence comes with the reply");
@@ -166,7 +203,7 @@ fn a_long_conversation_makes_no_more_calls_but_the_pages_of_its_memory() {
         let mut calls = calls(&world, asking(n, QUESTION, &cookie));
         calls.remove("memory.read");
         seen.push((calls, serde_json::to_string(&world.state().accounts.values().next().unwrap().0).unwrap().len()));
-        world.advance(std::time::Duration::from_secs(120));
+        world.advance(Duration::from_secs(120));
     }
     assert_eq!(seen[1].0, seen[39].0);
     assert!(seen[39].1 < seen[13].1 + 500, "the account does not grow: {} then {}", seen[13].1, seen[39].1);

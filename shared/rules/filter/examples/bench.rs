@@ -94,6 +94,7 @@ fn adversarial() -> Vec<(&'static str, String)> {
         ("names", fill("Mantis has tools. The mantis eats prey ")),
         ("tags", fill("<b>gamma</b> ray ")),
         ("turned around", fill("\u{202e}suon\u{202c} gamma ray ")),
+        ("letters and signs behind a mark", format!("\u{202e}x\u{202c} {}", fill("ω\""))),
         ("1,000 hits in 7 KB", "nous x ".repeat(1000)),
     ]
 }

@@ -447,6 +447,24 @@ fn a_hit_is_in_the_field_that_has_its_letters() {
     }
 }
 
+/// In a text that a mark reverses in part, only what it reverses is judged a second time. Hits elsewhere therefore do
+/// not use up the search for a reversed term, however many they are.
+#[test]
+fn a_reversed_term_is_found_behind_any_number_of_others() {
+    let others = "nous x ".repeat(1100);
+    let checked = check(&format!("{others}\u{202e}SUON\u{202c} x"));
+    let place = others.len() + '\u{202e}'.len_utf8();
+    let last = checked.hits.last().unwrap();
+    assert_eq!((checked.outcome, last.view), (Outcome::Quarantine, View::Decoded));
+    assert_eq!((last.start, last.end), (place, place + 4));
+    let escaped = format!("{others}&#8238;&#83;&#83;&#79;&#76;&#71;&#8236;");
+    let checked = check(&escaped);
+    let [hit] = checked.hits.as_slice() else {
+        panic!("{} hits instead of one over the whole text", checked.hits.len())
+    };
+    assert_eq!((hit.term.as_str(), hit.start, hit.end), ("GLOSS", 0, escaped.len()));
+}
+
 #[test]
 fn digits_for_letters_may_quarantine_and_never_replace() {
     for text in ["T0day TM&#77; and N0US.", "M4NTIS verified it.", "AAIIOONN says yes."] {

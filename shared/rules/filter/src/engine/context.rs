@@ -263,7 +263,9 @@ fn is_near_word(token: &Token<'_>, condition: &Condition) -> bool {
     let words = &condition.near;
     let Some(initial) = token.initial() else {
         let from = words.partition_point(|word| word.initial() < 128);
-        return words[from..].iter().any(|word| fits(token, word));
+        // Compared first, because each word would put the token into lower case again.
+        let first = token.first();
+        return words[from..].iter().any(|word| word.first() == first && fits(token, word));
     };
     if condition.near_initials & bit_of(initial) == 0 {
         return false;
@@ -277,7 +279,7 @@ fn fits(token: &Token<'_>, pattern: &WordPattern) -> bool {
         WordPattern::Exact(exact) => token.is(exact),
         WordPattern::Prefix(stem) => token.starts_with(stem),
         WordPattern::Suffix(ending) => token.ends_with(ending),
-        WordPattern::OneOf(words) => words.iter().any(|word| token.is(word)),
+        WordPattern::OneOf(words) => token.is_one_of(words),
     }
 }
 

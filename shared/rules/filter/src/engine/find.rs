@@ -117,8 +117,13 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// Examines the whole text, as it is and after every round of decoding that changes it.
-    fn everywhere(&mut self) -> Vec<Found> {
+    /// Examines the whole text, as it is and after every round of decoding that changes it. With `turned`, the reversed
+    /// ranges of a shown text, judges only occurrences that may overlap one of them: judging costs most, and the source
+    /// has all others too.
+    fn everywhere(&mut self, turned: Option<&[Range<usize>]>) -> Vec<Found> {
+        // A hit may have one byte more than its letters: the point that belongs to the term.
+        let is_wanted =
+            |place: &Place| turned.is_none_or(|turned| bidi::in_source(place.start..place.end + 1, turned).is_some());
         let (tables, text) = (self.tables, self.text);
         let mut examined = 0;
         let mut all: Vec<Found> = Vec::new();
@@ -126,11 +131,14 @@ impl<'t> Search<'t> {
         each_view(&tables.characters, text, |view, round| {
             let mut seen = Seen::default();
             self.aligner.each(view, |index, alignment| {
+                let place = Place::of(view, index, alignment);
+                if !is_wanted(&place) {
+                    return ControlFlow::Continue(());
+                }
                 examined += 1;
                 if examined == MANY {
                     self.known.keep();
                 }
-                let place = Place::of(view, index, alignment);
                 let judged_before = round > 0 && before.has_examined(&place) && is_untouched(view, alignment);
                 let one = match judged_before {
                     true => before.found_at(&place),
@@ -206,9 +214,9 @@ fn is_untouched(view: &View, alignment: &Alignment) -> bool {
 
 /// Examines everything in every view, and also the text as shown when parts of it are reversed.
 pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
-    let mut found = Search::new(tables, text).everywhere();
+    let mut found = Search::new(tables, text).everywhere(None);
     if let Some((shown, turned)) = bidi::as_shown(text) {
-        found.extend(Search::new(tables, &shown).everywhere().into_iter().filter_map(|one| {
+        found.extend(Search::new(tables, &shown).everywhere(Some(&turned)).into_iter().filter_map(|one| {
             let Range { start, end } = bidi::in_source(one.start..one.end, &turned)?;
             Some(Found { start, end, writing: Writing::Turned, ..one })
         }));
@@ -221,7 +229,7 @@ pub(crate) fn find_everywhere(tables: &Tables, text: &str) -> Vec<Found> {
 /// one hit over the whole text, because the escapes hide the places of its letters.
 fn found_turned_after_decoding(tables: &Tables, text: &str) -> Option<Found> {
     let (shown, turned) = shown_after_decoding(&tables.characters, text)?;
-    let found = Search::new(tables, &shown).everywhere();
+    let found = Search::new(tables, &shown).everywhere(Some(&turned));
     let one = found.into_iter().find(|one| bidi::in_source(one.start..one.end, &turned).is_some())?;
     Some(Found { start: 0, end: text.len(), writing: Writing::Turned, decoded: true, ..one })
 }

@@ -48,6 +48,14 @@ impl WordPattern {
             WordPattern::Suffix(_) | WordPattern::OneOf(_) => 0,
         }
     }
+
+    /// The first character of the words that it matches, in lower case; `None` if any is possible.
+    pub(crate) fn first(&self) -> Option<char> {
+        match self {
+            WordPattern::Exact(text) | WordPattern::Prefix(text) => text.chars().next(),
+            WordPattern::Suffix(_) | WordPattern::OneOf(_) => None,
+        }
+    }
 }
 
 /// A sequence of words.

@@ -1,5 +1,7 @@
 //! A word or sign of a text, and its comparison with the words of the list.
 
+use std::cell::LazyCell;
+
 use crate::engine::characters::is_alphanumeric;
 
 /// The first ASCII character of a word in lower case, for comparisons; [`u8::MAX`] for any other character.
@@ -44,6 +46,11 @@ impl Token<'_> {
         self.text.bytes().next().filter(u8::is_ascii).map(|byte| byte.to_ascii_lowercase())
     }
 
+    /// Its first character in lower case, with a straight apostrophe.
+    pub(crate) fn first(&self) -> Option<char> {
+        self.folded().next()
+    }
+
     /// Whether it is this word, which must be in lower case.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.may_begin_like(word)
@@ -59,8 +66,15 @@ impl Token<'_> {
         }
     }
 
-    pub(crate) fn is_one_of(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
+    /// Whether it is one of these words, which must be in lower case.
+    pub(crate) fn is_one_of(&self, words: &[impl AsRef<str>]) -> bool {
+        // Lower case is looked up in a table for a character outside ASCII, so this is done once and not for each word.
+        let first = LazyCell::new(|| self.first());
+        words.iter().map(AsRef::as_ref).any(|word: &str| {
+            self.may_begin_like(word)
+                && (self.text.eq_ignore_ascii_case(word)
+                    || (!self.is_ascii && *first == word.chars().next() && self.folded().eq(word.chars())))
+        })
     }
 
     /// Whether it ends with these letters, which must be in lower case.
@@ -100,5 +114,38 @@ impl Token<'_> {
 
     pub(crate) fn is_word(&self) -> bool {
         self.text.chars().any(is_alphanumeric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(text: &str) -> Token<'_> {
+        Token { text, is_ascii: text.is_ascii(), begins: begins_with(text), line_break: false }
+    }
+
+    /// The first characters are a short cut: what they exclude is none of the words.
+    #[test]
+    fn one_of_several_words_is_one_of_them_alone() {
+        let words = ["a", "k", "it's", "ss", "ß", "ω", "ωμ", "é", "école", "i\u{307}", "–", "−", "≥", ""];
+        let texts = [
+            "A", "K", "\u{212a}", "It’s", "SS", "ẞ", "Ω", "\u{2126}", "ΩΜ", "ωΜ", "ω\"", "É", "École", "İ", "–", "’",
+            "",
+        ];
+        let mut found = Vec::new();
+        for text in texts {
+            let token = token(text);
+            let alone: Vec<_> = words.into_iter().filter(|word| token.is(word)).collect();
+            for word in words {
+                assert_eq!(token.is_one_of(&[word, "other"]), alone.contains(&word), "{text:?} and {word:?}");
+                assert!(token.first() == word.chars().next() || !token.is(word), "{text:?} and {word:?}");
+            }
+            assert_eq!(token.is_one_of(&words), !alone.is_empty(), "{text:?}");
+            found.push(alone.concat());
+        }
+        let expected =
+            ["a", "k", "k", "it's", "ss", "ß", "ω", "ω", "ωμ", "ωμ", "", "é", "école", "i\u{307}", "–", "", ""];
+        assert_eq!(found, expected);
     }
 }
