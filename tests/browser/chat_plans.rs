@@ -89,7 +89,10 @@ const UNREPORTED: &str = r#"
   window.fetch = async (path, request) => {
     if (window.isReported) return real(path, request);
     const free = { plan: 'free', free_left: 0 };
-    if (path === '/api/chat/me') return Response.json(free);
+    if (path === '/api/chat/me') {
+      const { account } = await (await real(path, request)).json();
+      return Response.json({ ...free, account });
+    }
     if (path === '/api/chat/exchanges') return Response.json({ code: 'subscribe', url: location.href }, { status: 402 });
     return real(path, request);
   };
