@@ -8,7 +8,7 @@ use domain::message::Message;
 
 #[test]
 fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
-    let sim = Simulator::delivered("quick", &quick("GREEN", "MNEMOS shows that demand is real."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "MNEMOS shows that demand is real."));
     let summary = body(&sim.page().unwrap())["verdict"]["summary"].as_str().unwrap().to_owned();
     assert!(!summary.contains("MNEMOS") && summary.contains("knowledge base"), "{summary}");
     assert!(sim.world.state().sent[0].1.body.contains(&summary));
@@ -20,7 +20,7 @@ fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
 
 #[test]
 fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
-    let sim = Simulator::delivered("quick", &quick("GREEN", "The CSDM says that demand is real."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "The CSDM says that demand is real."));
     let page = sim.page().unwrap();
     assert_eq!((page.status(), page.body()), (202, r#"{"status":"in_review"}"#));
     let state = sim.world.state();
@@ -40,7 +40,7 @@ fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
 #[test]
 fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replaced() {
     let delivered = || {
-        let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real."));
+        let sim = Simulator::worked_off("quick", &quick("GREEN", "Demand is real."));
         for cached in sim.world.state().cache.values_mut() {
             cached.verdict.summary = "The CSDM says that demand is real.".to_owned();
         }
@@ -95,7 +95,7 @@ fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
 
 #[test]
 fn more_than_three_replacements_hold_the_payload() {
-    let sim = Simulator::delivered("quick", &quick("GREEN", "TMM and MNEMOS and MANTIS and CGNT-1 agree."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "TMM and MNEMOS and MANTIS and CGNT-1 agree."));
     assert_eq!(sim.page().unwrap().body(), r#"{"status":"in_review"}"#);
 }
 
@@ -140,7 +140,7 @@ fn a_verdict_reads_in_the_mail_as_it_reads_on_the_page() {
 
 #[test]
 fn an_ordinary_question_is_echoed_to_the_letter() {
-    let sim = Simulator::delivered("quick", &quick("RED", "Nobody has shown that it works."));
+    let sim = Simulator::worked_off("quick", &quick("RED", "Nobody has shown that it works."));
     assert!(sim.world.state().sent[0].1.body.contains(QUESTION));
 }
 

@@ -141,7 +141,7 @@ fn without_the_counter_stripe_is_not_asked() {
 
 #[test]
 fn a_known_sale_is_served_whatever_strangers_do() {
-    let sim = Simulator::delivered("quick", &crate::samples::quick("GREEN", "Go ahead."));
+    let sim = Simulator::worked_off("quick", &crate::samples::quick("GREEN", "Go ahead."));
     let deployment = sim.deployment();
     for number in 0..100 {
         page(&deployment, &format!("cs_test_unknown_{number:08}"));

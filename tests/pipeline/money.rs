@@ -22,7 +22,7 @@ const GOOD: &str = "Demand is real and the format fits.";
 
 /// A sale that the content filter holds.
 fn held() -> Simulator {
-    let sim = Simulator::delivered("quick", &quick("GREEN", "The CSDM says that demand is real."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "The CSDM says that demand is real."));
     assert!(matches!(sim.sale().fulfilment(), Fulfilment::InReview { .. }), "{:?}", sim.sale().fulfilment());
     sim.world.state().alerts.clear();
     sim

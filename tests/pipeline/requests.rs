@@ -48,7 +48,7 @@ fn memory(function: &str) -> f64 {
 }
 
 fn main() {
-    let sim = Simulator::delivered("full", &breakdown());
+    let sim = Simulator::worked_off("full", &breakdown());
     assert_eq!(sim.page().expect("a page").status(), 200);
     let state = sim.world.state();
     assert_eq!(state.sent.len(), 1, "one mail");

@@ -10,7 +10,7 @@ use testkit::{Fault, Plan};
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
     for (tier, reply) in [("quick", quick("GREEN", "Demand is real and the format fits.")), ("strategy", strategy())] {
-        let sim = Simulator::delivered(tier, &reply);
+        let sim = Simulator::worked_off(tier, &reply);
         let page = sim.page().unwrap();
         assert_eq!(page.status(), 200, "{tier}");
         let page = body(&page);
@@ -31,7 +31,7 @@ fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
 /// Product Tiers VC-4.
 #[test]
 fn the_cache_is_written_before_the_mail_is_even_ordered() {
-    let sim = Simulator::delivered("quick", &quick("AMBER", "It needs a longer runway first."));
+    let sim = Simulator::worked_off("quick", &quick("AMBER", "It needs a longer runway first."));
     let lines = sim.audit_lines();
     let at = |status: &str| lines.iter().position(|line| line["status"] == status).unwrap();
     assert!(at("OK") < at("EMAIL_SENT"));
@@ -44,7 +44,7 @@ fn the_cache_is_written_before_the_mail_is_even_ordered() {
 /// Product Tiers VC-5.
 #[test]
 fn null_is_delivered_like_any_other_verdict() {
-    let sim = Simulator::delivered("quick", &quick("NULL", "There is not enough here to judge."));
+    let sim = Simulator::worked_off("quick", &quick("NULL", "There is not enough here to judge."));
     assert_eq!(body(&sim.page().unwrap())["verdict"]["verdict"], "NULL");
     assert!(sim.world.state().sent[0].1.body.contains("VERDICT: ⚫ NULL"));
     let state = sim.world.state();
@@ -145,7 +145,7 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
 
 /// A delivered sale whose verdict was lost in all stores and made again with another colour.
 fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
-    let mut sim = Simulator::delivered("quick", &quick(first, "Demand is real and the format fits."));
+    let mut sim = Simulator::worked_off("quick", &quick(first, "Demand is real and the format fits."));
     sim.world.state().cache.clear();
     sim.world.state().archive.clear();
     sim.model_says(&quick(second, "Demand is real and the format fits."));
@@ -202,7 +202,7 @@ fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
         for dimension in reply["breakdown"].as_object_mut().unwrap().values_mut() {
             dimension["verdict"] = "RED".into();
         }
-        let sim = Simulator::delivered("strategy", &reply.to_string());
+        let sim = Simulator::worked_off("strategy", &reply.to_string());
         assert_eq!(body(&sim.page().unwrap())["verdict"], reply);
         assert_eq!(sim.world.state().counted(domain::Metric::VerdictOpposed), opposed, "{top}");
     }
@@ -214,7 +214,7 @@ fn what_a_page_cannot_record_or_queue_is_alerted() {
     let told = |sim: &Simulator, channel, part: &str| {
         sim.world.state().alerts.iter().any(|alert| alert.channel == channel && alert.line.contains(part))
     };
-    let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real and the format fits."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "Demand is real and the format fits."));
     sim.world.plan(Plan::none().whenever("store.save", Fault::Fail));
     assert_eq!(sim.page().unwrap().status(), 200);
     assert!(told(&sim, Channel::Ops, "retrieval not recorded"));
@@ -227,7 +227,7 @@ fn what_a_page_cannot_record_or_queue_is_alerted() {
 /// Product Tiers VC-6, Audit Trail VC-4.
 #[test]
 fn no_address_is_stored_anywhere_and_no_question_in_the_log() {
-    let sim = Simulator::delivered("quick", &quick("GREEN", "Demand is real and the format fits."));
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "Demand is real and the format fits."));
     sim.page();
     let state = sim.world.state();
     let stored = serde_json::to_string(&(

@@ -57,8 +57,8 @@ impl Simulator {
         sim
     }
 
-    /// The same, after all messages are delivered.
-    pub(crate) fn delivered(tier: &str, answer: &str) -> Self {
+    /// The same, after all messages are handled. The sale is delivered or held.
+    pub(crate) fn worked_off(tier: &str, answer: &str) -> Self {
         let mut sim = Self::ordered(tier, answer);
         sim.drain();
         sim

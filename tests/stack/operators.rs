@@ -35,9 +35,11 @@ pub(crate) fn asked(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), answer.unwrap_or_else(|error| panic!("{arguments:?}: {error}: {output:?}")))
 }
 
-/// What a command prints for people.
+/// What a command that must succeed prints for people.
 pub(crate) fn printed(world: &World, arguments: &[&str]) -> String {
-    String::from_utf8_lossy(&oracle(world, arguments).stdout).into_owned()
+    let output = oracle(world, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Waits until a list contains the session, or no longer does. The index may lag behind the table.

@@ -210,15 +210,20 @@ fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
 
 /// The reply to an exchange that the account no longer lists, if the memory has it. The limits of new exchanges do not
 /// withhold it: it was answered and counted before. A higher one of its own does, because each such message reads the
-/// whole memory.
+/// whole memory. While that one cannot be counted, nothing is looked for, so that the offer and the limits still answer.
 async fn remembered(
     ports: Ports<'_>,
     access: Access,
     account: &Account,
     asked: &Asked,
 ) -> Result<Option<Reply>, NotDone> {
-    if let Some(wait) = limits::lookup(ports, account.id()).await? {
-        return Ok(Some(reply::too_many(wait)));
+    match limits::lookup(ports, account.id()).await {
+        Ok(None) => {}
+        Ok(Some(wait)) => return Ok(Some(reply::too_many(wait))),
+        Err(error) => {
+            tracing::error!(error = telemetry::chain(&error), "a refused message is not looked for in the memory");
+            return Ok(None);
+        }
     }
     let turn = Opened::existing(ports, account).await?.and_then(|opened| opened.turn(&asked.id));
     Ok(turn.map(|turn| of_known(asked, &turn, free_left(access, account))))

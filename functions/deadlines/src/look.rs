@@ -191,8 +191,8 @@ fn queue<'a>(ports: Ports<'a>, message: &Message) -> &'a dyn Queue {
 async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepError> {
     let session_id = sale.value.session_id().clone();
     let paid = session_id.paid_session();
-    // Asked first: the key may be replaced at any time, and a session that an earlier one did not see must not count as
-    // unknown.
+    // Asked before and after the session: the key may be replaced at any time, and a session that one of the keys cannot
+    // see must not count as unknown. A key that cannot be read counts as one of our mode.
     let is_of_other_mode = ports.payments.is_of_other_mode(&paid).await;
     let session = match ports.payments.session(&paid).await {
         Ok(session) => Some(session),
@@ -205,7 +205,7 @@ async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<(), StepEr
         return Ok(());
     }
     let is_late = sale.value.received_at().plus(SLOWEST_PAYMENT) <= ports.journal.clock.now();
-    if session.is_none() && !is_late && is_of_other_mode {
+    if session.is_none() && !is_late && (is_of_other_mode || ports.payments.is_of_other_mode(&paid).await) {
         return remind_of_mode(ports, sale).await;
     }
     if session.is_some_and(|session| session.stage != SessionStage::Over && !is_late) {

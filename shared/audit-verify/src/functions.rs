@@ -1,7 +1,7 @@
 //! Verifies the streams of scheduled functions: one chain over all days, with numbers that restart each day.
 
 use crate::{
-    link::previous_of,
+    link::{Link, previous_of},
     stream::{Around, Damage, Finding, Known, Object, Place, missing, stream_of, verify_part},
 };
 use audit::digest::sha256;
@@ -62,6 +62,17 @@ impl Day {
             Self::Objects(objects) => verify_part(stream, objects, around),
             Self::Ends(ends) => ends.verify(stream, around).map(Some),
         }
+    }
+
+    /// The hash of its last record, which the next day must name although this day has `damage`. `None` unless the last
+    /// record is after the damage, readable and in its place.
+    fn end_after(&self, damage: &Finding) -> Option<String> {
+        let Self::Objects(objects) = self else { return None };
+        let (key, bytes) = objects.last().filter(|(key, _)| *key > damage.key)?;
+        let line = bytes.strip_suffix(b"\n")?;
+        let link: Link = serde_json::from_slice(line).ok()?;
+        let is_in_place = Place::parse(key).is_some_and(|place| (place.stream, place.seq) == (&*link.stream, link.seq));
+        is_in_place.then(|| sha256(line))
     }
 
     /// Adds a record that waits in the note, which counts as published.
@@ -133,9 +144,9 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
         match verified {
             Ok(hash) => before = hash.or(before),
             Err(finding) => {
+                // With it, this day's damage does not hide that the days after it are deleted.
+                before = day.end_after(&finding);
                 findings.push(finding);
-                // It is not known which hash the next day has to name.
-                before = None;
             }
         }
     }

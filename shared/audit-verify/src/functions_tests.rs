@@ -138,6 +138,17 @@ fn the_damage_of_a_day_hides_that_of_no_other_day() {
     assert_eq!(found, [(key("2026-04-16", 2), Damage::Deleted), (key("2026-04-18", 4), Damage::Forked)]);
 }
 
+/// The next day that is there does not follow the last record of the damaged day.
+#[test]
+fn the_damage_of_a_day_does_not_hide_that_the_next_day_is_deleted() {
+    let found = damaged(|days| {
+        of_day(days, 0).remove(1);
+        days.remove(&format!("2026-04-17/function/{NAME}"));
+    });
+    let expected = vec![(key("2026-04-16", 2), Damage::Deleted), (key("2026-04-18", 1), Damage::Edited)];
+    assert_eq!(found, [expected.clone(), expected]);
+}
+
 #[test]
 fn the_objects_of_a_day_are_kept_only_if_they_do_not_fit() {
     let mut objects = days(&world());

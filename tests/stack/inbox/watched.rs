@@ -34,7 +34,7 @@ impl Watched {
         self.world.aws.invoke(FUNCTION, &json!({})).await;
     }
 
-    /// Runs the function, after which so many messages are announced and acknowledged.
+    /// Runs the function, after which so many messages are announced and acknowledged in all since the test began.
     pub(super) async fn look_finds(&self, announced: usize, acknowledged: usize) {
         self.look().await;
         assert_eq!((self.broadcasts().await.len(), self.mails().await.len()), (announced, acknowledged));

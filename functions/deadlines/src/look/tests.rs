@@ -3,14 +3,19 @@ mod members;
 mod refunds;
 
 use super::*;
+use async_trait::async_trait;
 use audit::{FunctionJournal, Journal};
 use domain::{
     Alert, Channel, CheckoutSession, PaymentStatus, SessionStage, Timestamp,
     mail::Progress,
     money::{Authorisation, Money, PaymentId, RefundStatus},
+    ports::{CreatedCheckoutSession, NewCheckoutSession, Payments},
     sale::{Claimant, Fulfilment, NotPaid},
 };
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -193,6 +198,45 @@ fn a_sale_that_our_key_cannot_see_is_brought_to_mind_every_day_before_it_ends() 
     assert_eq!(state.alerts.len(), 30);
     let is_told = |alert: &Alert| alert.channel == Channel::Critical && alert.line.contains("oracle secrets set");
     assert!(state.alerts.iter().all(is_told), "{:?}", state.alerts[0]);
+}
+
+/// A key that is replaced between two questions about its mode: each answer is the opposite of the one before it. It
+/// sees no session.
+struct ReplacedKey(AtomicBool);
+
+#[async_trait]
+impl Payments for ReplacedKey {
+    async fn is_of_other_mode(&self, _id: &SessionId) -> bool {
+        self.0.fetch_xor(true, Ordering::Relaxed)
+    }
+
+    async fn session(&self, _id: &SessionId) -> Result<CheckoutSession, PaymentError> {
+        Err(PaymentError::NotFound)
+    }
+
+    async fn create_session(&self, _new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {
+        Err(PaymentError::NotFound)
+    }
+
+    async fn promotion_code(&self, _code: &str) -> Result<Option<String>, PaymentError> {
+        Err(PaymentError::NotFound)
+    }
+}
+
+/// The key before the replacement may see the session that the next one does not, or the other way round. A key that
+/// cannot be read at one of the two questions answers like one of our mode.
+#[test]
+fn a_sale_stays_open_if_the_key_is_of_the_other_mode_before_or_after_the_question() {
+    for is_first in [false, true] {
+        let world = world([unpaid(NotPaid::Unknown)]);
+        world.advance(24 * HOUR);
+        let key = ReplacedKey(AtomicBool::new(is_first));
+        testkit::run(run(Ports { payments: &key, ..ports(&world) }, SETTINGS)).unwrap();
+        assert!(stored(&world).open_work().is_some(), "{is_first}");
+        let state = world.state();
+        assert_eq!(state.alerts.len(), 1, "{is_first}");
+        assert!(state.alerts[0].line.contains("oracle secrets set"), "{is_first}: {:?}", state.alerts[0]);
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ const ROUNDS: u32 = 3;
 pub(crate) struct Digests {
     pub(crate) store: Arc<dyn DigestStore>,
     pub(crate) notes: Arc<dyn Notes>,
+    /// The log's bucket.
     pub(crate) bucket: String,
     pub(crate) keys: Vec<PublicKey>,
     /// Digests that alerts have named.

@@ -13,7 +13,7 @@ use audit_verify::{
     digests::{DIGESTED_WITHIN, DigestedStream},
     functions::{Day, Days, verify_days},
     report::Report,
-    stream::{Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
+    stream::{Damage, Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
 };
 use domain::{
     SessionId, Timestamp,
@@ -369,12 +369,16 @@ async fn examine_function(
         if found.is_empty() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Day::count).sum();
             verification.add_stream(objects, known.is_some(), None);
-            // Reports each day: a known finding of one day must not hide another's.
+            // Reports each day: a known finding of one day must not hide another's. None hides that the function has no
+            // note, which is about all days.
+            let (orphaned, of_records): (Vec<Finding>, Vec<Finding>) =
+                found.into_iter().chain(by_digests).partition(|finding| finding.damage == Damage::Orphaned);
             let mut of_days: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-            for finding in found.into_iter().chain(by_digests) {
+            for finding in of_records {
                 of_days.entry(stream_of(&finding.key).to_owned()).or_default().push(finding);
             }
             verification.findings.extend(of_days.into_values().filter_map(worst));
+            verification.findings.extend(orphaned);
             return Ok(verification);
         }
         rounds += 1;

@@ -91,13 +91,20 @@ async fn a_hanging_call_is_held_until_a_reset() {
 #[tokio::test(start_paused = true)]
 async fn a_delayed_reply_comes_after_its_delay() {
     let world = world().await;
-    world.fault("stripe", json!([{"delay_ms": 3_600_000}, {"status": 500, "delay_ms": 3_600_000}])).await;
+    let late = |mut reply: Value| {
+        reply["delay_ms"] = json!(3_600_000);
+        reply
+    };
+    let replies = [json!({}), json!({"status": 500}), json!({"drop": true})].map(late);
+    world.fault("stripe", json!(replies)).await;
     // The clock is paused and advances only while everything waits for it.
     let start = tokio::time::Instant::now();
     assert_eq!(read(world.stripe_get("promotion_codes")).await.0, 200);
     assert!(start.elapsed() >= std::time::Duration::from_secs(3_600));
     assert_eq!(read(world.stripe_get("promotion_codes")).await.0, 500);
     assert!(start.elapsed() >= std::time::Duration::from_secs(7_200));
+    assert!(world.stripe_get("promotion_codes").send().await.is_err());
+    assert!(start.elapsed() >= std::time::Duration::from_secs(10_800));
 }
 
 #[tokio::test]
@@ -106,7 +113,7 @@ async fn mistaken_faults_are_refused_and_named() {
     for (body, part) in [
         (json!({"target": "paypal", "replies": []}), "stripe, gemini, graph, login"),
         (json!({"target": "stripe"}), "replies"),
-        (json!({"target": "stripe", "replies": [{}, {"hnag": true}]}), "replies[1]"),
+        (json!({"target": "stripe", "replies": [{}, {"hnag": true}]}), "replies[1]: unknown field `hnag`"),
         (json!({"target": "stripe", "replies": [{"text": "x"}]}), "gemini only"),
         (json!({"target": "stripe", "replies": [{"status": 500, "hang": true}]}), "only one of"),
         (json!({"target": "stripe", "replies": [{"body": "x"}]}), "need a status"),

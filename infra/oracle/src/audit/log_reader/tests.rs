@@ -4,10 +4,7 @@ use super::*;
 use crate::audit::public_key::KeyPair;
 use async_trait::async_trait;
 use audit::{FunctionJournal, Record, Source, Status, Stream, chain, digest::sha256};
-use audit_verify::{
-    signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key},
-    stream::Damage,
-};
+use audit_verify::signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key};
 use domain::{
     Sale, Timestamp,
     ports::{Notes, SaveError},
@@ -259,6 +256,23 @@ fn a_function_may_write_while_its_stream_is_read() {
     world.state().log.remove(&key("1970-01-02", 2));
     let truncated = Finding { key: key("1970-01-02", 2), damage: Damage::Truncated };
     assert_eq!(verified(0).findings, [deleted[0].clone(), truncated], "of each day");
+}
+
+#[test]
+fn damage_does_not_hide_that_a_function_has_no_note() {
+    let world = Arc::new(World::default());
+    for _ in 0..3 {
+        look(&world);
+    }
+    let key = |seq| chain::key("1970-01-01", "function/cache-health", seq);
+    let mut state = world.state();
+    state.log.remove(&key(2));
+    state.notes.remove("cache-health");
+    drop(state);
+    let found = verified(&world, "");
+    let expected = [(1, Damage::Orphaned), (2, Damage::Deleted)];
+    assert_eq!(found.findings, expected.map(|(seq, damage)| Finding { key: key(seq), damage }));
+    assert_eq!((found.streams, found.without_sale), (1, 1));
 }
 
 /// Each record costs a request, and cache-health alone writes one a minute.
