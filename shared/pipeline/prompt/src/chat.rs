@@ -78,10 +78,9 @@ mod tests {
 
     #[test]
     fn a_governed_field_has_its_grammar() {
-        let message = Message::parse("Is this lump something to worry about, doctor?").unwrap();
+        let message = Message::parse("Should I have this lump removed, as my doctor says?").unwrap();
         let evaluation = authority::evaluate(message.as_str(), None);
         let prompt = build_chat_prompt(Voice::Aether, &memory(""), &message, &evaluation, false);
-        let is_governed = !evaluation.required_phrases().is_empty();
-        assert_eq!(prompt.instruction.contains("licensed professional"), is_governed);
+        assert!(prompt.instruction.contains("licensed professional"));
     }
 }

@@ -214,11 +214,11 @@ mod tests {
         assert!(prompt.instruction.len() < build(true).instruction.len());
         assert_ne!(followup_version(), version(Tier::Strategy));
         // The first question is in a governed field, but the follow-up alone is not.
-        let governed = "Is this lump something to worry about, doctor?";
+        let governed = "Should I have this lump removed, as my doctor says?";
         let query = Query::parse("And should we tell the family?").unwrap();
         let prompt = build_followup_prompt(governed, &memory, &query, false);
-        let narrative = !authority::evaluate(governed, None).required_phrases().is_empty();
-        assert_eq!(prompt.instruction.contains("licensed professional"), narrative);
+        assert!(authority::evaluate(query.as_str(), None).required_phrases().is_empty());
+        assert!(prompt.instruction.contains("licensed professional"));
     }
 
     /// Neither parsed nor written again: keys in another order, or other escapes, would be other bytes than those that
@@ -291,10 +291,9 @@ mod tests {
             assert_ne!(prompt, build_referenced_prompt(Tier::Full, &query, &[text.to_owned()], true));
         }
         assert_ne!(referenced_version(Tier::Full), version(Tier::Full));
-        let governed = Query::parse("Is this lump something to worry about, doctor?").unwrap();
-        let narrative = !authority::evaluate(governed.as_str(), None).required_phrases().is_empty();
+        let governed = Query::parse("Should I have this lump removed, as my doctor says?").unwrap();
         let prompt = build_referenced_prompt(Tier::Quick, &governed, &["x".to_owned()], false);
-        assert_eq!(prompt.instruction.contains("licensed professional"), narrative);
+        assert!(prompt.instruction.contains("licensed professional"));
     }
 
     #[test]
