@@ -1,4 +1,5 @@
 //! A browser on the running stack: one per test and one test at a time, because all tests share the sandbox's faults.
+//! The file has more than 300 lines because everything that a test does with a page is a method of one type.
 
 use crate::driver::Driver;
 use crate::stack::{Stack, eventually, poll, target_directory};
