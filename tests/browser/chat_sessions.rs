@@ -121,8 +121,8 @@ async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
     browser.close().await;
 }
 
-/// Two messages have no reply when the page is left and the session ends. If their writer signs in next in the tab, one
-/// is sent and the other is in its box. If somebody else does, neither is sent or shown.
+/// Two messages have no reply when the page is left and the session ends. If the same account signs in next, the page sends
+/// one and shows the other in its box. If another account signs in, it drops both.
 #[tokio::test]
 async fn what_waits_to_be_sent_belongs_to_its_writer() {
     let held = "
@@ -156,7 +156,7 @@ async fn what_waits_to_be_sent_belongs_to_its_writer() {
     browser.close().await;
 }
 
-/// The session ends while texts are in their boxes. They stay for their writer and leave with somebody else's sign-in.
+/// The session ends while texts are in the boxes. The page keeps them for the same account and drops them for another.
 #[tokio::test]
 async fn a_text_that_was_not_sent_stays_for_its_writer_only() {
     let accounts = "
@@ -184,8 +184,8 @@ async fn a_text_that_was_not_sent_stays_for_its_writer_only() {
     browser.close().await;
 }
 
-/// Somebody else signs in in another tab, and no call of this one has failed. What was said and written here leaves the
-/// page before anything of theirs is shown.
+/// Another account signs in from another tab, and no call of this tab has failed. The page drops the previous account's
+/// conversation and texts before it shows the new account's.
 #[tokio::test]
 async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_one() {
     let accounts = "

@@ -114,7 +114,7 @@ fn a_payment_that_nobody_settles_lapses() {
     assert_eq!(world.state().chain.settled, 0);
 }
 
-/// The money is looked for in each hour, and nobody is told yet.
+/// Looks for the payment once an hour, and checks that no alert is raised.
 fn waits_for_23_hours(world: &World) {
     for hour in 0..23 {
         world.advance(Duration::from_secs(3_600));
@@ -172,7 +172,7 @@ fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
     look_after(&world, 3_601);
     let found = purchase(&world).unwrap();
     assert!(matches!(found.stage(), Stage::Settled { confirmed: false, doubtful: true, .. }), "{found:?}");
-    // The chain has the payment: nobody must look for another explanation.
+    // The chain has the payment, so the alert must not say that it is missing there.
     let raised = |n: usize| world.state().alerts[n].line.clone();
     assert!(raised(0).contains("no receipt is there") && !raised(0).contains("does not have"), "{}", raised(0));
     world.advance(Duration::from_secs(86_400));

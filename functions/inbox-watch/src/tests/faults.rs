@@ -190,8 +190,8 @@ fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
     }
 }
 
-/// The first death names no message. The run after it says which message it begins, so the third run counts a failure,
-/// and others come first. In the end operators are told, and the message is given up.
+/// The first crash names no message. The second run saves the message that it begins, so the third run counts a failure of
+/// that message and handles the others first. After the last attempt the message is given up with an alert.
 #[test]
 fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_with() {
     let world = replied();

@@ -125,7 +125,7 @@ mod tests {
         Token { text, is_ascii: text.is_ascii(), begins: begins_with(text), line_break: false }
     }
 
-    /// The first characters are a short cut: what they exclude is none of the words.
+    /// Comparing first characters must exclude only words that `is` would reject as well.
     #[test]
     fn one_of_several_words_is_one_of_them_alone() {
         let words = ["a", "k", "it's", "ss", "ß", "ω", "ωμ", "é", "école", "i\u{307}", "–", "−", "≥", ""];
