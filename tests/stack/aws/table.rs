@@ -34,7 +34,7 @@ impl Aws {
     /// Replaces the stored state of a scheduled function, if it has ever run.
     pub(crate) async fn replace_note(&self, name: &str, document: &Value) {
         let Some(mut item) = self.note_item(name).await else { return };
-        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        write(&mut item, document);
         let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item)).send().await;
         put.unwrap_or_else(|error| panic!("{name}: {error:?}"));
     }
@@ -66,7 +66,7 @@ impl Aws {
     /// Replaces the document of a sale; returns false if another writer changed it in the meantime.
     async fn replaced_sale(&self, mut item: HashMap<String, AttributeValue>, document: &Value) -> bool {
         let version = item["version"].clone();
-        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
+        write(&mut item, document);
         let put = self.dynamodb.put_item().table_name(self.output("TableName")).set_item(Some(item));
         let put = put.condition_expression("version = :version").expression_attribute_values(":version", version);
         match put.send().await {
@@ -198,4 +198,14 @@ impl Aws {
         }
         items
     }
+}
+
+/// Writes a document into an item as the functions do: with the next version and another writer's token. A function that
+/// read the item before then loses its conditional write and loads the item again; under the same version it would
+/// overwrite the test's change.
+fn write(item: &mut HashMap<String, AttributeValue>, document: &Value) {
+    let version: u64 = item["version"].as_n().expect("a number").parse().expect("a version");
+    item.insert("version".to_owned(), AttributeValue::N((version + 1).to_string()));
+    item.insert("written_by".to_owned(), AttributeValue::S(tests::unique()));
+    item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
 }
