@@ -161,11 +161,11 @@ async fn a_reply_to_the_verdict_mail_asks_it_with_its_new_words_alone_and_once()
         })
     };
     // A stranger, a forged sender with the buyer's address, and an automatic mail order nothing.
-    watched.put(reply(&email(), "A stranger asks.")).await;
-    let mut forged = reply(&sale.email, "Somebody else asks.");
+    watched.put(reply(&email(), "And what does a stranger ask?")).await;
+    let mut forged = reply(&sale.email, "And what does somebody else ask?");
     forged["headers"] = json!({ "Authentication-Results": "spf=fail;dmarc=fail header.from=customers.example.com" });
     watched.put(forged).await;
-    let mut automatic = reply(&sale.email, "I am out of office.");
+    let mut automatic = reply(&sale.email, "I am out of office. Is it urgent?");
     automatic["headers"] = json!({ "Auto-Submitted": "auto-replied" });
     watched.put(automatic).await;
     watched.look().await;

@@ -1,7 +1,7 @@
 //! A reply that orders the follow-up of a Strategy Session (infra/decisions/followup.md).
 
 use crate::{error::WatchError, watch::Watch};
-use domain::{Query, Sale, Tier, inbox::FollowupReply, message::OrderedBy, texts};
+use domain::{Query, Sale, Tier, inbox::FollowupReply, mail::Mail, message::OrderedBy, texts};
 use followup::{NotOrdered, Ports, order, refusal};
 
 /// The number of refused follow-ups per sale that get a specific answer. A person reads all of them.
@@ -39,8 +39,8 @@ impl Asked {
 }
 
 impl Watch<'_> {
-    /// Orders the follow-up with the text of the buyer's reply, if the sale includes one. Quoted text and attachments
-    /// are not read. A later run that finds the same reply gives it the same answer.
+    /// Orders the follow-up with the text of the buyer's reply, if the sale includes one and the reply asks for it.
+    /// Quoted text and attachments are not read. A later run that finds the same reply gives it the same answer.
     pub(crate) async fn follow_up(&self, id: &str, sale: &Sale, text: Option<&str>) -> Result<Asked, WatchError> {
         if sale.tier() != Some(Tier::Strategy) {
             return Ok(Asked::nothing());
@@ -57,6 +57,9 @@ impl Watch<'_> {
         }
         // Without a text, or with one that is empty or too long, a person reads the reply.
         let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else { return Ok(Asked::nothing()) };
+        if known.is_none() && !asks_for_followup(sale, text.as_str()) {
+            return Ok(Asked::nothing());
+        }
         let paid = sale.session_id().paid_session();
         let outcome = if known.is_some() {
             // A reply that the sale has as refused orders nothing any more. Its text is evaluated again for its answer;
@@ -85,4 +88,13 @@ impl Watch<'_> {
             Err(error @ (NotOrdered::Storage(_) | NotOrdered::Contended)) => Err(error.into()),
         }
     }
+}
+
+/// Whether a reply is meant as the follow-up: it asks a question, and the sale has no note about a divergence, which
+/// invites questions about itself. A person reads any other reply, because a follow-up that is used cannot be given back.
+fn asks_for_followup(sale: &Sale, text: &str) -> bool {
+    // The question mark of an address in a signature ("https://example.com/?id=1") is followed by a word.
+    let is_mark = |after: &str| !after.starts_with(|next: char| next.is_ascii_alphanumeric());
+    let has_mark = text.contains(['？', '؟']) || text.split('?').skip(1).any(is_mark);
+    has_mark && *sale.divergence() == Mail::NotOrdered
 }

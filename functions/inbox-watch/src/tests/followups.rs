@@ -258,6 +258,33 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
     }
 }
 
+/// The verdict's mail says "Questions? Reply to this email.", and the note about a divergence asks for questions too.
+/// What a person answers uses nothing up.
+#[test]
+fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
+    let noted = |world: &World| world.change_sales("divergence", &Mail::Sent { at: at(-300) });
+    type Case<'a> = (&'a str, &'a dyn Fn(&World));
+    let cases: [Case; 4] = [
+        ("Thank you!", &|_| {}),
+        ("Please refund me.", &|_| {}),
+        ("Delete my data.\r\n--\r\nhttps://example.com/?id=1", &|_| {}),
+        ("Which of the two verdicts holds?", &noted),
+    ];
+    for (text, change) in cases {
+        let world = asked(text);
+        change(&world);
+        look(&world, "a").unwrap().unwrap();
+        assert_eq!((ordered(&world), outcome(&world, "m1"), waiting(&world)), (None, None, 1), "{text}");
+        assert_eq!(answers(&world), [answer::BODY], "{text}");
+        assert!(world.state().sales[&session()].0.offers_followup(), "{text}");
+    }
+    for text in ["需要更多钱吗？我不知道", "هل هذا صحيح؟", "Et si le loyer augmente ? Merci."] {
+        let world = asked(text);
+        look(&world, "a").unwrap().unwrap();
+        assert!(outcome(&world, "m1").is_some(), "ordered, or refused by the gate: {text}");
+    }
+}
+
 /// With any single fault there is exactly one follow-up with the customer's words, and at most one answer, the right
 /// one.
 #[test]

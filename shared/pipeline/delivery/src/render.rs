@@ -57,7 +57,9 @@ fn render_with(session: &SessionId, cached: &CachedVerdict, site: &str, submissi
     body.push_str(&format!("\n{single}\n42 Sisters AI · oracle@42sisters.ai\nQuestions? Reply to this email.\n"));
     if cached.tier == Tier::Strategy && cached.first.is_none() {
         body.push_str(
-            "Your follow-up submission is included in this tier. Reply to this email with your follow-up question.\n",
+            "Your follow-up submission is included in this tier. Reply to this email with your follow-up question. \
+             Please end it with a question mark, or ask it on your result page: a person reads any other reply, and it \
+             uses nothing up.\n",
         );
     }
     Rendered { subject: texts::VERDICT_MAIL_SUBJECT.to_owned(), body }

@@ -162,7 +162,8 @@ fn a_strategy_session_has_both_blocks_and_the_follow_up_footer() {
         "1. Run menus.\n2. Survey clients.\n3. Read the lease.",
         "https://s/oracle/result?session_id=cs_live_abc123",
         "Questions? Reply to this email.",
-        "Your follow-up submission is included in this tier. Reply to this email with your follow-up question.",
+        "Your follow-up submission is included in this tier. Reply to this email with your follow-up question. \
+         Please end it with a question mark, or ask it on your result page: ",
     ];
     let mut from = 0;
     for part in order {
