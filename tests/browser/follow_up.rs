@@ -122,11 +122,12 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     browser.see("#follow-up-state").await;
     assert_eq!(browser.run("return window.waits[0]").await, 3000);
     assert_eq!(browser.run("return document.activeElement.id").await, "follow-up-state", "the form is hidden");
+    assert!(!browser.sees("#follow-up-unsent").await);
     browser.close().await;
 }
 
-/// A follow-up was sent by mail, and its verdict is there when it is sent from the page, too. The whole form is hidden, and
-/// the focus goes to the title.
+/// Another follow-up was sent by mail, and its verdict is there when this one is sent from the page. The whole form is
+/// hidden, the focus goes to the title, and the text that was not sent can be copied.
 #[tokio::test]
 async fn a_form_that_leaves_with_the_focus_passes_it_on() {
     let first = strategy();
@@ -143,6 +144,8 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
     browser.see("#follow-up-verdict article").await;
     let focused = "const { tagName, textContent } = document.activeElement; return [tagName, textContent]";
     assert_eq!(browser.run(focused).await, json!(["H1", "Your verdict"]));
+    assert_eq!(browser.text("#follow-up-unsent-text").await, "And in May?");
+    browser.assert_accessible("follow-up-unsent").await;
     browser.close().await;
 }
 

@@ -365,6 +365,13 @@
     byId("follow-up-query").focus();
   });
 
+  // Shows a text that can no longer be sent: its form goes, and another text is the follow-up.
+  const showUnsent = (text) => {
+    setText("follow-up-unsent-text", text);
+    byId("follow-up-unsent").hidden = false;
+    byId("follow-up-unsent").scrollIntoView({ block: "nearest" });
+  };
+
   const sendFollowUp = async (query) => {
     const response = await fetch("/api/followup", {
       method: "POST",
@@ -376,7 +383,9 @@
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) {
       started = Date.now();
-      return askNow();
+      await askNow();
+      if (response.status === 409) showUnsent(query);
+      return;
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];
