@@ -107,8 +107,8 @@ async fn a_disclosure_shows_only_who_helps_and_leaves_nothing_of_the_text() {
     assert_eq!(browser.run("return document.activeElement.id").await, "care-title");
     browser.assert_accessible("chat-care").await;
     let kept = "return [document.getElementById('message').value, sessionStorage.getItem('oracle.chat.pending'), \
-                document.getElementById('thread').textContent]";
-    assert_eq!(browser.run(kept).await, json!(["", null, ""]));
+                sessionStorage.getItem('oracle.chat.draft'), document.getElementById('thread').textContent]";
+    assert_eq!(browser.run(kept).await, json!(["", null, null, ""]));
     browser.click("#care-back").await;
     browser.see("#talk").await;
     assert_eq!(browser.run("return document.activeElement.id").await, "message");

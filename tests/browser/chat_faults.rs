@@ -190,6 +190,10 @@ async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
     assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
     assert_eq!(value_of(&browser, "message").await, "Should we?");
     assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null);
+    browser.visit("/chat").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    assert_eq!(value_of(&browser, "message").await, "Should we?");
+    assert_eq!(browser.run("return window.asked.includes('POST /api/chat/exchanges')").await, false);
     browser.close().await;
 }
 

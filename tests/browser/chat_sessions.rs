@@ -121,8 +121,9 @@ async fn a_tab_goes_on_after_a_sign_in_in_another_one() {
     browser.close().await;
 }
 
-/// Two messages have no reply when the page is left and the session ends. If the same account signs in next, the page sends
-/// one and shows the other in its box. If another account signs in, it drops both.
+/// Two messages have no reply, and a third is being written, when the page is left and the session ends. If the same
+/// account signs in next, the page sends the first and shows the others in their boxes. If another account signs in, it
+/// drops all.
 #[tokio::test]
 async fn what_waits_to_be_sent_belongs_to_its_writer() {
     let held = "
@@ -139,19 +140,23 @@ async fn what_waits_to_be_sent_belongs_to_its_writer() {
       window.replies['POST /api/chat/exchanges'] = hold;
       window.replies['POST /api/chat/bridge/messages'] = hold;";
     let browser = open(&format!("{MEMBER}{held}")).await;
-    for (account, sent, box_text) in [("one", json!(["Not yours."]), "Nor this."), ("two", json!([]), "")] {
+    for (account, sent, box_texts) in
+        [("one", json!(["Not yours."]), json!(["Nor that.", "Nor this."])), ("two", json!([]), json!(["", ""]))]
+    {
         browser.visit("/chat").await;
         reads(&browser, "GET /api/chat/bridge/messages", 1).await;
         let write = "byId('message').value = 'Not yours.'; byId('say').requestSubmit(); \
                      byId('bridge-message').value = 'Nor this.'; byId('bridge-say').requestSubmit(); return null";
         browser.run(write).await;
         browser.becomes("window.sent", json!(["Not yours.", "Nor this."])).await;
+        browser.type_into("#message", "Nor that.").await;
         browser.visit("/chat?ended").await;
         browser.see("#sign-in-form").await;
         browser.run(&format!("window.signIn('{account}'); return null")).await;
         reads(&browser, "GET /api/chat/bridge/messages", 1).await;
         browser.becomes("window.sent", sent).await;
-        assert_eq!(browser.run("return byId('bridge-message').value").await, box_text, "{account}");
+        let texts = browser.run("return ['message', 'bridge-message'].map((id) => byId(id).value)").await;
+        assert_eq!(texts, box_texts, "{account}");
     }
     browser.close().await;
 }

@@ -39,6 +39,7 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     shows_only_who_helps(&browser).await;
     assert!(!browser.sees("#result").await);
     assert_eq!(browser.run("return document.activeElement.id").await, "care");
+    assert_eq!(browser.run(&kept_of(&id)).await, Value::Null);
     browser.assert_accessible("follow-up-who-helps").await;
     browser.click("#care-back").await;
     browser.see("#follow-up-form").await;
@@ -88,6 +89,11 @@ async fn asked_in_its_box_both_verdicts_are_shown_with_their_dates() {
     browser.close().await;
 }
 
+/// The text of a session's follow-up that a reload brings back.
+fn kept_of(session_id: &str) -> String {
+    format!("return sessionStorage.getItem('oracle.followup.{session_id}')")
+}
+
 /// Makes the page's clock run ahead by `late` milliseconds, and notes how long the page waits before each look.
 const LATE: &str = "
   window.late = 0;
@@ -97,8 +103,8 @@ const LATE: &str = "
   Date.now = () => now() + window.late;
   window.setTimeout = (act, time) => { window.waits.push(time); return later(act, time); };";
 
-/// A long verdict is read for twenty minutes before the follow-up is asked. Its verdict is looked for every three seconds, not
-/// once a minute.
+/// A long verdict is read for twenty minutes before the follow-up is asked, and the page is reloaded meanwhile. Its
+/// verdict is looked for every three seconds, not once a minute.
 #[tokio::test]
 async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     let reply = strategy();
@@ -117,12 +123,16 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     assert!(browser.sees("#summary").await);
     browser.print_media(false).await;
     browser.type_into("#follow-up-query", "And in May?").await;
+    browser.visit_result("cs_test_late").await;
+    browser.see("#follow-up-form").await;
+    assert_eq!(browser.run("return byId('follow-up-query').value").await, "And in May?");
     browser.run("window.late = 20 * 60 * 1000; return null").await;
     browser.click("#follow-up-send").await;
     browser.see("#follow-up-state").await;
     assert_eq!(browser.run("return window.waits[0]").await, 3000);
     assert_eq!(browser.run("return document.activeElement.id").await, "follow-up-state", "the form is hidden");
     assert!(!browser.sees("#follow-up-unsent").await);
+    assert_eq!(browser.run(&kept_of("cs_test_late")).await, Value::Null);
     browser.close().await;
 }
 

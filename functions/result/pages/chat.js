@@ -79,6 +79,8 @@
     return null;
   };
   const pending = keptAs("oracle.chat.pending");
+  // The message that is being written survives a reload, too.
+  const draft = keptAs("oracle.chat.draft");
   const newId = () => {
     if (crypto.randomUUID) return crypto.randomUUID();
     const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -326,6 +328,7 @@
   let careFor = "message";
   const showCare = (answer, field) => {
     careFor = field;
+    if (field === "message") draft(null);
     fillCare(answer.error, answer);
     show("care");
     scrollTo(0, 0);
@@ -419,10 +422,20 @@
   };
 
   const characters = (text) => [...text].length;
+  // Shows how long the message is, and keeps it.
   const count = () => {
-    const length = characters(byId("message").value);
+    const text = byId("message").value;
+    const length = characters(text);
+    draft(text === "" ? null : { text });
     byId("message-count").textContent = `${number.format(length)} / ${number.format(MAX_CHARACTERS)} characters`;
     byId("message-count").classList.toggle("over", length > MAX_CHARACTERS);
+  };
+  // Puts the text of a page before this one into the box, without the message that is sent again by itself.
+  const restore = (resent) => {
+    const text = draft()?.text ?? "";
+    const rest = text.startsWith(resent) ? text.slice(resent.length).trimStart() : text;
+    if (byId("message").value === "") byId("message").value = rest;
+    count();
   };
   byId("message").addEventListener("input", () => {
     count();
@@ -807,6 +820,7 @@
       // Only now can the customer write. A message that they send while the rest loads is not one of a page before
       // this one, and what the memory holds must not replace it.
       const waiting = pending();
+      restore(waiting?.text ?? "");
       await recall(waiting?.id);
       show("talk", isLink || isOnPage);
       const isFree = answer.plan === "free";

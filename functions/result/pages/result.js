@@ -138,6 +138,24 @@
     show("problem", title, `${title}. ${sentence} ${refunded}`.trim());
   };
 
+  // The follow-up that is being written survives a reload, until it is sent.
+  const KEPT = `oracle.followup.${sessionId}`;
+  const keepFollowUp = (text) => {
+    try {
+      if (text === "") sessionStorage.removeItem(KEPT);
+      else sessionStorage.setItem(KEPT, text);
+    } catch {
+      // Storage may be switched off; then a reload forgets it.
+    }
+  };
+  const restoreFollowUp = () => {
+    try {
+      if (byId("follow-up-query").value === "") byId("follow-up-query").value = sessionStorage.getItem(KEPT) ?? "";
+    } catch {
+      // Storage may be switched off; then there is nothing to restore.
+    }
+  };
+
   // ---- a verdict: the one that was bought, and that of its follow-up ----
 
   // A copy of the article for the follow-up, made before anything is shown in it: names take the place of ids.
@@ -213,6 +231,7 @@
     const isLeft = status !== "available" && byId("follow-up-form").contains(document.activeElement);
     byId("follow-up").hidden = !(status in FOLLOW_UP) || status === "delivered";
     byId("follow-up-form").hidden = status !== "available";
+    if (status === "available") restoreFollowUp();
     byId("follow-up-state").hidden = status === "available";
     setText("follow-up-state", declined?.error ?? message ?? FOLLOW_UP[status]);
     showHelp("follow-up-help", declined ?? {});
@@ -350,12 +369,16 @@
     field.setAttribute("aria-invalid", "true");
     field.focus();
   };
-  byId("follow-up-query").addEventListener("input", () => showFollowUpError("", []));
+  byId("follow-up-query").addEventListener("input", () => {
+    showFollowUpError("", []);
+    keepFollowUp(byId("follow-up-query").value);
+  });
 
   // After a possible disclosure of self-harm the page shows only who helps, and forgets the text.
   const showCare = (reply) => {
     fillCare(reply.error, reply);
     byId("follow-up-query").value = "";
+    keepFollowUp("");
     show("care", byId("care-title").textContent, "");
     scrollTo(0, 0);
     byId("care").focus();
@@ -383,6 +406,7 @@
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) {
       started = Date.now();
+      if (response.status === 202) keepFollowUp("");
       await askNow();
       if (response.status === 409) showUnsent(query);
       return;
