@@ -99,12 +99,14 @@ async fn an_unavailable_analysis_can_be_asked_for_again() {
     browser.stack.faults("stripe", down).await;
     browser.visit_result(&id).await;
     shows_instead(&browser, &id, UNAVAILABLE, "error-503").await;
+    assert!(browser.text("#problem-passing").await.contains("If you have paid, nothing is lost"));
     browser.click("#again").await;
     eventually("the page to ask again", VERDICT, async || {
         let title = browser.exact_text("#problem-title").await;
         (title == "The payment is not complete").then_some(())
     })
     .await;
+    assert!(!browser.sees("#problem-passing").await);
     assert_eq!(browser.run("return document.activeElement.id").await, "problem-title", "the button that hid itself");
     browser.close().await;
 }

@@ -191,6 +191,7 @@ async fn an_unknown_session_gets_the_apis_sentence() {
     browser.visit_result(&id).await;
     browser.see("#problem").await;
     assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
+    assert!(!browser.sees("#problem-passing").await);
     browser.look("error-404").await;
     // The page does not repeat an id from an invented address.
     browser.visit_result("Call+1-800-SCAM+now").await;

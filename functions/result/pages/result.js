@@ -129,6 +129,7 @@
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
     byId("again").hidden = [404, 410, 422].includes(status) || Boolean(reply.refunded_at);
     const refunded = showRefund("problem-refund", reply);
+    byId("problem-passing").hidden = !PASSING.includes(status);
     // An open session can still be paid; the address is Stripe's.
     const pay = reply.payment_url;
     byId("pay").hidden = typeof pay !== "string" || !/^https?:\/\//.test(pay);

@@ -40,8 +40,7 @@ pub(crate) fn unpaid(why: &Unpaid) -> Reply {
 
 /// The reply while a client is guessing ids. A customer whose sale is not in our store yet gets through within a minute.
 pub(crate) fn busy() -> Reply {
-    Reply::error(429, "busy", "Too many requests at the moment. This page asks again by itself.")
-        .header("retry-after", "20")
+    Reply::error(429, "busy", "Too many requests at the moment.").header("retry-after", "20")
 }
 
 pub(crate) fn erased() -> Reply {
