@@ -38,6 +38,20 @@ async fn a_failed_analysis_says_so() {
     browser.close().await;
 }
 
+/// A paid session without a tier: the page asks for what is missing, as the mail does.
+#[tokio::test]
+async fn a_session_that_is_unusable_asks_for_what_is_missing() {
+    let browser = Browser::open().await;
+    let id = browser.stack.sell_by_payment_link("premium", "Will it?", &buyer()).await;
+    browser.visit_result(&id).await;
+    let sentence = "We received your payment, but something was missing. This is our error. Please reply to the email we \
+                    sent you with your question and your tier, or say that you want a refund. No email? Write to \
+                    oracle@42sisters.ai.";
+    shows_instead(&browser, &id, sentence, "unusable").await;
+    assert_eq!(browser.text("#problem-title").await, "Your question did not reach us");
+    browser.close().await;
+}
+
 /// A refund that Stripe has not confirmed: the page does not tell its customer to ask for one. It asks again, at once when
 /// they come back to it, and shows the date.
 #[tokio::test]

@@ -230,8 +230,8 @@ async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     assert_eq!(sent, 1);
     assert_eq!(world.count(&session, "webhook", "ERROR").await, 1);
     let reply = world.verdict(&session).await;
-    let expected = json!({ "error": "Analysis failed. Please contact oracle@42sisters.ai for a refund." });
-    assert_eq!((reply.status, reply.json()), (500, expected));
+    let sentence = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
+    assert_eq!((reply.status, reply.json()), (500, json!({ "error": sentence, "code": "unusable" })));
     assert_eq!(world.calls("gemini", "").await, Vec::<Value>::new());
     world.drained().await;
     eventually("no notice to wait", SOON, async || (world.aws.held("NoticesQueueUrl").await == 0).then_some(())).await;

@@ -36,7 +36,10 @@
     500: "We could not produce your verdict",
     503: "Not available right now",
     payment_in_process: "Your payment is on its way",
+    unusable: "Your question did not reach us",
   };
+  // Instead of the sentence of the API, which speaks of a refund alone: what the mail about it asks for.
+  const UNUSABLE = "We received your payment, but something was missing. This is our error. Please reply to the email we sent you with your question and your tier, or say that you want a refund. No email? Write to oracle@42sisters.ai.";
   // What the page says of a follow-up that is not shown (yet).
   const FOLLOW_UP = {
     available: "",
@@ -343,7 +346,8 @@
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;
     }
-    showProblem(response.status, typeof reply.error === "string" ? reply.error : UNREADABLE, reply);
+    const sentence = reply.code === "unusable" ? UNUSABLE : reply.error;
+    showProblem(response.status, typeof sentence === "string" ? sentence : UNREADABLE, reply);
     // A reply with that header is not the end either: a bank that processes a payment.
     const passes = PASSING.includes(response.status) || response.headers.has("retry-after");
     if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));

@@ -63,6 +63,12 @@ pub(crate) fn failed(money: &Money) -> Reply {
     }
 }
 
+/// The reply for a paid session without a usable tier or question. Its code makes the page ask for them, as the mail
+/// does.
+pub(crate) fn unusable() -> Reply {
+    Reply::error(500, "unusable", texts::ANALYSIS_FAILED)
+}
+
 /// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
 /// possible disclosure of self-harm gets no word about money.
 pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
@@ -139,6 +145,7 @@ mod tests {
             busy(),
             erased(),
             failed(&Money::Kept),
+            unusable(),
             failed(&Money::RefundAuthorised { authorisation, at }),
             declined_reply(Money::Refunded { at }),
             temporarily_unavailable(),

@@ -14,7 +14,6 @@ use domain::{
     customer_text,
     guesses::{Answer, NotAnswered},
     message::{Message, OrderedBy},
-    money::Money,
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
     texts,
@@ -75,7 +74,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                self.failed(sale.value.money())
+                self.failed(replies::failed(sale.value.money()))
             }
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached, Found::Cached).await,
@@ -109,9 +108,10 @@ impl Retrieval<'_> {
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() && sale.value.is_money_kept() => {
                 self.ask_stripe(sale).await
             }
+            Fulfilment::Unusable { .. } if sale.value.is_money_kept() => self.failed(replies::unusable()),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => replies::declined(declined, &sale.value),
-                None => self.failed(sale.value.money()),
+                None => self.failed(replies::failed(sale.value.money())),
             },
         }
     }
@@ -404,14 +404,14 @@ impl Retrieval<'_> {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;
         }
-        self.failed(&Money::Kept)
+        self.failed(replies::unusable())
     }
 
     /// The reply for a sale that ended without a verdict. A metric counts it, so that the alarm on 5xx replies can
     /// exclude it: the operator in charge was alerted when the sale failed.
-    fn failed(&self, money: &Money) -> Reply {
+    fn failed(&self, reply: Reply) -> Reply {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        replies::failed(money)
+        reply
     }
 
     fn now(&self) -> Timestamp {
