@@ -134,6 +134,7 @@ async fn an_erasure_that_a_limit_refused_is_told_as_such() {
     {
         browser.run(&format!("window.replies['DELETE /api/chat/memory'] = [{status}, {{}}]; return null")).await;
         browser.click("#memory-erase").await;
+        assert!(!browser.sees("#memory-subscription").await, "there is none");
         browser.click("#memory-yes").await;
         browser.becomes("byId('memory-problem').textContent", json!(told)).await;
         assert!(browser.sees("#thread .said").await, "{status}");
@@ -216,6 +217,18 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
     browser.visit("/chat").await;
     browser.see("#portal").await;
     assert_eq!(browser.text("#plan").await, "You have access to the Bridge.");
+    browser.close().await;
+}
+
+/// The page says that an erasure leaves the subscription.
+#[tokio::test]
+async fn a_subscription_is_told_as_it_is() {
+    let paid = "[200, { plan: 'chat', free_left: 0, paid_until: '2026-12-01T12:00:00.000Z' }]";
+    let browser = open(&format!("window.replies['GET /api/chat/me'] = {paid};")).await;
+    browser.see("#portal").await;
+    browser.click("#memory-erase").await;
+    assert!(browser.text("#memory-subscription").await.contains("goes on until you cancel it"));
+    browser.assert_accessible("chat-erase-subscribed").await;
     browser.close().await;
 }
 

@@ -710,6 +710,7 @@
   };
   const sure = (is) => {
     byId("memory-sure").hidden = !is;
+    byId("memory-subscription").hidden = byId("manage").hidden;
     byId("memory-erase").setAttribute("aria-expanded", String(is));
     (is ? byId("memory-question") : byId("memory-erase")).focus();
   };
