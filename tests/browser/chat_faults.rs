@@ -220,12 +220,14 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
     browser.close().await;
 }
 
-/// The page says that an erasure leaves the subscription.
+/// The page says until when the subscription is paid, and that an erasure leaves it.
 #[tokio::test]
 async fn a_subscription_is_told_as_it_is() {
     let paid = "[200, { plan: 'chat', free_left: 0, paid_until: '2026-12-01T12:00:00.000Z' }]";
     let browser = open(&format!("window.replies['GET /api/chat/me'] = {paid};")).await;
     browser.see("#portal").await;
+    let plan = "You are subscribed. Your subscription is paid until December 1, 2026.";
+    assert_eq!(browser.text("#plan").await, plan);
     browser.click("#memory-erase").await;
     assert!(browser.text("#memory-subscription").await.contains("goes on until you cancel it"));
     browser.assert_accessible("chat-erase-subscribed").await;

@@ -11,9 +11,10 @@ async fn enter(browser: &Browser) {
     browser.see("#talk").await;
 }
 
-/// Waits until the page names the plan.
+/// Waits until the page names the plan, and says until when it is paid.
 async fn plan_becomes(browser: &Browser, plan: &str) {
-    browser.becomes("document.getElementById('plan').textContent", json!(plan)).await;
+    let told = "document.getElementById('plan').textContent.replace(/ until .* 20\\d\\d\\.$/, ' until DAY.')";
+    browser.becomes(told, json!(format!("{plan} Your subscription is paid until DAY."))).await;
 }
 
 /// Opens the offer before the free exchanges are used.

@@ -239,6 +239,11 @@
   const tellCustomer = ({ plan, free_left: count, paid_until: paidUntil, lapsed }) => {
     hasLapsed = lapsed === true;
     tellPlan(plan, count);
+    // Who has cancelled is still subscribed until then.
+    const until = new Date(paidUntil ?? NaN);
+    if (!Number.isNaN(until.getTime())) {
+      byId("plan").append(` Your subscription is paid until ${until.toLocaleDateString("en-CA", { dateStyle: "long" })}.`);
+    }
     byId("manage").hidden = paidUntil === undefined && !hasLapsed;
     problem("portal-problem", "");
   };
