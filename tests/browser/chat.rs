@@ -154,6 +154,7 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
     says(&browser, &["Count the rent first."], true).await;
     assert!(browser.sees("#waiting").await, "the page says that more comes");
+    assert_eq!(browser.exact_text("#live").await, "AETHER is writing.", "also to screen readers");
     browser.stack.control("release", json!({})).await;
     says(&browser, &[whole], false).await;
     assert!(!browser.sees("#waiting").await);

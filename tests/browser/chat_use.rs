@@ -89,6 +89,8 @@ async fn a_slow_network_that_fails_costs_one_exchange() {
     browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
     let is_told = "document.getElementById('waiting-text').textContent.startsWith('The connection was lost')";
     browser.becomes(is_told, json!(true)).await;
+    let is_said = "byId('live').textContent === byId('waiting-text').textContent";
+    browser.becomes(is_said, json!(true)).await;
     browser.look("chat-offline").await;
     // Sending again while the reply is pending does nothing.
     browser.click("#send").await;

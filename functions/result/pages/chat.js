@@ -343,6 +343,16 @@
     byId(careFor).focus();
   });
 
+  const WRITING = "AETHER is writing.";
+  const LOST = "The connection was lost. This page tries again by itself.";
+  // Shows what the page waits for, and says it to screen readers when it changes; "" once it waits for nothing.
+  const waitFor = (sentence) => {
+    byId("waiting").hidden = sentence === "";
+    if (byId("waiting-text").textContent === sentence) return;
+    byId("waiting-text").textContent = sentence;
+    say(sentence);
+  };
+
   // Sends one message until there is an answer; the id makes it one exchange, however often it is sent. `isUncertain` says
   // whether a try without an answer may have arrived.
   const exchange = async (id, text, wasSent) => {
@@ -352,9 +362,7 @@
       const got = await call("POST", "/api/chat/exchanges", { id, text, locale: navigator.language });
       if (got.status === 202 || got.status === 0 || got.status >= 500) {
         isUncertain = true;
-        byId("waiting-text").textContent = got.status === 0
-          ? "The connection was lost. This page tries again by itself."
-          : "AETHER is writing.";
+        if (own === signOuts) waitFor(got.status === 0 ? LOST : WRITING);
         await sleep(AGAIN);
         continue;
       }
@@ -382,14 +390,13 @@
     const question = asked(text);
     const replies = view();
     let isOver = false;
-    byId("waiting-text").textContent = "AETHER is writing.";
-    byId("waiting").hidden = false;
+    waitFor(WRITING);
     byId("thread").setAttribute("aria-busy", "true");
     follow(id, replies, () => isOver || own !== signOuts);
     const { status, answer, isUncertain } = await exchange(id, text, wasSent);
     if (endIfLeft(own, answer, "message")) return;
     isOver = true;
-    byId("waiting").hidden = true;
+    waitFor("");
     // A message that may have arrived keeps its id until there is an answer.
     if (!isUncertain || (status !== 503 && status !== 429)) pending(null);
     if (status === 200) {
@@ -776,7 +783,7 @@
     signOuts += 1;
     clearCustomer();
     // A message on its way is no longer waited for, nor a payment.
-    byId("waiting").hidden = true;
+    waitFor("");
     byId("thread").removeAttribute("aria-busy");
     busy(byId("send"), false);
     confirmed();
