@@ -275,6 +275,14 @@ mod tests {
         assert_eq!(FREE_EXCHANGES, 3, "the page says three");
     }
 
+    /// Operators can read a memory, and each look is recorded with its reason (infra/decisions/chat.md, Audit).
+    #[test]
+    fn the_chat_says_who_reads_a_memory() {
+        let html = &chat().html;
+        assert!(html.contains("A person at 42 Sisters AI reads it only for a reason that is recorded."));
+        assert!(!html.contains("for you alone"));
+    }
+
     #[test]
     fn the_result_page_knows_every_colour_dimension_and_tier() {
         let html = &result().html;
