@@ -3,7 +3,7 @@
 use crate::{NotDone, Ports, Settings};
 use domain::{
     Metric, Timestamp,
-    chat::{MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
+    chat::{LINKS_AN_HOUR, MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
 };
 use std::time::Duration;
 
@@ -11,10 +11,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// How many links one network can have mailed to one mailbox within an hour, and how many one mailbox receives at most. The
-/// second is twelve times the first, so that one network does not use up what the mailbox's owner needs.
-const LINKS_OF_A_PAIR: u32 = 5;
-const LINKS_OF_A_MAILBOX: u32 = 60;
+/// How many links one mailbox receives at most within an hour: twelve times what one network can have mailed to it, so
+/// that one network does not use up what the mailbox's owner needs.
+const LINKS_OF_A_MAILBOX: u32 = 12 * LINKS_AN_HOUR;
 
 /// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
 const BRIDGE_MESSAGES: u32 = 30;
@@ -69,7 +68,7 @@ pub(crate) async fn link(
     let (network, mailbox) = (network(key, from), subscriber.as_str());
     // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
     // the limit of all mailboxes refuses does not count against its mailbox.
-    if take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_OF_A_PAIR).await?.is_some()
+    if take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_AN_HOUR).await?.is_some()
         || take(ports, &format!("links/{network}"), HOUR, settings.per_network).await?.is_some()
     {
         return Ok(false);

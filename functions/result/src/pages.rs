@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use domain::{
         Colour, Tier,
-        chat::{FREE_EXCHANGES, LONGEST_MESSAGE, PaidPlan},
+        chat::{FREE_EXCHANGES, LINKS_AN_HOUR, LONGEST_MESSAGE, PaidPlan},
         verdict::DIMENSIONS,
     };
 
@@ -273,6 +273,8 @@ mod tests {
         }
         assert!(html.contains(&format!("MAX_CHARACTERS = {LONGEST_MESSAGE};")));
         assert_eq!(FREE_EXCHANGES, 3, "the page says three");
+        assert!(html.contains("After five within an hour, please wait an hour."));
+        assert_eq!(LINKS_AN_HOUR, 5, "the page says five");
     }
 
     /// Operators can read a memory, and each look is recorded with its reason (infra/decisions/chat.md, Audit).

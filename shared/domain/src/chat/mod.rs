@@ -24,5 +24,7 @@ pub use exchange::{
     Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Said, Stage, Voice,
 };
 pub use record::{STREAM_PREFIX, Subscriber};
-pub use sign_in::{ChatSession, LINK_HOLDS, Login, NotRedeemed, SESSION_HOLDS, expired_sign_in_mails, sign_in_mails};
+pub use sign_in::{
+    ChatSession, LINK_HOLDS, LINKS_AN_HOUR, Login, NotRedeemed, SESSION_HOLDS, expired_sign_in_mails, sign_in_mails,
+};
 pub use subscriber::{InvalidSubscriberId, InvalidSubscriberKey, SubscriberId, SubscriberKey};

@@ -9,6 +9,10 @@ use std::time::Duration;
 /// How long a link works.
 pub const LINK_HOLDS: Duration = Duration::from_secs(600);
 
+/// How many links one network can have mailed to one mailbox within an hour. The chat's page says the number, because a
+/// request above it looks as if a link were mailed.
+pub const LINKS_AN_HOUR: u32 = 5;
+
 /// How long a session lasts.
 pub const SESSION_HOLDS: Duration = Duration::from_secs(30 * 24 * 3600);
 
