@@ -96,7 +96,7 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     oracle(&browser, &[&["bridge", "revoke", &digits][..], &decision].concat());
     browser.submit("#bridge-message", "One more thing.", "#bridge-send").await;
     let closed = poll(SOON, async || (!browser.sees("#bridge-say").await).then_some(())).await;
-    assert!(closed.is_some() && browser.text("#bridge-text").await.contains("closed"));
+    assert!(closed.is_some() && browser.text("#bridge-text").await.contains("no access"));
     assert_eq!(browser.text("#bridge-unsent-text").await, "One more thing.", "it can be copied");
     browser.assert_accessible("chat-bridge-closed").await;
     let count = browser.run("return document.querySelectorAll('#bridge-thread .said').length").await;

@@ -131,7 +131,16 @@ async fn a_message_on_a_closed_bridge_can_be_copied() {
     browser.becomes("byId('bridge-say').hidden", json!(true)).await;
     assert!(browser.text("#bridge-unsent").await.contains("was not sent"));
     assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.bridge')").await, Value::Null);
-    assert!(browser.text("#bridge-text").await.contains("closed"));
+    let ended = "You have no access to the Bridge now. Anything that was written stays here until you erase it.";
+    assert_eq!(browser.text("#bridge-text").await, ended, "also to whom access was never given");
+    // Nor does an acceptance promise access.
+    let accepted = "const { agreement } = window; \
+                    window.replies['GET /api/chat/bridge'] = [200, { state: 'accepted', agreement }]; \
+                    window.look(); return null";
+    browser.run(accepted).await;
+    let waits = "You have accepted the agreement. We look at it within 24 hours and write to you. If we give you access, \
+                 you find this thread open here.";
+    browser.becomes("byId('bridge-text').textContent", json!(waits)).await;
     browser.close().await;
 }
 

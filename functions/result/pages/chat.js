@@ -480,9 +480,10 @@
   let agreement = null;
   const day = new Intl.DateTimeFormat("en-CA", { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
   const bridgeTexts = {
-    accepted: "You have accepted the agreement. We look at it within 24 hours; you then find this thread open here.",
+    accepted: "You have accepted the agreement. We look at it within 24 hours and write to you. If we give you access, you find this thread open here.",
     expired: "Your access to the Bridge has ended. What was written stays here until you erase it.",
-    revoked: "Your access to the Bridge is closed. What was written stays here until you erase it.",
+    // Access was withdrawn, or never given.
+    revoked: "You have no access to the Bridge now. Anything that was written stays here until you erase it.",
   };
   const offered = byId("bridge-text").textContent;
 
