@@ -135,7 +135,7 @@ async fn an_unpaid_session_gets_the_apis_sentence() {
     browser.visit_result(&id).await;
     browser.see("#problem").await;
     assert_eq!(reply["error"], browser.exact_text("#problem-sentence").await);
-    assert!(browser.sees("#again").await && !browser.sees("#pay").await);
+    assert!(!browser.sees("#again").await && !browser.sees("#pay").await, "it is over");
     browser.look("error-402").await;
     browser.close().await;
 }

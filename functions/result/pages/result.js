@@ -130,12 +130,13 @@
     const known = status !== 404 && status !== 410 && SESSION_ID.test(sessionId);
     byId("problem-reference").hidden = !known;
     setText("problem-id", known ? sessionId.slice(-REFERENCE_CHARACTERS) : "");
-    byId("again").hidden = [404, 410, 422].includes(status) || Boolean(reply.refunded_at);
     const refunded = showRefund("problem-refund", reply);
     byId("problem-passing").hidden = !PASSING.includes(status);
     // An open session can still be paid; the address is Stripe's.
     const pay = reply.payment_url;
     byId("pay").hidden = typeof pay !== "string" || !/^https?:\/\//.test(pay);
+    const isOver = [404, 410, 422].includes(status) || (reply.code === "unpaid" && byId("pay").hidden);
+    byId("again").hidden = isOver || Boolean(reply.refunded_at);
     if (!byId("pay").hidden) byId("pay").href = pay;
     byId("again").classList.toggle("quiet", !byId("pay").hidden);
     byId("front").hidden = Boolean(reply.crisis);

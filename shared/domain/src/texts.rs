@@ -18,10 +18,11 @@ pub const FAILED_AND_DISPUTED: &str =
 pub const TEMPORARILY_UNAVAILABLE: &str = "Analysis temporarily unavailable. Please try again in a few minutes.";
 
 /// The session was not paid, and can no longer be.
-pub const NOT_PAID: &str = "This session has not been paid.";
+pub const NOT_PAID: &str = "This session was not paid. Please ask your question again on the front page.";
 
-/// The session was not paid, and still can be.
-pub const NOT_PAID_YET: &str = "This session has not been paid yet. Your question is kept until you pay.";
+/// The session was not paid, and still can be: Stripe closes it after 24 hours.
+pub const NOT_PAID_YET: &str =
+    "This session has not been paid yet. Your question is kept for 24 hours after you asked it.";
 
 /// The customer finished the payment page, and the payment is not confirmed: it takes days, or has failed.
 pub const PAYMENT_IN_PROCESS: &str = "Your payment is not confirmed yet. With some payment methods this takes several \
