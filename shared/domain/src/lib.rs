@@ -16,6 +16,7 @@ pub mod deployment;
 pub mod due;
 #[cfg(test)]
 mod ended;
+mod enum_with_words;
 pub mod erasure;
 pub mod guesses;
 pub mod inbox;

@@ -98,30 +98,22 @@ impl std::fmt::Debug for Message {
     }
 }
 
-/// The voice of a reply. Most plans have one external voice; a plan with two views shows them side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Voice {
-    /// The voice of every plan with one reply.
-    #[serde(rename = "AETHER")]
-    Aether,
-    /// The first of two.
-    #[serde(rename = "first view")]
-    FirstView,
-    /// The second of two.
-    #[serde(rename = "second view")]
-    SecondView,
-}
-
-impl Voice {
-    /// The name that customers read.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aether => "AETHER",
-            Self::FirstView => "first view",
-            Self::SecondView => "second view",
-        }
+crate::enum_with_words! {
+    /// The voice of a reply. Most plans have one external voice; a plan with two views shows them side by side.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Voice {
+        /// The voice of every plan with one reply.
+        #[serde(rename = "AETHER")]
+        Aether = "AETHER",
+        /// The first of two.
+        #[serde(rename = "first view")]
+        FirstView = "first view",
+        /// The second of two.
+        #[serde(rename = "second view")]
+        SecondView = "second view",
     }
+    /// The name that customers read.
+    pub const fn name;
 }
 
 /// One reply.
