@@ -40,6 +40,7 @@ pub mod session_id;
 pub mod smoke;
 pub mod step_error;
 pub mod suppression;
+mod text_newtype;
 pub mod texts;
 pub mod tier;
 pub mod time;

@@ -6,8 +6,10 @@ use std::fmt;
 
 /// Stripe's id of a refund (`re_…`, `pyr_…`) or of a dispute (`du_…`, `dp_…`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ObjectId(String);
+
+crate::text_newtype::text_newtype!(ObjectId, InvalidObjectId);
 
 /// The text is not an id of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,26 +31,6 @@ impl ObjectId {
     #[must_use]
     pub fn unnamed() -> Self {
         Self("unnamed".to_owned())
-    }
-
-    /// The id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for ObjectId {
-    type Error = InvalidObjectId;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<ObjectId> for String {
-    fn from(id: ObjectId) -> Self {
-        id.0
     }
 }
 
