@@ -97,13 +97,17 @@ async fn mailbox_consent_is_gone() {
     mailed_once(&world, &sale).await;
 }
 
+/// The mail whose reply is lost is found in the sent items and not sent again.
 #[tokio::test]
 async fn lost_replies() {
     let world = World::alone().await;
     world.stack.faults("gemini", json!([{ "drop": true }])).await;
     let sale = world.buy_despite("graph", json!([{}, { "drop": true }]), "quick").await;
     mailed_once(&world, &sale).await;
+    assert_eq!(world.count(&sale.session, "email_service", "EMAIL_SENT").await, 1);
+    assert_eq!(world.calls("graph", "/send").await.len(), 1);
     world.faults_are_used_up().await;
+    world.drained().await;
 }
 
 #[tokio::test]

@@ -39,16 +39,6 @@ async fn a_lost_reply_to_creating_the_draft_leads_to_one_mail_of_another_draft()
     assert_eq!(world.calls("graph", sale.mark()).await.len(), 2, "two drafts, of which one is sent");
 }
 
-/// The reply to sending is lost: the mail is found in the sent items and not sent again.
-#[tokio::test]
-async fn a_lost_reply_to_sending_sends_no_second_mail() {
-    let world = World::alone().await;
-    let sale = world.buy_despite("graph", json!([{}, { "drop": true }]), "quick").await;
-    assert_one_mail(&world, &sale).await;
-    assert_eq!(world.calls("graph", "/send").await.len(), 1);
-    world.drained().await;
-}
-
 /// 504 to sending, and the mail went out nevertheless: it is found in the sent items and not sent again.
 #[tokio::test]
 async fn a_failure_after_the_work_sends_no_second_mail() {

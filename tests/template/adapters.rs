@@ -16,7 +16,7 @@ const GET_SECRET: &str = "secretsmanager:GetSecretValue";
 const ROTATES: [&str; 3] = [GET_SECRET, "secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage"];
 
 /// How a source builds or uses an adapter, without spaces, and the actions that the adapter then needs.
-const ADAPTERS: [(&str, &[&str]); 34] = [
+const ADAPTERS: [(&str, &[&str]); 33] = [
     ("backend.journal()", &["dynamodb:GetItem", "dynamodb:PutItem", "s3:GetObject", "s3:PutObject", "sns:Publish"]),
     ("backend.alerts()", &["dynamodb:PutItem", "sns:Publish"]),
     ("quiet.sales()", &["dynamodb:GetItem"]),
@@ -46,7 +46,6 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     ),
     (".archive()", &["s3:GetObject", "s3:ListBucket", "s3:PutObject"]),
     (".quarantine()", &["s3:PutObject"]),
-    (".dead_letters()", &["s3:PutObject"]),
     (".corpora()", &["s3:GetObject"]),
     (".digests()", &["s3:GetObject", "s3:ListBucket", "s3:PutObject"]),
     ("log:&stores.log", &["s3:GetObjectVersion", "s3:ListBucket", "s3:ListBucketVersions"]),

@@ -91,13 +91,13 @@ fn names_resource(source: &str, resource: &str) -> bool {
     })
 }
 
-/// Reads `Self::Orders => "ORDERS_QUEUE_URL"` within `impl QueueName` as `QueueName::Orders`.
+/// Reads `Orders = "ORDERS_QUEUE_URL"` within `enum QueueName` as `QueueName::Orders`.
 fn resource_variables(source: &str) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
-    for block in source.split("\nimpl ").skip(1) {
+    for block in source.split(" enum ").skip(1) {
         let kind = block.split_whitespace().next().unwrap_or_default();
-        for arm in block.split("Self::").skip(1) {
-            if let Some((variant, variable)) = arm.split_once(" => \"") {
+        for row in block.lines() {
+            if let Some((variant, variable)) = row.trim_start().split_once(" = \"") {
                 let variable = variable.split('"').next().unwrap_or_default().to_owned();
                 variables.insert(format!("{kind}::{variant}"), variable);
             }

@@ -2,62 +2,43 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The damage to a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Damage {
-    /// It is not a line of the log's format.
-    Unreadable,
-    /// The log does not make such a key, or the sale's stream was opened on another day.
-    Foreign,
-    /// Its content names another stream.
-    Moved,
-    /// Its number differs from that in its key.
-    Reordered,
-    /// It is missing, and later records exist.
-    Deleted,
-    /// It and all later ones are missing, though the sale counts it.
-    Truncated,
-    /// It does not match the hash in the next record or in the sale.
-    Edited,
-    /// It and the record before it do not match, and nothing shows which of them was changed.
-    Unlinked,
-    /// It has the place of another record: its number comes twice, the sale holds another one for this place, or
-    /// counts none.
-    Forked,
-    /// The table has neither a sale nor a function's note for its stream.
-    Orphaned,
-    /// It is in no digest, though it is old enough to be.
-    Undigested,
-    /// It is a digest without a signature.
-    Unsigned,
-    /// It is a signed digest that the head, which is stored elsewhere, does not count: the head was reset.
-    Unnoted,
-    /// A digest that is overdue.
-    Overdue,
-}
-
-impl Damage {
-    /// The damage in words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Unreadable => "is no line of the log's format",
-            Self::Foreign => "is no file of this stream",
-            Self::Moved => "belongs to another stream",
-            Self::Reordered => "has the number of another record",
-            Self::Deleted => "is gone, later ones are there",
-            Self::Truncated => "is gone with all after it",
-            Self::Edited => "was edited",
-            Self::Unlinked => "or the one before it was edited",
-            Self::Forked => "has the place of another record",
-            Self::Orphaned => "begins a stream that the table knows nothing of",
-            Self::Undigested => "is in no signed digest",
-            Self::Unsigned => "is not signed",
-            Self::Unnoted => "is signed, and the head kept elsewhere is older",
-            Self::Overdue => "ought to have been made by now",
-        }
+domain::enum_with_words! {
+    /// The damage to a record.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Damage {
+        /// It is not a line of the log's format.
+        Unreadable = "is no line of the log's format",
+        /// The log does not make such a key, or the sale's stream was opened on another day.
+        Foreign = "is no file of this stream",
+        /// Its content names another stream.
+        Moved = "belongs to another stream",
+        /// Its number differs from that in its key.
+        Reordered = "has the number of another record",
+        /// It is missing, and later records exist.
+        Deleted = "is gone, later ones are there",
+        /// It and all later ones are missing, though the sale counts it.
+        Truncated = "is gone with all after it",
+        /// It does not match the hash in the next record or in the sale.
+        Edited = "was edited",
+        /// It and the record before it do not match, and nothing shows which of them was changed.
+        Unlinked = "or the one before it was edited",
+        /// It has the place of another record: its number comes twice, the sale holds another one for this place, or
+        /// counts none.
+        Forked = "has the place of another record",
+        /// The table has neither a sale nor a function's note for its stream.
+        Orphaned = "begins a stream that the table knows nothing of",
+        /// It is in no digest, though it is old enough to be.
+        Undigested = "is in no signed digest",
+        /// It is a digest without a signature.
+        Unsigned = "is not signed",
+        /// It is a signed digest that the head, which is stored elsewhere, does not count: the head was reset.
+        Unnoted = "is signed, and the head kept elsewhere is older",
+        /// A digest that is overdue.
+        Overdue = "ought to have been made by now",
     }
+    /// The damage in words.
+    pub const fn words;
 }
 
 /// The first bad record of a stream.

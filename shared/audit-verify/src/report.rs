@@ -169,41 +169,31 @@ pub struct Crosschecked {
     pub count: u64,
 }
 
-/// A step that a customer, or an operator, waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// From the paid event to the first verdict.
-    Verdict,
-    /// From the paid event to the end without a verdict.
-    VerdictFailed,
-    /// The page, from the cache.
-    Page,
-    /// The page, from the archive.
-    PageFromArchive,
-    /// From the order of a second verdict to that verdict.
-    Regeneration,
-    /// From the order of the mail to its acceptance.
-    Mail,
-    /// From the order of the mail to a failure.
-    MailFailed,
+domain::enum_with_words! {
+    /// A step that a customer, or an operator, waits for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Step {
+        /// From the paid event to the first verdict.
+        Verdict = "verdict",
+        /// From the paid event to the end without a verdict.
+        VerdictFailed = "verdict failed",
+        /// The page, from the cache.
+        Page = "page",
+        /// The page, from the archive.
+        PageFromArchive = "page from archive",
+        /// From the order of a second verdict to that verdict.
+        Regeneration = "regeneration",
+        /// From the order of the mail to its acceptance.
+        Mail = "mail",
+        /// From the order of the mail to a failure.
+        MailFailed = "mail failed",
+    }
+    /// The step in words.
+    pub const fn words;
 }
 
 impl Step {
-    /// The step in words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Verdict => "verdict",
-            Self::VerdictFailed => "verdict failed",
-            Self::Page => "page",
-            Self::PageFromArchive => "page from archive",
-            Self::Regeneration => "regeneration",
-            Self::Mail => "mail",
-            Self::MailFailed => "mail failed",
-        }
-    }
-
     /// The step of a record with this source and status, if it is one.
     pub(crate) const fn of(source: Source, status: Status) -> Option<Self> {
         match (source, status) {

@@ -46,34 +46,24 @@ pub enum Source {
     EmailService,
 }
 
-/// How a payment in USDC ended (Audit Trail, oracle toll events).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum TollStatus {
-    /// An answer was sold.
-    Ok,
-    /// The payment was refused; there is no answer for it.
-    PaymentRejected,
-    /// The facilitator or the chain could not be asked.
-    RpcUnreachable,
-    /// There is no answer. Usually nothing was settled; the detail says when something was.
-    RagFail,
-    /// The same payment was used before.
-    Replay,
-}
-
-impl TollStatus {
-    /// The status as written in the log.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "OK",
-            Self::PaymentRejected => "PAYMENT_REJECTED",
-            Self::RpcUnreachable => "RPC_UNREACHABLE",
-            Self::RagFail => "RAG_FAIL",
-            Self::Replay => "REPLAY",
-        }
+domain::enum_with_words! {
+    /// How a payment in USDC ended (Audit Trail, oracle toll events).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum TollStatus {
+        /// An answer was sold.
+        Ok = "OK",
+        /// The payment was refused; there is no answer for it.
+        PaymentRejected = "PAYMENT_REJECTED",
+        /// The facilitator or the chain could not be asked.
+        RpcUnreachable = "RPC_UNREACHABLE",
+        /// There is no answer. Usually nothing was settled; the detail says when something was.
+        RagFail = "RAG_FAIL",
+        /// The same payment was used before.
+        Replay = "REPLAY",
     }
+    /// The status as written in the log.
+    pub const fn as_str;
 }
 
 /// The path that wrote a record of a payment in USDC: there is one.

@@ -25,28 +25,24 @@ pub struct Alert {
     pub line: String,
 }
 
-/// The severity (Cache Alert, severity levels), in ascending order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Recovered by itself.
-    Warn,
-    /// Failed; the customer is served by other means, or later.
-    Error,
-    /// An operator has to act.
-    Critical,
+crate::enum_with_words! {
+    /// The severity (Cache Alert, severity levels), in ascending order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Severity {
+        /// Recovered by itself.
+        Warn = "WARN",
+        /// Failed; the customer is served by other means, or later.
+        Error = "ERROR",
+        /// An operator has to act.
+        Critical = "CRITICAL",
+    }
+    const fn word;
+    const ALL;
 }
 
 impl Severity {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Warn => "WARN",
-            Self::Error => "ERROR",
-            Self::Critical => "CRITICAL",
-        }
-    }
-
     fn of_word(word: &str) -> Option<Self> {
-        [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.word() == word)
+        Self::ALL.into_iter().find(|severity| severity.word() == word)
     }
 
     /// Its rank among the severities, from 0.
@@ -62,7 +58,7 @@ impl Severity {
     /// The severity of a rank.
     #[must_use]
     pub fn of_rank(rank: u8) -> Option<Self> {
-        [Self::Warn, Self::Error, Self::Critical].into_iter().find(|severity| severity.rank() == rank)
+        Self::ALL.into_iter().find(|severity| severity.rank() == rank)
     }
 
     const fn channel(self) -> Channel {

@@ -5,38 +5,28 @@
 
 use serde::Serialize;
 
-/// A store from which erasure removes a sale's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Store {
-    /// The sale's items in the table, except its own record: the cached verdict, corrupt entries that were set aside,
-    /// an operator's submission, drafts of mails. Any other item in the sale's partition is removed with them.
-    Table,
-    /// The archived verdict, all its versions.
-    Archive,
-    /// Dead letters, all their versions.
-    DeadLetters,
-    /// Payloads that the content filter held.
-    Quarantine,
-    /// Drafts, sent mails and the customer's replies in the mailbox.
-    Mailbox,
-}
-
-impl Store {
-    /// Every store.
-    pub const ALL: [Self; 5] = [Self::Table, Self::Archive, Self::DeadLetters, Self::Quarantine, Self::Mailbox];
-
-    /// Its name in the audit log and for operators.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Archive => "archive",
-            Self::DeadLetters => "dead letters",
-            Self::Quarantine => "quarantine",
-            Self::Mailbox => "mailbox",
-        }
+crate::enum_with_words! {
+    /// A store from which erasure removes a sale's data.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Store {
+        /// The sale's items in the table, except its own record: the cached verdict, corrupt entries that were set
+        /// aside, an operator's submission, drafts of mails. Any other item in the sale's partition is removed with
+        /// them.
+        Table = "table",
+        /// The archived verdict, all its versions.
+        Archive = "archive",
+        /// Dead letters, all their versions.
+        DeadLetters = "dead letters",
+        /// Payloads that the content filter held.
+        Quarantine = "quarantine",
+        /// Drafts, sent mails and the customer's replies in the mailbox.
+        Mailbox = "mailbox",
     }
+    /// Its name in the audit log and for operators.
+    pub const fn as_str;
+    /// Every store.
+    pub const ALL;
 }
 
 /// The effect of erasure on a place.

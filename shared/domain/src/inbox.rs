@@ -7,8 +7,10 @@ use std::time::Duration;
 /// The time when the mailbox received a message, in the mailbox's form: `2026-04-16T10:00:00Z`. Such texts sort in the
 /// order of time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ReceivedAt(String);
+
+crate::text_newtype::text_newtype!(ReceivedAt, InvalidReceivedAt);
 
 /// The text does not have the form of the mailbox's times.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
@@ -33,25 +35,6 @@ impl ReceivedAt {
     #[must_use]
     pub fn earliest() -> Self {
         Self("1900-01-01T00:00:00Z".to_owned())
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for ReceivedAt {
-    type Error = InvalidReceivedAt;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<ReceivedAt> for String {
-    fn from(time: ReceivedAt) -> Self {
-        time.0
     }
 }
 

@@ -16,6 +16,7 @@ pub mod deployment;
 pub mod due;
 #[cfg(test)]
 mod ended;
+mod enum_with_words;
 pub mod erasure;
 pub mod guesses;
 pub mod inbox;
@@ -39,6 +40,7 @@ pub mod session_id;
 pub mod smoke;
 pub mod step_error;
 pub mod suppression;
+mod text_newtype;
 pub mod texts;
 pub mod tier;
 pub mod time;

@@ -1,40 +1,28 @@
 //! The customer's mails: the letters that a sale can send, the state of each mail, and its retries.
-//! The file has more than 300 lines because every letter, state, failure and outcome of a mail is a documented variant
-//! or field.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The letters that a sale can send. Each is sent at most once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Letter {
-    /// The verdict.
-    #[default]
-    Verdict,
-    /// The notice that the submission did not arrive (Silent Drop, output 1).
-    SilentDrop,
-    /// The notice that a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
-    Divergence,
-    /// The notice of an automatic refund.
-    Refund,
-}
-
-impl Letter {
-    /// Every letter.
-    pub const ALL: [Self; 4] = [Self::Verdict, Self::SilentDrop, Self::Divergence, Self::Refund];
-
-    /// Its name in logs and lists.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Verdict => "verdict",
-            Self::SilentDrop => "silent_drop",
-            Self::Divergence => "divergence",
-            Self::Refund => "refund",
-        }
+crate::enum_with_words! {
+    /// The letters that a sale can send. Each is sent at most once.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Letter {
+        /// The verdict.
+        #[default]
+        Verdict = "verdict",
+        /// The notice that the submission did not arrive (Silent Drop, output 1).
+        SilentDrop = "silent_drop",
+        /// The notice that a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
+        Divergence = "divergence",
+        /// The notice of an automatic refund.
+        Refund = "refund",
     }
+    /// Its name in logs and lists.
+    pub const fn as_str;
+    /// Every letter.
+    pub const ALL;
 }
 
 /// A mail draft in the mailbox. Only a recorded draft is ever sent.

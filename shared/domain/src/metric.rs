@@ -1,6 +1,5 @@
 //! Counts and measurements in CloudWatch's embedded metric format: for the alarms in template.yaml, and for the
 //! dashboard. No metric has dimensions: every name is one metric, and is billed as one.
-//! The file has more than 300 lines because every metric is documented, and listed with its use and its unit.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,107 +7,123 @@ use serde::{Deserialize, Serialize};
 /// The namespace if `METRICS_NAMESPACE` is not set: for a function that is run by hand.
 pub const NAMESPACE: &str = "Oracle";
 
-/// The metrics. A metric's name in CloudWatch is its variant's name, which stored outboxes contain too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Metric {
+/// One row says a metric, its use and its unit: makes the enum, `ALL` and the function that reads the row.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident: $usage:ident $unit:ident,)*) => {
+        /// The metrics. A metric's name in CloudWatch is its variant's name, which stored outboxes contain too.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Metric { $($(#[$doc])* $metric,)* }
+
+        impl Metric {
+            /// Every metric.
+            pub const ALL: [Self; [$(Metric::$metric),*].len()] = [$(Self::$metric),*];
+
+            const fn row(self) -> (&'static str, Use, Unit) {
+                match self { $(Self::$metric => (stringify!($metric), Use::$usage, Unit::$unit),)* }
+            }
+        }
+    };
+}
+
+metrics! {
     /// A signed Stripe event could not be read: a sale may be in it.
-    EventUnreadable,
+    EventUnreadable: Event Count,
     /// No queue accepted the message of a signed event: Stripe keeps the event and delivers it again.
-    EventNotQueued,
+    EventNotQueued: Event Count,
     /// The webhook refused a well-formed, recent signature: the signing secret was rotated, or the request is not from
     /// Stripe.
-    SignatureRefused,
+    SignatureRefused: Event Count,
     /// A session was completed without a payment.
-    CompletedWithoutPayment,
+    CompletedWithoutPayment: Event Count,
     /// A customer got no payment page.
-    CheckoutUnavailable,
+    CheckoutUnavailable: Event Count,
     /// A customer got no verdict and no follow-up from the site, although the request was in order.
-    ResultUnavailable,
+    ResultUnavailable: Event Count,
     /// No topic accepted an alert (Cache Alert, failure mode 5).
-    AlertUndelivered,
+    AlertUndelivered: Event Count,
     /// The daily comparison with Stripe was completed.
-    Reconciled,
+    Reconciled: Event Count,
     /// A run of cache-health was completed, with or without a probe.
-    CacheHealthRan,
+    CacheHealthRan: Event Count,
     /// New records of the log were digested and signed.
-    Digested,
+    Digested: Event Count,
     /// A queue delivers a message repeatedly, because its work keeps failing.
-    MessageKeepsFailing,
+    MessageKeepsFailing: Event Count,
     /// An audit record could not be written; it is stored with its sale and written later (Audit Trail, failure mode
     /// 1).
-    AuditWriteFailed,
+    AuditWriteFailed: Event Count,
     /// The authority gate blocked a text for a trigger of child safety that nobody may override (Authority Governance,
     /// Appendix F: "require immediate escalation").
-    AuthorityEscalated,
+    AuthorityEscalated: Event Count,
     /// The content filter holds a verdict or a mail for review.
-    Held,
+    Held: Event Count,
     /// A verdict was approved although each of its five dimensions has the opposite colour.
-    VerdictOpposed,
+    VerdictOpposed: Event Count,
     /// Neither the facilitator nor the chain could be asked about an agent's payment.
-    TollUnreachable,
+    TollUnreachable: Event Count,
     /// An agent's payment was valid, but no answer could be made for it. Nothing was settled.
-    TollUnanswered,
+    TollUnanswered: Event Count,
     /// A corpus is activated for the toll, and it cannot be read.
-    TollCorpusUnreadable,
+    TollCorpusUnreadable: Event Count,
     /// A link for signing in was not mailed, because all mailboxes together or this one had as many as the limits allow.
-    ChatLinkRefused,
+    ChatLinkRefused: Event Count,
     /// A link for signing in could not be mailed, and its customer was told that it was.
-    ChatLinkFailed,
+    ChatLinkFailed: Event Count,
     /// A memory of the chat was read that takes a large part of a call's time to read.
-    ChatMemoryLarge,
+    ChatMemoryLarge: Event Count,
     /// The inbox was read (Inbox Watch: every two minutes).
-    InboxWatched,
+    InboxWatched: Event Count,
     /// A smoke test was completed, with any result.
-    SmokeTested,
+    SmokeTested: Event Count,
     /// The age of the mailbox's stored refresh token, in seconds: it expires after 90 days without use (Email Retry,
     /// INV-07).
-    RefreshTokenAge,
+    RefreshTokenAge: Level Seconds,
     /// 1 while a model's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
-    BreakerOpen,
+    BreakerOpen: Level Count,
     /// 1 while the mailbox's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
-    MailboxBreakerOpen,
+    MailboxBreakerOpen: Level Count,
     /// Cached verdicts.
-    CacheEntries,
+    CacheEntries: Level Count,
     /// Used share of the cache's budget of bytes, in per cent.
-    CacheBudgetUsed,
+    CacheBudgetUsed: Level Percent,
     /// A first verdict was GREEN.
-    VerdictGreen,
+    VerdictGreen: Dashboard Count,
     /// A first verdict was AMBER.
-    VerdictAmber,
+    VerdictAmber: Dashboard Count,
     /// A first verdict was RED.
-    VerdictRed,
+    VerdictRed: Dashboard Count,
     /// A first verdict was NULL.
-    VerdictNull,
+    VerdictNull: Dashboard Count,
     /// An order ended without a verdict: failed, held or unusable.
-    VerdictFailed,
+    VerdictFailed: Dashboard Count,
     /// The time from the paid event to the first verdict, in milliseconds.
-    OrderToVerdict,
+    OrderToVerdict: Dashboard Milliseconds,
     /// The mailbox accepted a mail.
-    MailSent,
+    MailSent: Dashboard Count,
     /// An attempt to send a mail failed.
-    MailFailed,
+    MailFailed: Dashboard Count,
     /// The time from the paid event to the accepted mail with the verdict, in milliseconds.
-    OrderToMail,
+    OrderToMail: Dashboard Milliseconds,
     /// Sales that wait for a decision by an operator.
-    WaitingForHumans,
+    WaitingForHumans: Dashboard Count,
     /// A page showed a customer that a sale failed, with status 500 as the spec requires.
-    FailedSaleShown,
+    FailedSaleShown: Dashboard Count,
     /// An unknown referral code was tried.
-    ReferralCodeUnknown,
+    ReferralCodeUnknown: Dashboard Count,
     /// A reply of the chat was stored and, for a free account, counted.
-    ChatAnswered,
+    ChatAnswered: Dashboard Count,
     /// No reply of the chat could be made, and the customer got the apology.
-    ChatApologised,
+    ChatApologised: Dashboard Count,
     /// The authority gate declined a message of the chat.
-    ChatDeclined,
+    ChatDeclined: Dashboard Count,
     /// A subscription was reported for the first time.
-    SubscriptionOpened,
+    SubscriptionOpened: Dashboard Count,
     /// A subscription has ended.
-    SubscriptionEnded,
+    SubscriptionEnded: Dashboard Count,
     /// A subscription's period was paid.
-    SubscriptionPaid,
+    SubscriptionPaid: Dashboard Count,
     /// The payment of a subscription's period failed for the first time.
-    SubscriptionPaymentFailed,
+    SubscriptionPaymentFailed: Dashboard Count,
 }
 
 /// The use of a metric.
@@ -133,57 +148,6 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// Every metric.
-    pub const ALL: [Self; 47] = [
-        Self::EventUnreadable,
-        Self::EventNotQueued,
-        Self::SignatureRefused,
-        Self::CompletedWithoutPayment,
-        Self::CheckoutUnavailable,
-        Self::ResultUnavailable,
-        Self::AlertUndelivered,
-        Self::Reconciled,
-        Self::CacheHealthRan,
-        Self::Digested,
-        Self::MessageKeepsFailing,
-        Self::AuditWriteFailed,
-        Self::AuthorityEscalated,
-        Self::Held,
-        Self::VerdictOpposed,
-        Self::TollUnreachable,
-        Self::TollUnanswered,
-        Self::TollCorpusUnreadable,
-        Self::ChatLinkRefused,
-        Self::ChatLinkFailed,
-        Self::ChatMemoryLarge,
-        Self::InboxWatched,
-        Self::SmokeTested,
-        Self::RefreshTokenAge,
-        Self::BreakerOpen,
-        Self::MailboxBreakerOpen,
-        Self::CacheEntries,
-        Self::CacheBudgetUsed,
-        Self::VerdictGreen,
-        Self::VerdictAmber,
-        Self::VerdictRed,
-        Self::VerdictNull,
-        Self::VerdictFailed,
-        Self::OrderToVerdict,
-        Self::MailSent,
-        Self::MailFailed,
-        Self::OrderToMail,
-        Self::WaitingForHumans,
-        Self::FailedSaleShown,
-        Self::ReferralCodeUnknown,
-        Self::ChatAnswered,
-        Self::ChatApologised,
-        Self::ChatDeclined,
-        Self::SubscriptionOpened,
-        Self::SubscriptionEnded,
-        Self::SubscriptionPaid,
-        Self::SubscriptionPaymentFailed,
-    ];
-
     /// The metrics of events that people outside can cause at no cost, by forged calls, payments that are not taken or are given
     /// back, texts, or addresses to which they ask for links, or that one subscriber causes by using the chat for long. Their alarms
     /// are for operators to read; a deployment must not be stopped by them.
@@ -197,58 +161,6 @@ impl Metric {
         Self::ChatLinkFailed,
         Self::ChatMemoryLarge,
     ];
-
-    const fn row(self) -> (&'static str, Use, Unit) {
-        match self {
-            Self::EventUnreadable => ("EventUnreadable", Use::Event, Unit::Count),
-            Self::EventNotQueued => ("EventNotQueued", Use::Event, Unit::Count),
-            Self::SignatureRefused => ("SignatureRefused", Use::Event, Unit::Count),
-            Self::CompletedWithoutPayment => ("CompletedWithoutPayment", Use::Event, Unit::Count),
-            Self::CheckoutUnavailable => ("CheckoutUnavailable", Use::Event, Unit::Count),
-            Self::ResultUnavailable => ("ResultUnavailable", Use::Event, Unit::Count),
-            Self::AlertUndelivered => ("AlertUndelivered", Use::Event, Unit::Count),
-            Self::Reconciled => ("Reconciled", Use::Event, Unit::Count),
-            Self::CacheHealthRan => ("CacheHealthRan", Use::Event, Unit::Count),
-            Self::Digested => ("Digested", Use::Event, Unit::Count),
-            Self::MessageKeepsFailing => ("MessageKeepsFailing", Use::Event, Unit::Count),
-            Self::AuditWriteFailed => ("AuditWriteFailed", Use::Event, Unit::Count),
-            Self::AuthorityEscalated => ("AuthorityEscalated", Use::Event, Unit::Count),
-            Self::Held => ("Held", Use::Event, Unit::Count),
-            Self::VerdictOpposed => ("VerdictOpposed", Use::Event, Unit::Count),
-            Self::TollUnreachable => ("TollUnreachable", Use::Event, Unit::Count),
-            Self::TollUnanswered => ("TollUnanswered", Use::Event, Unit::Count),
-            Self::TollCorpusUnreadable => ("TollCorpusUnreadable", Use::Event, Unit::Count),
-            Self::ChatLinkRefused => ("ChatLinkRefused", Use::Event, Unit::Count),
-            Self::ChatLinkFailed => ("ChatLinkFailed", Use::Event, Unit::Count),
-            Self::ChatMemoryLarge => ("ChatMemoryLarge", Use::Event, Unit::Count),
-            Self::InboxWatched => ("InboxWatched", Use::Event, Unit::Count),
-            Self::SmokeTested => ("SmokeTested", Use::Event, Unit::Count),
-            Self::RefreshTokenAge => ("RefreshTokenAge", Use::Level, Unit::Seconds),
-            Self::BreakerOpen => ("BreakerOpen", Use::Level, Unit::Count),
-            Self::MailboxBreakerOpen => ("MailboxBreakerOpen", Use::Level, Unit::Count),
-            Self::CacheEntries => ("CacheEntries", Use::Level, Unit::Count),
-            Self::CacheBudgetUsed => ("CacheBudgetUsed", Use::Level, Unit::Percent),
-            Self::VerdictGreen => ("VerdictGreen", Use::Dashboard, Unit::Count),
-            Self::VerdictAmber => ("VerdictAmber", Use::Dashboard, Unit::Count),
-            Self::VerdictRed => ("VerdictRed", Use::Dashboard, Unit::Count),
-            Self::VerdictNull => ("VerdictNull", Use::Dashboard, Unit::Count),
-            Self::VerdictFailed => ("VerdictFailed", Use::Dashboard, Unit::Count),
-            Self::OrderToVerdict => ("OrderToVerdict", Use::Dashboard, Unit::Milliseconds),
-            Self::MailSent => ("MailSent", Use::Dashboard, Unit::Count),
-            Self::MailFailed => ("MailFailed", Use::Dashboard, Unit::Count),
-            Self::OrderToMail => ("OrderToMail", Use::Dashboard, Unit::Milliseconds),
-            Self::WaitingForHumans => ("WaitingForHumans", Use::Dashboard, Unit::Count),
-            Self::FailedSaleShown => ("FailedSaleShown", Use::Dashboard, Unit::Count),
-            Self::ReferralCodeUnknown => ("ReferralCodeUnknown", Use::Dashboard, Unit::Count),
-            Self::ChatAnswered => ("ChatAnswered", Use::Dashboard, Unit::Count),
-            Self::ChatApologised => ("ChatApologised", Use::Dashboard, Unit::Count),
-            Self::ChatDeclined => ("ChatDeclined", Use::Dashboard, Unit::Count),
-            Self::SubscriptionOpened => ("SubscriptionOpened", Use::Dashboard, Unit::Count),
-            Self::SubscriptionEnded => ("SubscriptionEnded", Use::Dashboard, Unit::Count),
-            Self::SubscriptionPaid => ("SubscriptionPaid", Use::Dashboard, Unit::Count),
-            Self::SubscriptionPaymentFailed => ("SubscriptionPaymentFailed", Use::Dashboard, Unit::Count),
-        }
-    }
 
     /// Its name in CloudWatch.
     #[must_use]

@@ -15,8 +15,10 @@ pub use report::{DisputeStatus, ObjectId, PaymentChange, PaymentReport, RefundSt
 
 /// Stripe's id of a payment, `pi_…`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct PaymentId(String);
+
+crate::text_newtype::text_newtype!(PaymentId, InvalidPaymentId);
 
 /// The text is not an id of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,26 +35,6 @@ impl PaymentId {
         let rest = text.strip_prefix("pi_").ok_or(InvalidPaymentId)?;
         let valid = (1..=250).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if valid { Ok(Self(text)) } else { Err(InvalidPaymentId) }
-    }
-
-    /// The id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for PaymentId {
-    type Error = InvalidPaymentId;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<PaymentId> for String {
-    fn from(id: PaymentId) -> Self {
-        id.0
     }
 }
 

@@ -13,8 +13,10 @@ pub struct Operator {
 
 /// The ARN of the AWS identity that a command runs with, unlike the operator's name, which they typed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct CallerIdentity(String);
+
+crate::text_newtype::text_newtype!(CallerIdentity, InvalidIdentity);
 
 /// The text is not an ARN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,26 +36,6 @@ impl CallerIdentity {
         let is_arn = arn.starts_with("arn:") && arn.len() <= MAX_ARN && !arn.chars().any(char::is_control);
         let kept = arn.split(['@', '\u{ff20}']).next().filter(|_| is_arn).ok_or(InvalidIdentity)?;
         Ok(Self(kept.to_owned()))
-    }
-
-    /// The ARN, cut before an @.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for CallerIdentity {
-    type Error = InvalidIdentity;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text)
-    }
-}
-
-impl From<CallerIdentity> for String {
-    fn from(identity: CallerIdentity) -> Self {
-        identity.0
     }
 }
 

@@ -14,8 +14,10 @@ const REFERENCE: usize = 8;
 ///
 /// Debug prints only the first 12 characters (Cache Alert, invariant 4); the whole id needs an explicit call.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SessionId(String);
+
+crate::text_newtype::text_newtype!(SessionId, InvalidSessionId);
 
 /// The text is not a Checkout Session id.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
@@ -59,12 +61,6 @@ impl SessionId {
         Self(self.0.strip_suffix(FOLLOWUP).unwrap_or(&self.0).to_owned())
     }
 
-    /// The whole id, for keys and vendors' calls.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Whether it has the form of Stripe's ids (`cs_live_…` or `cs_test_…`, at least 20 characters). Any other id is
     /// not a session, so nothing needs to be read for it.
     #[must_use]
@@ -90,19 +86,6 @@ impl SessionId {
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
-    }
-}
-
-impl TryFrom<String> for SessionId {
-    type Error = InvalidSessionId;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> Self {
-        id.0
     }
 }
 

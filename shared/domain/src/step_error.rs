@@ -6,29 +6,33 @@ use crate::{
 };
 use std::{borrow::Cow, error::Error, fmt};
 
-/// The kind of failure or refusal. The methods match exhaustively, so a new code needs an answer in each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// Other processes kept changing the state.
-    Contended,
-    /// A store failed.
-    Storage,
-    /// A call to the mailbox failed.
-    Mailbox,
-    /// A queue did not accept a message.
-    Queue,
-    /// The payment provider could not be reached, or its answer was lost.
-    PaymentUnavailable,
-    /// The payment provider refused the request, or does not have the object.
-    PaymentRefused,
-    /// The model's client cannot be built.
-    ModelNotReady,
-    /// There is no such sale.
-    NoSale,
-    /// A name or a reason cannot be recorded.
-    InvalidWords,
-    /// A stored value is not in its form, or is not what this step stored.
-    Malformed,
+crate::enum_with_words! {
+    /// The kind of failure or refusal. The methods match exhaustively, so a new code needs an answer in each of them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ErrorCode {
+        /// Other processes kept changing the state.
+        Contended = "contended",
+        /// A store failed.
+        Storage = "storage",
+        /// A call to the mailbox failed.
+        Mailbox = "mailbox",
+        /// A queue did not accept a message.
+        Queue = "queue",
+        /// The payment provider could not be reached, or its answer was lost.
+        PaymentUnavailable = "payment_unavailable",
+        /// The payment provider refused the request, or does not have the object.
+        PaymentRefused = "payment_refused",
+        /// The model's client cannot be built.
+        ModelNotReady = "model_not_ready",
+        /// There is no such sale.
+        NoSale = "no_sale",
+        /// A name or a reason cannot be recorded.
+        InvalidWords = "invalid_words",
+        /// A stored value is not in its form, or is not what this step stored.
+        Malformed = "malformed",
+    }
+    /// Its name in logs.
+    pub const fn as_str;
 }
 
 /// The possible effect of a failed step.
@@ -41,23 +45,6 @@ pub enum Effect {
 }
 
 impl ErrorCode {
-    /// Its name in logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Contended => "contended",
-            Self::Storage => "storage",
-            Self::Mailbox => "mailbox",
-            Self::Queue => "queue",
-            Self::PaymentUnavailable => "payment_unavailable",
-            Self::PaymentRefused => "payment_refused",
-            Self::ModelNotReady => "model_not_ready",
-            Self::NoSale => "no_sale",
-            Self::InvalidWords => "invalid_words",
-            Self::Malformed => "malformed",
-        }
-    }
-
     /// Whether the same step can succeed later without a change by a human.
     #[must_use]
     pub const fn is_retriable(self) -> bool {

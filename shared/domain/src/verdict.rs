@@ -3,35 +3,27 @@
 use crate::{Query, Tier, Timestamp, texts};
 use serde::{Deserialize, Serialize};
 
-/// The colour of a verdict. NULL (insufficient signal) is a verdict like any other (Product Tiers, invariant 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Colour {
-    /// Positive signal; proceed.
-    Green,
-    /// Conditional; proceed with caution.
-    Amber,
-    /// Negative signal; do not proceed.
-    Red,
-    /// Insufficient signal; a verdict cannot be rendered.
-    Null,
+crate::enum_with_words! {
+    /// The colour of a verdict. NULL (insufficient signal) is a verdict like any other (Product Tiers, invariant 6).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Colour {
+        /// Positive signal; proceed.
+        Green = "GREEN",
+        /// Conditional; proceed with caution.
+        Amber = "AMBER",
+        /// Negative signal; do not proceed.
+        Red = "RED",
+        /// Insufficient signal; a verdict cannot be rendered.
+        Null = "NULL",
+    }
+    /// The word, as the model writes it and customers read it.
+    pub const fn word;
+    /// Every colour.
+    pub const ALL;
 }
 
 impl Colour {
-    /// Every colour.
-    pub const ALL: [Self; 4] = [Self::Green, Self::Amber, Self::Red, Self::Null];
-
-    /// The word, as the model writes it and customers read it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Green => "GREEN",
-            Self::Amber => "AMBER",
-            Self::Red => "RED",
-            Self::Null => "NULL",
-        }
-    }
-
     /// Parses the exact word; any other text is not a colour.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {

@@ -13,7 +13,8 @@ use memory::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, hint::black_box, time::Instant};
-use support::{Draw, Table, handle, history, sentence, trials, unlocked};
+use support::{Table, handle, history, sentence, trials, unlocked};
+use testkit::Random;
 use weavatrix_memory::{
     AgentId, EntityId, EventId, EventStore, ExpectedVersion, InMemoryStore, MemoryEvent, MemoryNode, MemoryProjection,
     NewEvent, SessionId, StreamId, Timestamp, replay, replay_owned,
@@ -48,7 +49,7 @@ fn per_1000<T>(events: u64, mut prepare: impl FnMut() -> T, mut run: impl FnMut(
 
 fn facts(events: u64) -> Table {
     let mut table = Table::new();
-    let mut draw = Draw::new(7);
+    let mut draw = Random::seeded(7);
     for number in 0..events {
         table.add(unlocked(&format!("observation-{number}"), &sentence(&mut draw, 4)));
     }
@@ -89,7 +90,7 @@ fn times() {
 
 /// The peer's strict replay of the same number of events into its projection.
 fn peer(count: u64) -> (f64, f64) {
-    let mut draw = Draw::new(7);
+    let mut draw = Random::seeded(7);
     let (agent, session) = (AgentId::new("agent").unwrap(), SessionId::new("session").unwrap());
     let pending: Vec<_> = (0..count)
         .map(|number| {

@@ -4,13 +4,10 @@
 use crate::state::{Fact, State};
 
 pub use crate::recipe::{Recipe, purpose_of};
-use lens::{
-    Digest,
-    canonical::{self, CanonicalError},
-};
+use lens::Digest;
 use serde::Serialize;
 
-/// A summary of facts.
+/// A summary of facts. The same inputs and policy give one with the same bytes (Memory Contract, G4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Compaction {
     /// The hash of inputs and policy.
@@ -23,16 +20,6 @@ pub struct Compaction {
     pub lines: Vec<String>,
     /// The facts that the summary gives in full: those without a lock.
     pub allowmention_handles: Vec<Digest>,
-}
-
-impl Compaction {
-    /// The canonical bytes: the same inputs and policy give the same bytes (Memory Contract, G4).
-    ///
-    /// # Errors
-    /// [`CanonicalError`]
-    pub fn output_bytes(&self) -> Result<Vec<u8>, CanonicalError> {
-        canonical::encode(self)
-    }
 }
 
 /// Makes a compaction from the facts. `None` when one of them is no longer canon, or the policy is unknown.

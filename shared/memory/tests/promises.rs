@@ -10,7 +10,8 @@ use memory::{
     precision::Locked,
 };
 use std::collections::BTreeSet;
-use support::{Draw, Table, code, disguised, history, trials};
+use support::{Table, code, disguised, history, trials};
+use testkit::Random;
 
 fn all(count: u64, promise: impl Fn(u64) -> bool) {
     for seed in 0..count {
@@ -73,7 +74,7 @@ fn random_histories_hold_every_kind_of_event_but_the_erasure() {
 /// Every disguise alone, for many codes, so that one which the search does not find is named.
 #[test]
 fn every_disguise_is_found() {
-    let mut draw = Draw::new(11);
+    let mut draw = Random::seeded(11);
     for _ in 0..3000 {
         let token = code(&mut draw);
         let text = format!("It says {} there.", disguised(&mut draw, &token));

@@ -13,6 +13,7 @@ pub mod golden;
 pub mod inbox;
 pub mod memory;
 mod ports;
+mod random;
 pub mod reports;
 pub mod sale;
 pub mod session;
@@ -25,6 +26,7 @@ pub mod world;
 pub use boundaries::BOUNDARIES;
 pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault, every_two_faults, pairs_of_faults};
 pub use ports::NoLimit;
+pub use random::Random;
 pub use turns::{SlowNotes, in_turns};
 pub use world::World;
 

@@ -92,15 +92,9 @@ impl Randomness for World {
         f64::from(token) / (f64::from(u32::MAX) + 1.0)
     }
 
-    /// SplitMix64: the same seed draws the same numbers.
     fn token(&self) -> String {
-        let mut state = self.state();
-        state.random = state.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        format!("{z:016x}{:016x}", z.rotate_left(17))
+        let drawn = self.state().random.next();
+        format!("{drawn:016x}{:016x}", drawn.rotate_left(17))
     }
 
     fn secret(&self) -> Option<Secret> {

@@ -3,6 +3,7 @@
 
 use crate::{
     faults::{Fault, Passage},
+    random::Random,
     unread::Unread,
 };
 use domain::{
@@ -86,7 +87,7 @@ pub struct State {
     pub now: i64,
     /// The error of the running invocation's clock, in milliseconds.
     pub skew: i64,
-    pub random: u64,
+    pub random: Random,
     pub sales: BTreeMap<SessionId, (Sale, u64)>,
     pub cache: BTreeMap<SessionId, CachedVerdict>,
     pub corrupt_cache: bool,

@@ -1,11 +1,11 @@
 //! What the model says to a customer's question.
 
-use crate::random::Random;
 use domain::{
     Tier,
     ports::{ModelError, ModelReply},
 };
 use serde_json::{Value, json};
+use testkit::Random;
 
 /// A term for which the content filter holds a text, and one that it replaces. The checker looks for these words
 /// itself, because the filter is under test.

@@ -9,12 +9,12 @@ use crate::{
     answer::{Answer, HELD_TERM},
     follow_up::FollowUp,
     governed::{GOVERNED, governed},
-    random::Random,
 };
 use domain::{
     Query, SessionId, Submission, Tier,
     money::{PaymentChange, PaymentId},
 };
+use testkit::Random;
 
 /// When the customer pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

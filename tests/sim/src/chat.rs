@@ -25,8 +25,8 @@ mod threads;
 pub use defects::{ChatDefect, DEFECTS, hunt};
 pub use promises::{Broken, Promise};
 
-use crate::random::Random;
 use std::collections::BTreeMap;
+use testkit::Random;
 
 /// What the world of a seed came to.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! The duration and the faults of a world's effects, drawn from the seed.
 
-use crate::random::Random;
 use std::time::Duration;
-use testkit::{Fault, Passage};
+use testkit::{Fault, Passage, Random};
 
 pub(crate) const SECOND: i64 = 1000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;

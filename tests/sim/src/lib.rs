@@ -18,7 +18,6 @@ mod governed;
 mod operator;
 mod ports;
 mod queues;
-mod random;
 pub mod recovery;
 mod rules;
 pub mod settings;
@@ -35,9 +34,8 @@ use defects::Defect;
 use deployment::Deployment;
 use domain::{Timestamp, breaker::BreakerPolicy, ports::ModelError};
 use faults::{Faults, SECOND};
-use random::Random;
 use simulator::Simulator;
-use testkit::{Passage, Plan, World};
+use testkit::{Passage, Plan, Random, World};
 
 /// The result of a seed's world.
 #[derive(Clone, Debug)]
@@ -105,7 +103,7 @@ fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Cus
     teach(world, customers);
     let faults = faults.clone();
     let mut state = world.state();
-    state.random = random.next();
+    state.random = Random::seeded(random.next());
     state.sent_items_lag = faults.sent_items_lag;
     // A worker with a wrong clock may take over the claim of one that has just sent its mail, and send it again.
     state.draft_lag = if faults.wrong_clocks == 0 { faults.sent_items_lag.min(10 * SECOND) } else { 0 };

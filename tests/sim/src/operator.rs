@@ -4,31 +4,20 @@ use crate::{answer::replacement, deployment::Deployment};
 use domain::{SessionId, Submission, Tier};
 use operations::{Operator, erase, quarantine, reattempt, redrive, refunds};
 
-/// What an operator decides about a sale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Decision {
-    Approve,
-    Replace,
-    Reattempt,
-    Resubmit,
-    Redrive,
-    Refund,
-    Erase,
-}
-
-impl Decision {
-    /// Its name in a report.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Replace => "replace",
-            Self::Reattempt => "reattempt",
-            Self::Resubmit => "resubmit",
-            Self::Redrive => "redrive",
-            Self::Refund => "refund",
-            Self::Erase => "erase",
-        }
+domain::enum_with_words! {
+    /// What an operator decides about a sale.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Decision {
+        Approve = "approve",
+        Replace = "replace",
+        Reattempt = "reattempt",
+        Resubmit = "resubmit",
+        Redrive = "redrive",
+        Refund = "refund",
+        Erase = "erase",
     }
+    /// Its name in a report.
+    pub(crate) const fn name;
 }
 
 /// How an operator's command ended.

@@ -5,14 +5,13 @@ use crate::{
     cast::Customer,
     deployment::Deployment,
     faults::{Faults, MINUTE, Outage},
-    random::Random,
     rules::Violation,
     simulator::{Script, Simulator},
     start, surround,
 };
 use domain::{Sale, breaker::BreakerPolicy};
 use std::time::Duration;
-use testkit::{Fault, World};
+use testkit::{Fault, Random, World};
 
 /// The beginning of the outage, in milliseconds of the world.
 const FROM: i64 = 2 * MINUTE;

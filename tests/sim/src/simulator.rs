@@ -21,14 +21,13 @@ use crate::{
     deployment::Deployment,
     faults::{Faults, HOUR, MINUTE, SECOND},
     queues::{QUEUES, Queue, Waiting},
-    random::Random,
     tally::Tally,
 };
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
-use testkit::World;
+use testkit::{Random, World};
 
 /// The result of a world.
 pub(crate) struct Outlook {

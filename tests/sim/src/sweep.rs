@@ -9,13 +9,12 @@ use crate::{
     follow_up::Way,
     governed::governed,
     operator::Decision,
-    random::Random,
     simulator::{Mishap, Outlook, Script, Simulator},
     start,
 };
 use domain::{Tier, money::PaymentChange, retry::RetryTable};
 use std::{collections::BTreeSet, time::Duration};
-use testkit::{FAULTS, Fault, Passage, World};
+use testkit::{FAULTS, Fault, Passage, Random, World};
 
 /// One kind of sale, with the ends that it may have under any fault.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::{
 };
 use domain::toll::{List, Paid, Stage};
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::Plan;
+use testkit::{Plan, Random};
 
 const ACTIONS: usize = 24;
 const QUESTIONS: [&str; 2] = [QUESTION, "Open a third shop?"];
@@ -22,26 +22,6 @@ const DECLINED: [&str; 5] = [
 ];
 const PAYERS: [(Address, [u8; 32]); 2] = [(PAYER, KEY), OTHER_PAYER];
 const NAMES: [Option<&str>; 3] = [None, Some("pay_the_first_name"), Some("pay_the_second_one")];
-
-/// SplitMix64: the same seed draws the same world everywhere.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
 
 /// The proof of payment that an agent sends with a request.
 #[derive(Clone)]
@@ -111,9 +91,9 @@ impl Attempt {
 struct Life {
     seed: u64,
     site: Site,
-    draw: Draw,
+    draw: Random,
     /// What was added to the worlds later is drawn apart, so that the other draws stay the same.
-    apart: Draw,
+    apart: Random,
     /// Transfers that are not on the chain yet: their payers and amounts, by transaction.
     unconfirmed: Vec<(String, (String, u64))>,
     /// The number of requests with such a transfer.
@@ -128,19 +108,19 @@ struct Life {
 
 impl Life {
     fn new(seed: u64, defect: Option<Defect>) -> Self {
-        let mut draw = Draw(seed);
+        let mut draw = Random::seeded(seed);
         let world = world();
         let mut plan = Plan::none();
         for _ in 0..draw.below(7) {
-            let boundary = draw.below(250);
-            plan = plan.and_at(boundary, draw.of(&FAULTS));
+            let boundary = usize::try_from(draw.below(250)).unwrap();
+            plan = plan.and_at(boundary, draw.pick(&FAULTS).unwrap());
         }
         world.plan(plan);
         Self {
             seed,
             site: Site::new(world, defect),
             draw,
-            apart: Draw(!seed),
+            apart: Random::seeded(!seed),
             unconfirmed: Vec::new(),
             early: 0,
             shown: Vec::new(),
@@ -150,11 +130,11 @@ impl Life {
     }
 
     fn fresh(&mut self) -> Shown {
-        let question = self.draw.of(&QUESTIONS);
+        let question = self.draw.pick(&QUESTIONS).unwrap();
         let number = u8::try_from(self.shown.len() + 1).unwrap();
         if self.draw.below(5) == 0 {
             let transaction = format!("0x{}", format!("{number:02x}").repeat(32));
-            let amount = self.draw.of(&[50_000, 50_000, 49_999]);
+            let amount = self.draw.pick(&[50_000, 50_000, 49_999]).unwrap();
             let transfer = ("0x1".to_owned(), amount);
             if self.apart.below(3) == 0 {
                 self.unconfirmed.push((transaction.clone(), transfer));
@@ -163,7 +143,7 @@ impl Life {
             }
             return Shown::Transfer { transaction, question };
         }
-        let (payer, name) = (self.draw.below(2), self.draw.of(&NAMES));
+        let (payer, name) = (self.draw.pick(&[0, 1]).unwrap(), self.draw.pick(&NAMES).unwrap());
         self.signed(payer, name, question)
     }
 
@@ -183,7 +163,7 @@ impl Life {
             self.shown.push(fresh.clone());
             return fresh;
         }
-        self.shown[self.draw.below(self.shown.len())].clone()
+        self.draw.pick(&self.shown).unwrap()
     }
 
     /// Draws a request with a proof, sometimes for a different question.
@@ -191,7 +171,7 @@ impl Life {
         let shown = self.proof();
         let asks = match self.draw.below(16) {
             0..=1 => Asks::Other,
-            2 => Asks::Declined(self.draw.of(&DECLINED)),
+            2 => Asks::Declined(self.draw.pick(&DECLINED).unwrap()),
             _ => Asks::Meant,
         };
         Attempt::new(shown, asks, self.draw.below(3) == 0)
@@ -215,7 +195,7 @@ impl Life {
             }
             _ => self.attempt(),
         };
-        let call = self.draw.of(&Call::ALL);
+        let call = self.draw.pick(&Call::ALL).unwrap();
         let (one, two) = self.site.send_both(first.request(), call, second.request());
         self.receive(&first, one);
         self.receive(&second, two);
@@ -230,7 +210,7 @@ impl Life {
     /// without a name are submitted: another payment may already have bought the answer of a named one.
     fn submit(&mut self) {
         let Some(Shown::Payment { payment, payer, name: None, .. }) =
-            (!self.shown.is_empty()).then(|| self.shown[self.draw.below(self.shown.len())].clone())
+            (!self.shown.is_empty()).then(|| self.draw.pick(&self.shown)).flatten()
         else {
             return;
         };
@@ -345,10 +325,7 @@ pub fn live(seed: u64, defect: Option<Defect>) -> Lived {
         }
         match life.draw.below(7) {
             0 => drop(life.site.look()),
-            1 => {
-                let seconds = life.draw.below(90);
-                life.site.world.advance(Duration::from_secs(u64::try_from(seconds).unwrap()));
-            }
+            1 => life.site.world.advance(Duration::from_secs(life.draw.below(90))),
             2 => life.submit(),
             _ => life.ask(),
         }

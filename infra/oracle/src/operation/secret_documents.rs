@@ -6,32 +6,37 @@
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-/// The secrets of a stack. Each is named STACK/NAME in Secrets Manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Name {
-    /// Stripe's restricted key (rk_…) that reads.
-    Stripe,
-    /// Stripe's restricted key that creates sessions.
-    StripeCheckout,
-    /// Stripe's restricted key that gives money back.
-    StripeRefund,
-    /// The signing secrets of the webhook endpoint (whsec_…), by commas or lines; two while one is being rolled.
-    StripeWebhook,
-    /// Stripe's test-mode key (sk_test_…) of the smoke test.
-    StripeSmoke,
-    /// The API key of the Gemini API.
-    Gemini,
-    /// The mailbox's application: a JSON object with `tenant_id`, `client_id` and, for a confidential client,
-    /// `client_secret`; fields that are left out stay as they are, and an empty one is removed.
-    Graph,
-    /// The refresh token of a person's consent to use the mailbox. Functions replace it, so it is set after a consent only.
-    GraphToken,
-    /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key becomes
-    /// the current one; the earlier ones stay, as records name theirs.
-    Audit,
-    /// 32 random bytes in hex: the key of the ids of the chat's subscribers. It is set once: another key would make every
-    /// subscriber a stranger.
-    Chat,
+domain::enum_with_words! {
+    /// The secrets of a stack. Each is named STACK/NAME in Secrets Manager.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum Name {
+        /// Stripe's restricted key (rk_…) that reads.
+        Stripe = "stripe",
+        /// Stripe's restricted key that creates sessions.
+        StripeCheckout = "stripe-checkout",
+        /// Stripe's restricted key that gives money back.
+        StripeRefund = "stripe-refund",
+        /// The signing secrets of the webhook endpoint (whsec_…), by commas or lines; two while one is being rolled.
+        StripeWebhook = "stripe-webhook",
+        /// Stripe's test-mode key (sk_test_…) of the smoke test.
+        StripeSmoke = "stripe-smoke",
+        /// The API key of the Gemini API.
+        Gemini = "gemini",
+        /// The mailbox's application: a JSON object with `tenant_id`, `client_id` and, for a confidential client,
+        /// `client_secret`; fields that are left out stay as they are, and an empty one is removed.
+        Graph = "graph",
+        /// The refresh token of a person's consent to use the mailbox. Functions replace it, so it is set after a
+        /// consent only.
+        GraphToken = "graph-token",
+        /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key
+        /// becomes the current one; the earlier ones stay, as records name theirs.
+        Audit = "audit",
+        /// 32 random bytes in hex: the key of the ids of the chat's subscribers. It is set once: another key would make
+        /// every subscriber a stranger.
+        Chat = "chat",
+    }
+    /// The name in Secrets Manager after the stack's name.
+    pub(crate) const fn text;
 }
 
 /// The reason why a value is invalid. No message repeats the value.
@@ -62,22 +67,6 @@ const REFRESH_TOKEN: &str = "refresh_token";
 const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", REFRESH_TOKEN];
 
 impl Name {
-    /// The name in Secrets Manager after the stack's name.
-    pub(crate) const fn text(self) -> &'static str {
-        match self {
-            Self::Stripe => "stripe",
-            Self::StripeCheckout => "stripe-checkout",
-            Self::StripeRefund => "stripe-refund",
-            Self::StripeWebhook => "stripe-webhook",
-            Self::StripeSmoke => "stripe-smoke",
-            Self::Gemini => "gemini",
-            Self::Graph => "graph",
-            Self::GraphToken => "graph-token",
-            Self::Audit => "audit",
-            Self::Chat => "chat",
-        }
-    }
-
     /// The secret's next document, made from its current one and an operator's input. `random` becomes the smoke test's
     /// signing secret.
     pub(crate) fn document(self, current: &Value, value: &str, random: &str) -> Result<Value, InvalidValue> {

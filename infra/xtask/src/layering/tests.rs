@@ -156,7 +156,7 @@ fn the_layer_is_the_folder_and_another_folder_is_named() {
         ("tests/sim", Some(Tests)),
         ("shared/auditing", None),
         ("shared/rules", None),
-        ("shared/rules/filter/fuzz", None),
+        ("shared/rules/filter/data", None),
         ("tools/new", None),
     ] {
         assert_eq!(Layer::of(folder), layer, "{folder}");

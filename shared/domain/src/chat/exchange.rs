@@ -8,8 +8,10 @@ pub const LONGEST_MESSAGE: usize = 4_000;
 
 /// The id of an exchange, made by the client: a UUID, kept in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ExchangeId(String);
+
+crate::text_newtype::text_newtype!(ExchangeId, InvalidExchangeId);
 
 /// The text is not a UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,25 +28,6 @@ impl ExchangeId {
         let lengths = text.split('-').map(str::len);
         let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
         if is_uuid { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidExchangeId) }
-    }
-
-    /// The id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for ExchangeId {
-    type Error = InvalidExchangeId;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<ExchangeId> for String {
-    fn from(id: ExchangeId) -> Self {
-        id.0
     }
 }
 
@@ -98,30 +81,22 @@ impl std::fmt::Debug for Message {
     }
 }
 
-/// The voice of a reply. Most plans have one external voice; a plan with two views shows them side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Voice {
-    /// The voice of every plan with one reply.
-    #[serde(rename = "AETHER")]
-    Aether,
-    /// The first of two.
-    #[serde(rename = "first view")]
-    FirstView,
-    /// The second of two.
-    #[serde(rename = "second view")]
-    SecondView,
-}
-
-impl Voice {
-    /// The name that customers read.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aether => "AETHER",
-            Self::FirstView => "first view",
-            Self::SecondView => "second view",
-        }
+crate::enum_with_words! {
+    /// The voice of a reply. Most plans have one external voice; a plan with two views shows them side by side.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Voice {
+        /// The voice of every plan with one reply.
+        #[serde(rename = "AETHER")]
+        Aether = "AETHER",
+        /// The first of two.
+        #[serde(rename = "first view")]
+        FirstView = "first view",
+        /// The second of two.
+        #[serde(rename = "second view")]
+        SecondView = "second view",
     }
+    /// The name that customers read.
+    pub const fn name;
 }
 
 /// One reply.

@@ -51,8 +51,10 @@ impl SubscriberKey {
 
 /// A subscriber: 64 hexadecimal digits. Debug prints the first 12.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SubscriberId(String);
+
+crate::text_newtype::text_newtype!(SubscriberId, InvalidSubscriberId);
 
 /// The text is not a subscriber's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,12 +78,6 @@ impl SubscriberId {
         if is_digest { Ok(Self(text)) } else { Err(InvalidSubscriberId) }
     }
 
-    /// The whole id, for keys and metadata.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The first 12 digits, for logs and alerts.
     #[must_use]
     pub fn prefix(&self) -> &str {
@@ -100,19 +96,6 @@ impl StateId for SubscriberId {
 
     fn reference(&self) -> &str {
         self.prefix()
-    }
-}
-
-impl TryFrom<String> for SubscriberId {
-    type Error = InvalidSubscriberId;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<SubscriberId> for String {
-    fn from(id: SubscriberId) -> Self {
-        id.0
     }
 }
 

@@ -6,8 +6,10 @@ use std::fmt;
 
 /// Stripe's id of a refund (`re_…`, `pyr_…`) or of a dispute (`du_…`, `dp_…`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct ObjectId(String);
+
+crate::text_newtype::text_newtype!(ObjectId, InvalidObjectId);
 
 /// The text is not an id of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,26 +31,6 @@ impl ObjectId {
     #[must_use]
     pub fn unnamed() -> Self {
         Self("unnamed".to_owned())
-    }
-
-    /// The id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for ObjectId {
-    type Error = InvalidObjectId;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(text)
-    }
-}
-
-impl From<ObjectId> for String {
-    fn from(id: ObjectId) -> Self {
-        id.0
     }
 }
 
@@ -81,26 +63,30 @@ impl RefundStatus {
     }
 }
 
-/// The status of a dispute. `Warning…` is an inquiry: the bank asks, and has taken nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DisputeStatus {
-    /// An inquiry that waits for our answer.
-    WarningNeedsResponse,
-    /// An inquiry that was answered.
-    WarningUnderReview,
-    /// An inquiry that ended without a dispute.
-    WarningClosed,
-    /// The bank has taken the money; our evidence is missing.
-    NeedsResponse,
-    /// The bank has our evidence.
-    UnderReview,
-    /// Decided for us: we have the money again.
-    Won,
-    /// Decided against us.
-    Lost,
-    /// The payment went back to the customer before the bank opened a dispute.
-    Prevented,
+crate::enum_with_words! {
+    /// The status of a dispute. `Warning…` is an inquiry: the bank asks, and has taken nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DisputeStatus {
+        /// An inquiry that waits for our answer.
+        WarningNeedsResponse = "inquiry, needs a response",
+        /// An inquiry that was answered.
+        WarningUnderReview = "inquiry, under review",
+        /// An inquiry that ended without a dispute.
+        WarningClosed = "inquiry, closed",
+        /// The bank has taken the money; our evidence is missing.
+        NeedsResponse = "open, needs a response",
+        /// The bank has our evidence.
+        UnderReview = "open, under review",
+        /// Decided for us: we have the money again.
+        Won = "won",
+        /// Decided against us.
+        Lost = "lost",
+        /// The payment went back to the customer before the bank opened a dispute.
+        Prevented = "prevented: the money went back",
+    }
+    /// The status in words, for operators.
+    pub const fn words;
 }
 
 impl DisputeStatus {
@@ -126,21 +112,6 @@ impl DisputeStatus {
     #[must_use]
     pub const fn awaits_answer(self) -> bool {
         matches!(self, Self::NeedsResponse | Self::WarningNeedsResponse)
-    }
-
-    /// The status in words, for operators.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::WarningNeedsResponse => "inquiry, needs a response",
-            Self::WarningUnderReview => "inquiry, under review",
-            Self::WarningClosed => "inquiry, closed",
-            Self::NeedsResponse => "open, needs a response",
-            Self::UnderReview => "open, under review",
-            Self::Won => "won",
-            Self::Lost => "lost",
-            Self::Prevented => "prevented: the money went back",
-        }
     }
 }
 

@@ -9,32 +9,23 @@ use std::time::Duration;
 /// How long after a purchase Stripe's slowest payment method may still pay or fail, with a day for the session.
 pub const SLOWEST_PAYMENT: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// Stripe's answer about a session that was ordered and is not paid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotPaid {
-    /// It is unpaid, and may still be paid.
-    Unpaid,
-    /// Stripe has no such session.
-    Unknown,
-    /// It was completed, and there was nothing to pay.
-    Free,
-    /// It expired, is still unknown a day later, or was completed so long ago that its payment has failed: it can no longer
-    /// be paid.
-    Over,
-}
-
-impl NotPaid {
-    /// The state in words, for the log and for operators.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Unpaid => "ordered, but Stripe says it is not paid",
-            Self::Unknown => "ordered, but Stripe knows no such session",
-            Self::Free => "completed without a payment",
-            Self::Over => "never paid: the session is over",
-        }
+crate::enum_with_words! {
+    /// Stripe's answer about a session that was ordered and is not paid.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NotPaid {
+        /// It is unpaid, and may still be paid.
+        Unpaid = "ordered, but Stripe says it is not paid",
+        /// Stripe has no such session.
+        Unknown = "ordered, but Stripe knows no such session",
+        /// It was completed, and there was nothing to pay.
+        Free = "completed without a payment",
+        /// It expired, is still unknown a day later, or was completed so long ago that its payment has failed: it can
+        /// no longer be paid.
+        Over = "never paid: the session is over",
     }
+    /// The state in words, for the log and for operators.
+    pub const fn words;
 }
 
 impl Sale {

@@ -1,7 +1,5 @@
 //! The open work of a sale and its due time, for the lists of operators and of the deadlines function. Both follow from
 //! the sale alone and are saved with it as an index, so no list needs a scan.
-//! The file has more than 300 lines because it lists every kind of work with its name and its time limit, and the rules
-//! that choose among the kinds call one another.
 
 use crate::{
     Sale, Timestamp,
@@ -12,41 +10,46 @@ use crate::{
 use serde::Serialize;
 use std::time::Duration;
 
-/// The kinds of open work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Work {
-    /// Functions are working on it.
-    InFlight,
-    /// The content filter holds it: an operator approves, replaces or refunds.
-    Review,
-    /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
-    Unusable,
-    /// The authority gate declines it: people with the required roles approve, or the money goes back automatically.
-    Declined,
-    /// No verdict could be made: an operator tries again or refunds.
-    Failed,
-    /// A newer block list would hold the delivered verdict: an operator dismisses the finding, replaces the verdict on
-    /// the page, or refunds.
-    Finding,
-    /// It was ordered, and Stripe shows no payment: an operator gives it away, or it ends with the session.
-    NotPaid,
-    /// Its mail is a dead letter: an operator redrives it.
-    DeadLetter,
-    /// Its mail may or may not have been sent: an operator checks the mailbox.
-    UnknownMail,
-    /// A refund is decided, and Stripe has not confirmed it.
-    Refund,
-    /// A refund was canceled or bounced: an operator issues it again, or refunds by other means.
-    RefundFailed,
-    /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it at Stripe.
-    Dispute,
-    /// The customer has replied to a mail: an operator reads and handles the reply.
-    Reply,
-    /// It was erased before its verdict was delivered, and the money is still here: an operator refunds.
-    Owed,
-    /// The customer asked for erasure: the data is removed once more when no worker can still write.
-    Erasure,
+crate::enum_with_words! {
+    /// The kinds of open work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Work {
+        /// Functions are working on it.
+        InFlight = "in_flight",
+        /// The content filter holds it: an operator approves, replaces or refunds.
+        Review = "review",
+        /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
+        Unusable = "unusable",
+        /// The authority gate declines it: people with the required roles approve, or the money goes back
+        /// automatically.
+        Declined = "declined",
+        /// No verdict could be made: an operator tries again or refunds.
+        Failed = "failed",
+        /// A newer block list would hold the delivered verdict: an operator dismisses the finding, replaces the verdict
+        /// on the page, or refunds.
+        Finding = "finding",
+        /// It was ordered, and Stripe shows no payment: an operator gives it away, or it ends with the session.
+        NotPaid = "not_paid",
+        /// Its mail is a dead letter: an operator redrives it.
+        DeadLetter = "dead_letter",
+        /// Its mail may or may not have been sent: an operator checks the mailbox.
+        UnknownMail = "unknown_mail",
+        /// A refund is decided, and Stripe has not confirmed it.
+        Refund = "refund",
+        /// A refund was canceled or bounced: an operator issues it again, or refunds by other means.
+        RefundFailed = "refund_failed",
+        /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it at Stripe.
+        Dispute = "dispute",
+        /// The customer has replied to a mail: an operator reads and handles the reply.
+        Reply = "reply",
+        /// It was erased before its verdict was delivered, and the money is still here: an operator refunds.
+        Owed = "owed",
+        /// The customer asked for erasure: the data is removed once more when no worker can still write.
+        Erasure = "erasure",
+    }
+    /// Its name in the index and in lists.
+    pub const fn as_str;
 }
 
 impl Work {
@@ -85,28 +88,6 @@ impl Work {
         Self::UnknownMail,
         Self::Finding,
     ];
-
-    /// Its name in the index and in lists.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InFlight => "in_flight",
-            Self::Review => "review",
-            Self::Unusable => "unusable",
-            Self::Declined => "declined",
-            Self::Failed => "failed",
-            Self::NotPaid => "not_paid",
-            Self::Finding => "finding",
-            Self::DeadLetter => "dead_letter",
-            Self::UnknownMail => "unknown_mail",
-            Self::Refund => "refund",
-            Self::RefundFailed => "refund_failed",
-            Self::Dispute => "dispute",
-            Self::Reply => "reply",
-            Self::Owed => "owed",
-            Self::Erasure => "erasure",
-        }
-    }
 
     /// The time until the work is due, and between two reminders.
     const fn patience(self) -> Duration {

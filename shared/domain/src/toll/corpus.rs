@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// The version of a corpus: the SHA-256 of its index, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct CorpusVersion(String);
+
+crate::text_newtype::text_newtype!(CorpusVersion, InvalidCorpusVersion);
 
 /// A text that is no version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,30 +34,10 @@ impl CorpusVersion {
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The whole version.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// As much of it as people need to tell versions apart.
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
-    }
-}
-
-impl TryFrom<String> for CorpusVersion {
-    type Error = InvalidCorpusVersion;
-
-    fn try_from(text: String) -> Result<Self, InvalidCorpusVersion> {
-        Self::parse(&text)
-    }
-}
-
-impl From<CorpusVersion> for String {
-    fn from(version: CorpusVersion) -> Self {
-        version.0
     }
 }
 
@@ -68,7 +50,7 @@ mod tests {
         let digest = "0a".repeat(32);
         let version = CorpusVersion::parse(&digest).unwrap();
         assert_eq!((version.as_str(), version.prefix()), (digest.as_str(), "0a0a0a0a0a0a"));
-        assert_eq!(String::from(version.clone()), digest);
+        assert_eq!(serde_json::to_value(&version).unwrap(), digest);
         assert_eq!(CorpusVersion::of_digest([10; 32]), version);
         for text in ["", "0a", &"0A".repeat(32), &"../".repeat(22)[..64], &"0a".repeat(33)] {
             assert_eq!(CorpusVersion::parse(text), Err(InvalidCorpusVersion), "{text}");

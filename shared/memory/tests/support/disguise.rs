@@ -1,6 +1,6 @@
 //! Codes in the disguises that a model or an author might write.
 
-use super::Draw;
+use testkit::Random;
 
 const DIGITS: [&str; 10] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 const TEENS: [&str; 10] =
@@ -8,7 +8,7 @@ const TEENS: [&str; 10] =
 const TENS: [&str; 10] = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 /// A token in one disguise, or in several at once.
-pub(crate) fn disguised(draw: &mut Draw, token: &str) -> String {
+pub(crate) fn disguised(draw: &mut Random, token: &str) -> String {
     let apart = |with: &str| token.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(with);
     match draw.below(18) {
         0 => token.to_owned(),
@@ -80,7 +80,7 @@ fn in_pairs(digits: &str) -> String {
     format!("{} {}", pair(&digits[..2]), pair(&digits[2..]))
 }
 
-fn mixed(draw: &mut Draw, c: char) -> String {
+fn mixed(draw: &mut Random, c: char) -> String {
     match draw.below(6) {
         0 => full_width(c).to_string(),
         1 => format!("&#x{:x};", c as u32),
@@ -92,8 +92,8 @@ fn mixed(draw: &mut Draw, c: char) -> String {
 }
 
 /// The token in two or three parts.
-fn split(draw: &mut Draw, token: &str) -> String {
+fn split(draw: &mut Random, token: &str) -> String {
     let at = 1 + draw.below(token.len() as u64 - 1) as usize;
-    let between = *draw.pick(&["\n", " / ", "</b><b>", " - ", "_", "\u{ad}", "  ", "·"]);
+    let between = draw.pick(&["\n", " / ", "</b><b>", " - ", "_", "\u{ad}", "  ", "·"]).unwrap();
     format!("{}{between}{}", &token[..at], &token[at..])
 }

@@ -1,12 +1,13 @@
 //! Histories drawn from a seed. They hold every kind of event but the erasure, which ends a log.
 
-use super::{Draw, Table, code, handle, locked, sentence, unlocked};
+use super::{Table, code, handle, locked, sentence, unlocked};
 use lens::{Digest, Domain, Mode, canonical::Value};
 use memory::{Payload, PinKind, Pins, event::*, policy};
+use testkit::Random;
 
 /// A history of `length` attempts to append, drawn from a seed. Some drawn events are refused and leave no trace.
 pub(crate) fn history(seed: u64, length: u64) -> Table {
-    let mut draw = Draw::new(seed);
+    let mut draw = Random::seeded(seed);
     let mut table = Table::new();
     table.add(RevisionRecorded {
         revision_id: handle("R2"),
@@ -20,7 +21,7 @@ pub(crate) fn history(seed: u64, length: u64) -> Table {
     table
 }
 
-fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
+fn random_payload(draw: &mut Random, table: &Table, step: u64) -> Payload {
     match draw.below(24) {
         0..=3 => {
             let (n, code, words) = (draw.below(8), code(draw), sentence(draw, 6));
@@ -35,7 +36,7 @@ fn random_payload(draw: &mut Draw, table: &Table, step: u64) -> Payload {
 }
 
 /// Recalls, the notebook, scenes, rules, modes.
-fn at_the_table(draw: &mut Draw, table: &Table) -> Payload {
+fn at_the_table(draw: &mut Random, table: &Table) -> Payload {
     // Few names, so that the steps of one recall and of one request meet.
     let n = draw.below(2);
     let scene_id = handle(&format!("scene-{}", draw.below(3)));
@@ -78,26 +79,29 @@ fn at_the_table(draw: &mut Draw, table: &Table) -> Payload {
                 unlock_scope: Scope::Scene,
             }
             .into(),
-            _ => ModeChanged { mode: *draw.pick(&[Mode::Play, Mode::Play, Mode::Companion, Mode::Reference]) }.into(),
+            _ => ModeChanged { mode: draw.pick(&[Mode::Play, Mode::Play, Mode::Companion, Mode::Reference]).unwrap() }
+                .into(),
         },
     }
 }
 
 /// Pointers, withdrawn facts, compactions.
-fn of_the_ledger(draw: &mut Draw, table: &Table) -> Payload {
+fn of_the_ledger(draw: &mut Random, table: &Table) -> Payload {
     let n = draw.below(8);
     let state = table.log.state();
     let facts: Vec<Digest> = state.facts().canon().map(|(id, _)| *id).collect();
     let compactions: Vec<Digest> = state.compactions().keys().copied().collect();
     match draw.below(5) {
-        0 if !facts.is_empty() => FactWithdrawn { fact_id: *draw.pick(&facts), reason: "test".to_owned() }.into(),
+        0 if !facts.is_empty() => {
+            FactWithdrawn { fact_id: draw.pick(&facts).unwrap(), reason: "test".to_owned() }.into()
+        }
         1 | 2 if !facts.is_empty() => {
             let compaction_policy_id = handle(["recap/1", "synopsis/1"][draw.below(2) as usize]);
-            CompactionRequested { compaction_policy_id, input_handles: vec![*draw.pick(&facts)] }.into()
+            CompactionRequested { compaction_policy_id, input_handles: vec![draw.pick(&facts).unwrap()] }.into()
         }
-        3 if !compactions.is_empty() => CompactionDeleted { compaction_id: *draw.pick(&compactions) }.into(),
+        3 if !compactions.is_empty() => CompactionDeleted { compaction_id: draw.pick(&compactions).unwrap() }.into(),
         _ => {
-            let pointer = *draw.pick(&[PointerKind::Thread, PointerKind::Clock, PointerKind::Region]);
+            let pointer = draw.pick(&[PointerKind::Thread, PointerKind::Clock, PointerKind::Region]).unwrap();
             let value = if n == 0 { Value::Null } else { Value::Integer(n as i64) };
             StoryPointerChanged { pointer, handle: handle(&format!("pointer-{n}")), value }.into()
         }
@@ -105,7 +109,7 @@ fn of_the_ledger(draw: &mut Draw, table: &Table) -> Payload {
 }
 
 /// Nudges, playback, roleplay, the reading spot: events that select nothing.
-fn beside_the_table(draw: &mut Draw) -> Payload {
+fn beside_the_table(draw: &mut Random) -> Payload {
     let n = draw.below(8);
     let scene_id = handle(&format!("scene-{}", draw.below(3)));
     let (nudge_id, playback_id) = (handle(&format!("nudge-{n}")), handle(&format!("playback-{n}")));
@@ -116,14 +120,15 @@ fn beside_the_table(draw: &mut Draw) -> Payload {
         2 => PlaybackPaused { playback_id }.into(),
         3 => PlaybackResumed { playback_id }.into(),
         4 => PlaybackAborted { playback_id }.into(),
-        5 => RoleplayValidated { rendering_id, validation: *draw.pick(&[Validation::Pass, Validation::Fail]) }.into(),
+        5 => RoleplayValidated { rendering_id, validation: draw.pick(&[Validation::Pass, Validation::Fail]).unwrap() }
+            .into(),
         6 => RoleplayFallback { rendering_id, fallback_id: handle("fallback") }.into(),
         _ => ReadingSpotSettingChanged { setting: handle(&format!("setting-{n}")), value: Value::Bool(n > 3) }.into(),
     }
 }
 
 /// Pictures, worlds, pins and revisions.
-fn of_pictures_and_pins(draw: &mut Draw, table: &Table) -> Payload {
+fn of_pictures_and_pins(draw: &mut Random, table: &Table) -> Payload {
     let n = draw.below(4);
     let spec = Value::Text(format!("a picture of {n}"));
     let request_hash = Digest::of(Domain::RequestSpec, &spec.to_bytes());

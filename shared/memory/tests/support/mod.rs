@@ -18,6 +18,7 @@ use memory::{
     working_set::{self, BuildError, Built, Request},
 };
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::Random;
 
 pub(crate) fn handle(text: &str) -> Handle {
     Handle::parse(text).unwrap()
@@ -163,31 +164,6 @@ pub(crate) fn locked(detail: &str, payload: &str, gist: &str, tokens: &[&str]) -
     }
 }
 
-/// A small random generator (SplitMix64): the same seed gives the same history on every machine.
-pub(crate) struct Draw(u64);
-
-impl Draw {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len() as u64) as usize]
-    }
-}
-
 pub(crate) const WORDS: [&str; 24] = [
     "tower", "harbour", "lantern", "ferry", "market", "bridge", "garden", "letter", "winter", "captain", "mirror",
     "orchard", "stairs", "river", "candle", "archive", "window", "quarry", "signal", "carpet", "thunder", "violet",
@@ -195,11 +171,16 @@ pub(crate) const WORDS: [&str; 24] = [
 ];
 
 /// A code that no word of [`WORDS`] contains.
-pub(crate) fn code(draw: &mut Draw) -> String {
-    format!("{:04}-{}{}", draw.below(10_000), *draw.pick(b"QXZKJ") as char, *draw.pick(b"QXZKJ") as char)
+pub(crate) fn code(draw: &mut Random) -> String {
+    format!(
+        "{:04}-{}{}",
+        draw.below(10_000),
+        draw.pick(b"QXZKJ").unwrap() as char,
+        draw.pick(b"QXZKJ").unwrap() as char
+    )
 }
 
-pub(crate) fn sentence(draw: &mut Draw, words: u64) -> String {
-    let words: Vec<&str> = (0..words).map(|_| *draw.pick(&WORDS)).collect();
+pub(crate) fn sentence(draw: &mut Random, words: u64) -> String {
+    let words: Vec<&str> = (0..words).map(|_| draw.pick(&WORDS).unwrap()).collect();
     words.join(" ")
 }

@@ -1,6 +1,6 @@
 //! One trial of each property, by seed. The suite runs some, the benchmark all of them.
 
-use super::{Draw, Table, code, disguised, handle, history, locked, sentence, unlocked};
+use super::{Table, code, disguised, handle, history, locked, sentence, unlocked};
 use lens::canonical::Value;
 use memory::{
     EventLog,
@@ -9,6 +9,7 @@ use memory::{
     truncate::{Candidate, Rank, Slice, truncate},
 };
 use std::cmp::Reverse;
+use testkit::Random;
 
 /// Whether a random history that is read back from its records gives the same log, state and working set.
 pub(crate) fn rebuilds_equal(seed: u64) -> bool {
@@ -16,7 +17,7 @@ pub(crate) fn rebuilds_equal(seed: u64) -> bool {
     let records = table.log.records().to_vec();
     let Ok(log) = EventLog::boot(table.log.campaign_id().clone(), records, &Unsealed) else { return false };
     let rebuilt = Table { log };
-    let query = sentence(&mut Draw::new(seed), 3);
+    let query = sentence(&mut Random::seeded(seed), 3);
     let bytes = |table: &Table| table.try_build(None, &query, 4000).map(|built| built.set.bytes().to_vec()).ok();
     rebuilt.log == table.log
         && rebuilt.log.state().hash().ok() == table.log.state().hash().ok()
@@ -26,7 +27,7 @@ pub(crate) fn rebuilds_equal(seed: u64) -> bool {
 /// How many of `renderings` texts with a locked token, disguised or not, reach a working set. The texts are facts and
 /// pointers that a careless or hostile author commits beside the locked clue.
 pub(crate) fn leaks(seed: u64, renderings: u64) -> u64 {
-    let mut draw = Draw::new(seed);
+    let mut draw = Random::seeded(seed);
     let mut table = Table::new();
     let token = code(&mut draw);
     let gist = sentence(&mut draw, 5);
@@ -65,7 +66,7 @@ fn is_in_words(shown: &str) -> bool {
 
 /// Changes one thing in the records of a log and returns whether reading it back detects the change.
 pub(crate) fn finds_tampering(table: &Table, seed: u64) -> bool {
-    let mut draw = Draw::new(seed);
+    let mut draw = Random::seeded(seed);
     let mut records = table.log.records().to_vec();
     let head = table.log.head();
     let at = draw.below(records.len() as u64) as usize;
@@ -99,14 +100,14 @@ pub(crate) fn finds_tampering(table: &Table, seed: u64) -> bool {
 
 /// Whether the truncator respects a random budget, keeps a prefix of the order, and writes a receipt for the rest.
 pub(crate) fn keeps_to_budget(seed: u64) -> bool {
-    let mut draw = Draw::new(seed);
+    let mut draw = Random::seeded(seed);
     let candidates: Vec<Candidate<u64>> = (0..draw.below(30))
         .map(|number| Candidate {
             rank: Rank {
                 group: draw.below(3) as u8,
                 shared: Reverse(draw.below(3) as u32),
                 event: Reverse(draw.below(5)),
-                slice: *draw.pick(&[Slice::FactsSlice, Slice::StateSlice, Slice::CompactionsSlice]),
+                slice: draw.pick(&[Slice::FactsSlice, Slice::StateSlice, Slice::CompactionsSlice]).unwrap(),
                 id: format!("id-{number}"),
             },
             bytes: draw.below(300),
@@ -134,7 +135,7 @@ pub(crate) fn keeps_to_budget(seed: u64) -> bool {
 
 /// Whether a whole working set respects a random budget, or the builder refuses the budget.
 pub(crate) fn set_keeps_to_budget(table: &Table, seed: u64) -> bool {
-    let mut draw = Draw::new(seed);
+    let mut draw = Random::seeded(seed);
     let (budget, query) = (draw.below(6000), sentence(&mut draw, 2));
     match table.try_build(None, &query, budget) {
         Ok(built) => built.set.bytes().len() as u64 <= budget,

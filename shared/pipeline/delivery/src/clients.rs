@@ -1,7 +1,7 @@
 //! Builds the clients of the two mail functions.
 
 use crate::{Ports, Settings};
-use aws::{S3Archive, S3DeadLetters, S3Quarantine, SecretDocument, SqsQueue};
+use aws::{S3Archive, S3Quarantine, SecretDocument, SqsQueue};
 use backend::{Backend, BackendError, JournalStores, QueueName, SecretName, SendingMailbox};
 use runtime::System;
 
@@ -10,7 +10,6 @@ pub struct Clients {
     stores: JournalStores,
     archive: S3Archive,
     quarantine: S3Quarantine,
-    dead_letters: S3DeadLetters,
     payments: stripe::LazyClient,
     mailbox: SendingMailbox,
     audit_keys: SecretDocument,
@@ -28,7 +27,6 @@ impl Clients {
         Ok(Self {
             archive: backend.archive()?,
             quarantine: backend.quarantine()?,
-            dead_letters: backend.dead_letters()?,
             payments: backend.stripe()?,
             mailbox: backend.sending(backend.mailbox_storing_tokens(stores.alerts.clone())?)?,
             audit_keys: backend.secret(SecretName::Audit)?,
@@ -45,7 +43,7 @@ impl Clients {
             journal: self.stores.journal(),
             archive: &self.archive,
             quarantine: &self.quarantine,
-            dead_letters: &self.dead_letters,
+            dead_letters: &self.archive,
             payments: &self.payments,
             mailbox: &self.mailbox,
             audit_keys: &self.audit_keys,

@@ -5,27 +5,19 @@ use domain::{Alert, Channel, SessionId, Timestamp, smoke::LastRun};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The starter of a run (Smoke Test, execution schedule).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
-    /// A person at a terminal.
-    Manual,
-    /// A deployment, which waits for the outcome.
-    Deploy,
-    /// The daily schedule.
-    Cron,
-}
-
-impl Trigger {
-    /// Its name in records.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Deploy => "deploy",
-            Self::Cron => "cron",
-        }
+domain::enum_with_words! {
+    /// The starter of a run (Smoke Test, execution schedule).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Trigger {
+        /// A person at a terminal.
+        Manual = "manual",
+        /// A deployment, which waits for the outcome.
+        Deploy = "deploy",
+        /// The daily schedule.
+        Cron = "cron",
     }
+    /// Its name in records.
+    pub const fn as_str;
 }
 
 /// The result of a run.

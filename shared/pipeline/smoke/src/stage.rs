@@ -4,20 +4,26 @@ use runtime::telemetry;
 use serde_json::Value;
 use std::{error::Error, time::Duration};
 
-/// A stage (Smoke Test, stage definitions).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub(crate) enum Stage {
-    EnvironmentCheck,
-    TollHealth,
-    EmailServiceHealth,
-    SessionCreation,
-    WebhookSimulation,
-    CacheWrite,
-    VerdictRoute,
-    EmailSend,
-    Crosscheck,
-    CacheCleanup,
+domain::enum_with_words! {
+    /// A stage (Smoke Test, stage definitions).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[allow(missing_docs)]
+    pub(crate) enum Stage {
+        EnvironmentCheck = "environment check",
+        TollHealth = "oracle_toll health",
+        EmailServiceHealth = "oracle_email_service health",
+        SessionCreation = "Stripe test session creation",
+        WebhookSimulation = "webhook simulation",
+        CacheWrite = "cache write verification",
+        VerdictRoute = "verdict route retrieval",
+        EmailSend = "email service send validation",
+        Crosscheck = "TMM crosscheck on test verdict",
+        CacheCleanup = "cache cleanup",
+    }
+    /// Its name in alerts and JSON.
+    pub(crate) const fn name;
+    /// Every stage, in order.
+    pub(crate) const ALL;
 }
 
 /// The time limit of a stage: 30 seconds.
@@ -30,20 +36,6 @@ const HEALTH: Duration = Duration::from_secs(10);
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Stage {
-    /// Every stage, in order.
-    pub(crate) const ALL: [Self; 10] = [
-        Self::EnvironmentCheck,
-        Self::TollHealth,
-        Self::EmailServiceHealth,
-        Self::SessionCreation,
-        Self::WebhookSimulation,
-        Self::CacheWrite,
-        Self::VerdictRoute,
-        Self::EmailSend,
-        Self::Crosscheck,
-        Self::CacheCleanup,
-    ];
-
     /// Its number, from 1.
     pub(crate) const fn number(self) -> usize {
         self as usize + 1
@@ -62,22 +54,6 @@ impl Stage {
             Self::EmailSend => "[STAGE 8] Email service send validation ..........",
             Self::Crosscheck => "[STAGE 9] TMM crosscheck on test verdict .........",
             Self::CacheCleanup => "[STAGE 10] Cache cleanup .........................",
-        }
-    }
-
-    /// Its name in alerts and JSON.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::EnvironmentCheck => "environment check",
-            Self::TollHealth => "oracle_toll health",
-            Self::EmailServiceHealth => "oracle_email_service health",
-            Self::SessionCreation => "Stripe test session creation",
-            Self::WebhookSimulation => "webhook simulation",
-            Self::CacheWrite => "cache write verification",
-            Self::VerdictRoute => "verdict route retrieval",
-            Self::EmailSend => "email service send validation",
-            Self::Crosscheck => "TMM crosscheck on test verdict",
-            Self::CacheCleanup => "cache cleanup",
         }
     }
 

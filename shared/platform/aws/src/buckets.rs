@@ -317,9 +317,9 @@ impl AuditObjects for S3AuditLog {
     }
 }
 
-/// First verdicts.
+/// The archive's bucket: first verdicts, dead letters and the indexes of corpora.
 #[derive(Debug)]
-pub struct S3Archive(Bucket);
+pub struct S3Archive(pub(crate) Bucket);
 
 impl S3Archive {
     /// The archive in this bucket.

@@ -1,6 +1,6 @@
 //! The indexes of corpora: one object each, under its version, beside the archive of verdicts.
 
-use crate::{Connection, attempts::Step, buckets::Bucket, storage};
+use crate::{S3Archive, attempts::Step, storage};
 use async_trait::async_trait;
 use domain::{
     Timestamp,
@@ -10,33 +10,21 @@ use domain::{
 
 const PREFIX: &str = "corpora/";
 
-/// Indexes of corpora.
-#[derive(Debug)]
-pub struct S3Corpora(Bucket);
-
-impl S3Corpora {
-    /// Indexes in this bucket, under `corpora/`.
-    #[must_use]
-    pub const fn new(connection: Connection, bucket: String) -> Self {
-        Self(Bucket::new(connection, bucket))
-    }
-
-    fn key(version: &CorpusVersion) -> String {
-        format!("{PREFIX}{}.json", version.as_str())
-    }
+fn key(version: &CorpusVersion) -> String {
+    format!("{PREFIX}{}.json", version.as_str())
 }
 
 #[async_trait]
-impl Corpora for S3Corpora {
+impl Corpora for S3Archive {
     async fn read(&self, version: &CorpusVersion) -> Result<Option<Vec<u8>>, StorageError> {
         let step = Step { name: "corpus read", operation: "CORPUS_READ", subject: "-" };
-        self.0.get(step, &Self::key(version)).await
+        self.0.get(step, &key(version)).await
     }
 
     async fn keep(&self, version: &CorpusVersion, bytes: &[u8]) -> Result<(), StorageError> {
         let step = Step { name: "corpus write", operation: "CORPUS_WRITE", subject: "-" };
         let text = std::str::from_utf8(bytes).map_err(|error| storage(step.name, error))?;
-        self.0.put_new(step, &Self::key(version), text).await.map(drop)
+        self.0.put_new(step, &key(version), text).await.map(drop)
     }
 
     async fn listed(&self) -> Result<Vec<(CorpusVersion, Timestamp)>, StorageError> {

@@ -1,6 +1,6 @@
-//! Dead-lettered mails: one object each, beside the archive of verdicts.
+//! Dead-lettered mails: one object each under `dead-letters/`, beside the archive of verdicts.
 
-use crate::{Connection, attempts::Step, buckets::Bucket};
+use crate::{S3Archive, attempts::Step};
 use async_trait::async_trait;
 use domain::{
     SessionId, Timestamp,
@@ -8,20 +8,8 @@ use domain::{
     ports::{DeadLetters, StorageError},
 };
 
-/// Dead letters.
-#[derive(Debug)]
-pub struct S3DeadLetters(Bucket);
-
-impl S3DeadLetters {
-    /// Dead letters in this bucket, under `dead-letters/`.
-    #[must_use]
-    pub const fn new(connection: Connection, bucket: String) -> Self {
-        Self(Bucket::new(connection, bucket))
-    }
-}
-
 #[async_trait]
-impl DeadLetters for S3DeadLetters {
+impl DeadLetters for S3Archive {
     async fn keep(
         &self,
         session: &SessionId,

@@ -50,8 +50,6 @@ pub use alerts::SnsAlerts;
 pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
 pub use connection::{Connection, InvalidSetting, Patience, https};
-pub use corpora::S3Corpora;
-pub use dead_letters::S3DeadLetters;
 pub use deployments::CodeDeploy;
 pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use memory_logs::DynamoMemoryLogs;

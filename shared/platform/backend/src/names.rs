@@ -2,118 +2,80 @@
 
 use crate::{Backend, BackendError};
 
-/// A queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueName {
-    /// Paid sales to fulfil.
-    Orders,
-    /// Paid sessions that cannot be fulfilled.
-    Notices,
-    /// Mails to send.
-    Mails,
-    /// Mails to send again.
-    MailRetries,
-    /// Refunds, disputes and changes of subscriptions.
-    Payments,
-    /// The dead letters of a function's own queue.
-    OwnDeadLetters,
-}
-
-/// A bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bucket {
-    /// The audit log.
-    Audit,
-    /// First verdicts and dead letters.
-    Archive,
-    /// Payloads that the content filter holds.
-    Quarantine,
-    /// Digests of the audit log.
-    Digests,
-}
-
-/// A secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretName {
-    /// A function's Stripe key, with the permissions of that function.
-    Stripe,
-    /// The key that creates sessions, to check that it exists.
-    StripeCheckout,
-    /// The key that makes refunds.
-    StripeRefund,
-    /// The secrets that Stripe signs its events with.
-    StripeWebhook,
-    /// The smoke test's key for Stripe's test mode, and the secret that signs its event.
-    StripeSmoke,
-    /// Gemini's key.
-    Gemini,
-    /// The mailbox's application.
-    Graph,
-    /// The mailbox's refresh token.
-    GraphToken,
-    /// The keys of address tags in the audit log.
-    Audit,
-    /// The key of subscribers' ids.
-    Chat,
-}
-
-/// A topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
-    /// Alerts that can wait for working hours.
-    Ops,
-    /// Alerts that cannot wait.
-    Critical,
-}
-
-impl QueueName {
-    const fn variable(self) -> &'static str {
-        match self {
-            Self::Orders => "ORDERS_QUEUE_URL",
-            Self::Notices => "NOTICES_QUEUE_URL",
-            Self::Mails => "EMAIL_QUEUE_URL",
-            Self::MailRetries => "EMAIL_RETRY_QUEUE_URL",
-            Self::Payments => "PAYMENTS_QUEUE_URL",
-            Self::OwnDeadLetters => "DEAD_LETTERS_QUEUE_URL",
-        }
+domain::enum_with_words! {
+    /// A queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum QueueName {
+        /// Paid sales to fulfil.
+        Orders = "ORDERS_QUEUE_URL",
+        /// Paid sessions that cannot be fulfilled.
+        Notices = "NOTICES_QUEUE_URL",
+        /// Mails to send.
+        Mails = "EMAIL_QUEUE_URL",
+        /// Mails to send again.
+        MailRetries = "EMAIL_RETRY_QUEUE_URL",
+        /// Refunds, disputes and changes of subscriptions.
+        Payments = "PAYMENTS_QUEUE_URL",
+        /// The dead letters of a function's own queue.
+        OwnDeadLetters = "DEAD_LETTERS_QUEUE_URL",
     }
+    const fn variable;
 }
 
-impl Bucket {
-    const fn variable(self) -> &'static str {
-        match self {
-            Self::Audit => "AUDIT_BUCKET",
-            Self::Archive => "ARCHIVE_BUCKET",
-            Self::Quarantine => "QUARANTINE_BUCKET",
-            Self::Digests => "DIGESTS_BUCKET",
-        }
+domain::enum_with_words! {
+    /// A bucket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Bucket {
+        /// The audit log.
+        Audit = "AUDIT_BUCKET",
+        /// First verdicts and dead letters.
+        Archive = "ARCHIVE_BUCKET",
+        /// Payloads that the content filter holds.
+        Quarantine = "QUARANTINE_BUCKET",
+        /// Digests of the audit log.
+        Digests = "DIGESTS_BUCKET",
     }
+    const fn variable;
 }
 
-impl SecretName {
-    const fn variable(self) -> &'static str {
-        match self {
-            Self::Stripe => "STRIPE_SECRET_ID",
-            Self::StripeCheckout => "STRIPE_CHECKOUT_SECRET_ID",
-            Self::StripeRefund => "STRIPE_REFUND_SECRET_ID",
-            Self::StripeWebhook => "STRIPE_WEBHOOK_SECRET_ID",
-            Self::StripeSmoke => "STRIPE_SMOKE_SECRET_ID",
-            Self::Gemini => "GEMINI_SECRET_ID",
-            Self::Graph => "GRAPH_SECRET_ID",
-            Self::GraphToken => "GRAPH_TOKEN_SECRET_ID",
-            Self::Audit => "AUDIT_SECRET_ID",
-            Self::Chat => "CHAT_SECRET_ID",
-        }
+domain::enum_with_words! {
+    /// A secret.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SecretName {
+        /// A function's Stripe key, with the permissions of that function.
+        Stripe = "STRIPE_SECRET_ID",
+        /// The key that creates sessions, to check that it exists.
+        StripeCheckout = "STRIPE_CHECKOUT_SECRET_ID",
+        /// The key that makes refunds.
+        StripeRefund = "STRIPE_REFUND_SECRET_ID",
+        /// The secrets that Stripe signs its events with.
+        StripeWebhook = "STRIPE_WEBHOOK_SECRET_ID",
+        /// The smoke test's key for Stripe's test mode, and the secret that signs its event.
+        StripeSmoke = "STRIPE_SMOKE_SECRET_ID",
+        /// Gemini's key.
+        Gemini = "GEMINI_SECRET_ID",
+        /// The mailbox's application.
+        Graph = "GRAPH_SECRET_ID",
+        /// The mailbox's refresh token.
+        GraphToken = "GRAPH_TOKEN_SECRET_ID",
+        /// The keys of address tags in the audit log.
+        Audit = "AUDIT_SECRET_ID",
+        /// The key of subscribers' ids.
+        Chat = "CHAT_SECRET_ID",
     }
+    const fn variable;
 }
 
-impl Topic {
-    const fn variable(self) -> &'static str {
-        match self {
-            Self::Ops => "OPS_TOPIC_ARN",
-            Self::Critical => "CRITICAL_TOPIC_ARN",
-        }
+domain::enum_with_words! {
+    /// A topic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Topic {
+        /// Alerts that can wait for working hours.
+        Ops = "OPS_TOPIC_ARN",
+        /// Alerts that cannot wait.
+        Critical = "CRITICAL_TOPIC_ARN",
     }
+    const fn variable;
 }
 
 impl Backend {

@@ -42,12 +42,11 @@ fn backend(without: &'static str) -> Backend {
 type Build = fn(&Backend) -> Result<(), BackendError>;
 
 /// Every client with the variables that it requires.
-const CLIENTS: [(&str, &[&str], Build); 17] = [
+const CLIENTS: [(&str, &[&str], Build); 16] = [
     ("journal", &["TABLE_NAME", "AUDIT_BUCKET", "OPS_TOPIC_ARN", "CRITICAL_TOPIC_ARN"], |backend| {
         backend.journal().map(drop)
     }),
     ("archive", &["ARCHIVE_BUCKET"], |backend| backend.archive().map(drop)),
-    ("dead letters", &["ARCHIVE_BUCKET"], |backend| backend.dead_letters().map(drop)),
     ("quarantine", &["QUARANTINE_BUCKET"], |backend| backend.quarantine().map(drop)),
     ("digests", &["DIGESTS_BUCKET"], |backend| backend.digests().map(drop)),
     ("orders", &["ORDERS_QUEUE_URL"], |backend| backend.queue(QueueName::Orders).map(drop)),

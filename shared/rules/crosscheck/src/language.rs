@@ -1,34 +1,22 @@
 //! Detects the language of a text by its script and its most frequent small words. Returns a language only when the
 //! text is clear, so that a French name or a Latin phrase does not get a verdict refused.
 
-/// The languages that are distinguished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    French,
-    German,
-    Spanish,
-    Italian,
-    Portuguese,
-    Dutch,
-    /// Letters of Arabic, Chinese, Cyrillic, Greek, Hebrew, Indic, Japanese, Korean or Thai script.
-    OtherScript,
-}
-
-impl Language {
-    /// The language's code in records.
-    pub(crate) const fn code(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::French => "fr",
-            Self::German => "de",
-            Self::Spanish => "es",
-            Self::Italian => "it",
-            Self::Portuguese => "pt",
-            Self::Dutch => "nl",
-            Self::OtherScript => "other-script",
-        }
+domain::enum_with_words! {
+    /// The languages that are distinguished.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Language {
+        English = "en",
+        French = "fr",
+        German = "de",
+        Spanish = "es",
+        Italian = "it",
+        Portuguese = "pt",
+        Dutch = "nl",
+        /// Letters of Arabic, Chinese, Cyrillic, Greek, Hebrew, Indic, Japanese, Korean or Thai script.
+        OtherScript = "other-script",
     }
+    /// The language's code in records.
+    pub(crate) const fn code;
 }
 
 /// Small words that occur in only one of the languages, or in few.

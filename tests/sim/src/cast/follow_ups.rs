@@ -5,9 +5,9 @@ use crate::{
     answer::{Answer, HELD_TERM},
     follow_up::{FollowUp, Text, Way},
     governed::{GOVERNED, governed},
-    random::Random,
 };
 use domain::Tier;
+use testkit::Random;
 
 /// The follow-ups of these customers, numbered after them.
 pub(crate) fn draw(customers: &[Customer], random: &mut Random) -> Vec<Customer> {

@@ -1,8 +1,7 @@
 //! The faults in a world of the chat, and the duration of its effects.
 
-use crate::random::Random;
 use std::time::Duration;
-use testkit::{Fault, Passage};
+use testkit::{Fault, Passage, Random};
 
 pub(super) const SECOND: i64 = 1000;
 pub(super) const MINUTE: i64 = 60 * SECOND;

@@ -1,13 +1,12 @@
 //! The model of a world of the chat.
 
-use crate::random::Random;
 use domain::{
     Timestamp,
     ports::{ModelError, ModelReply},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::World;
+use testkit::{Random, World};
 
 /// The text of blocked replies. Their first sentence alone passes.
 const BLOCKED: &str = "Count the rent first. The CSDM says so. Then ask.";
@@ -21,7 +20,7 @@ pub(super) fn world(random: &mut Random) -> World {
     let mut draw = Random::new(random.next(), 12);
     let (mut asked, unusable) = (0_u64, if random.chance(300) { 250 } else { 60 });
     let mut state = world.state();
-    state.random = random.next();
+    state.random = Random::seeded(random.next());
     state.sentence_time = SENTENCE_TIME;
     state.model = Some(Box::new(move |_, prompt| {
         asked += 1;

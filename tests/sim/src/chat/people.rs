@@ -1,7 +1,7 @@
 //! The people of a world, and their next actions.
 
-use crate::random::Random;
 use domain::chat::PaidPlan;
+use testkit::Random;
 
 /// One person: an address in several spellings, and browsers that may be signed in.
 #[derive(Clone, Debug)]

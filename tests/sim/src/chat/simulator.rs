@@ -15,13 +15,13 @@ use super::{
     promises::Checked,
     stripe::Reported,
 };
-use crate::random::Random;
 use domain::{Timestamp, message::Message};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 use tasks::{Outcome, Task, Work};
+use testkit::Random;
 
 /// An event at a time.
 #[derive(Clone, Debug)]

@@ -1,6 +1,5 @@
 //! The subscriptions of a world at Stripe: the times of payments, and the reports.
 
-use crate::random::Random;
 use domain::{
     Timestamp,
     chat::{
@@ -10,6 +9,7 @@ use domain::{
     money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
 };
 use std::time::Duration;
+use testkit::Random;
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 pub(super) const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);

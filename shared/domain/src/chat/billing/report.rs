@@ -7,42 +7,36 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A subscription's status, in Stripe's words. Of two reports with the same second, the one with the later status in
-/// this order counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubscriptionStatus {
-    /// The first payment is pending.
-    Incomplete,
-    /// A free trial. We offer none.
-    Trialing,
-    /// It is paid.
-    Active,
-    /// A payment failed, and Stripe retries it.
-    PastDue,
-    /// Stripe has stopped retrying the payment.
-    Unpaid,
-    /// It is paused.
-    Paused,
-    /// The first payment was not made in time.
-    IncompleteExpired,
-    /// It has ended.
-    Canceled,
+crate::enum_with_words! {
+    /// A subscription's status, in Stripe's words. Of two reports with the same second, the one with the later status
+    /// in this order counts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SubscriptionStatus {
+        /// The first payment is pending.
+        Incomplete = "incomplete",
+        /// A free trial. We offer none.
+        Trialing = "trialing",
+        /// It is paid.
+        Active = "active",
+        /// A payment failed, and Stripe retries it.
+        PastDue = "past_due",
+        /// Stripe has stopped retrying the payment.
+        Unpaid = "unpaid",
+        /// It is paused.
+        Paused = "paused",
+        /// The first payment was not made in time.
+        IncompleteExpired = "incomplete_expired",
+        /// It has ended.
+        Canceled = "canceled",
+    }
+    /// The status in Stripe's words.
+    pub const fn as_str;
+    /// Every status, in this order.
+    const ALL;
 }
 
 impl SubscriptionStatus {
-    /// Every status, in this order.
-    const ALL: [Self; 8] = [
-        Self::Incomplete,
-        Self::Trialing,
-        Self::Active,
-        Self::PastDue,
-        Self::Unpaid,
-        Self::Paused,
-        Self::IncompleteExpired,
-        Self::Canceled,
-    ];
-
     /// Whether the status is final.
     #[must_use]
     pub const fn has_ended(self) -> bool {
@@ -53,21 +47,6 @@ impl SubscriptionStatus {
     #[must_use]
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Trialing | Self::Active | Self::PastDue)
-    }
-
-    /// The status in Stripe's words.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Incomplete => "incomplete",
-            Self::Trialing => "trialing",
-            Self::Active => "active",
-            Self::PastDue => "past_due",
-            Self::Unpaid => "unpaid",
-            Self::Paused => "paused",
-            Self::IncompleteExpired => "incomplete_expired",
-            Self::Canceled => "canceled",
-        }
     }
 
     /// Parses a status in Stripe's words.

@@ -7,37 +7,26 @@ use std::time::Duration;
 /// The longest time for which access can be granted at once.
 pub const LONGEST_GRANT: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// The state of a Bridge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BridgeState {
-    /// The agreement is not accepted.
-    Offered,
-    /// It is accepted, and an operator has to decide.
-    Accepted,
-    /// Messages can be posted.
-    Granted,
-    /// The time of the grant is over.
-    Expired,
-    /// An operator ended or declined the access.
-    Revoked,
-}
-
-impl BridgeState {
-    /// Every state.
-    pub const ALL: [Self; 5] = [Self::Offered, Self::Accepted, Self::Granted, Self::Expired, Self::Revoked];
-
-    /// The state's name in the API, in records and in errors.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::Accepted => "accepted",
-            Self::Granted => "granted",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-        }
+crate::enum_with_words! {
+    /// The state of a Bridge.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum BridgeState {
+        /// The agreement is not accepted.
+        Offered = "offered",
+        /// It is accepted, and an operator has to decide.
+        Accepted = "accepted",
+        /// Messages can be posted.
+        Granted = "granted",
+        /// The time of the grant is over.
+        Expired = "expired",
+        /// An operator ended or declined the access.
+        Revoked = "revoked",
     }
+    /// The state's name in the API, in records and in errors.
+    pub const fn as_str;
+    /// Every state.
+    pub const ALL;
 }
 
 impl std::fmt::Display for BridgeState {

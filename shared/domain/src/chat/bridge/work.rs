@@ -8,28 +8,20 @@ use std::time::Duration;
 /// The time within which an operator answers a message or decides about an acceptance.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
-/// A kind of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BridgeTask {
-    /// The agreement is accepted: grant access or decline it.
-    Decide,
-    /// A customer's message has no reply.
-    Answer,
-    /// A reply's mail is not sent: repeat the command that replied.
-    Mail,
-}
-
-impl BridgeTask {
-    /// The task's name, in lists.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Decide => "decide",
-            Self::Answer => "answer",
-            Self::Mail => "mail",
-        }
+crate::enum_with_words! {
+    /// A kind of work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum BridgeTask {
+        /// The agreement is accepted: grant access or decline it.
+        Decide = "decide",
+        /// A customer's message has no reply.
+        Answer = "answer",
+        /// A reply's mail is not sent: repeat the command that replied.
+        Mail = "mail",
     }
+    /// The task's name, in lists.
+    pub const fn as_str;
 }
 
 /// An open task.

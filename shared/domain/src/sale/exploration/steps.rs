@@ -12,41 +12,26 @@ use crate::{
     retry::{FailedAttempt, RetryTable},
 };
 
-/// The component or person that makes a transition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Actor {
-    Verdict,
-    Page,
-    Mail,
-    SilentDrop,
-    Payments,
-    Refund,
-    Deadlines,
-    Reconcile,
-    Inbox,
-    Journal,
-    CacheHealth,
-    Operator,
+crate::enum_with_words! {
+    /// The component or person that makes a transition.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) enum Actor {
+        Verdict = "verdict",
+        Page = "result",
+        Mail = "email-sender, email-retry",
+        SilentDrop = "silent-drop",
+        Payments = "payment-events",
+        Refund = "deadlines, operator",
+        Deadlines = "deadlines",
+        Reconcile = "reconcile",
+        Inbox = "inbox-watch",
+        Journal = "every function",
+        CacheHealth = "cache-health",
+        Operator = "operator",
+    }
+    pub(super) const fn as_str;
 }
 
-impl Actor {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Verdict => "verdict",
-            Self::Page => "result",
-            Self::Mail => "email-sender, email-retry",
-            Self::SilentDrop => "silent-drop",
-            Self::Payments => "payment-events",
-            Self::Refund => "deadlines, operator",
-            Self::Deadlines => "deadlines",
-            Self::Reconcile => "reconcile",
-            Self::Inbox => "inbox-watch",
-            Self::Journal => "every function",
-            Self::CacheHealth => "cache-health",
-            Self::Operator => "operator",
-        }
-    }
-}
 /// Makes a transition as this worker; false when it was refused.
 pub(super) type Take = Box<dyn Fn(&mut Sale, &str) -> bool>;
 

@@ -1,18 +1,16 @@
 //! The end of a world: faults have ended, the schedules run, and every person calls again.
 
 use super::{Simulator, What};
-use crate::{
-    chat::{
-        alerted::raised,
-        chaos::{MINUTE, SECOND},
-        people::{Act, Browser},
-        promises::{Broken, Checked, Promise},
-        stripe::DAY,
-    },
-    random::Random,
+use crate::chat::{
+    alerted::raised,
+    chaos::{MINUTE, SECOND},
+    people::{Act, Browser},
+    promises::{Broken, Checked, Promise},
+    stripe::DAY,
 };
 use domain::Alert;
 use serde_json::Value;
+use testkit::Random;
 
 impl Simulator<'_> {
     /// Runs the end without faults: every person signs in, requests all of their exchanges again, and reads their
