@@ -13,7 +13,7 @@ use crate::{
     toll::{Payments, Read},
 };
 use audit::{RefundStep, Source, Status};
-use domain::{Tier, money::PaymentChange, tier};
+use domain::{SessionId, Tier, money::PaymentChange, tier};
 use serde::Deserialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,6 +28,8 @@ const TOP_ERRORS: usize = 20;
 struct Line<'a> {
     #[serde(borrow)]
     timestamp: Cow<'a, str>,
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     event: Cow<'a, str>,
     tier: Option<Tier>,
@@ -70,6 +72,12 @@ impl Line<'_> {
         self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
     }
 
+    /// Whether its sale is a follow-up.
+    fn is_of_followup(&self) -> bool {
+        let session = self.session_id.as_deref().and_then(|id| SessionId::parse(id).ok());
+        session.is_some_and(|session| session.is_followup())
+    }
+
     /// Its amount, if that is in the currency of all prices: amounts in other currencies cannot be added to it.
     fn cents(&self) -> Option<i64> {
         self.amount_total.filter(|_| self.is_in_the_currency())
@@ -93,6 +101,8 @@ impl Line<'_> {
 /// The money of one sale, from its records.
 #[derive(Default)]
 struct Account {
+    /// Whether it is a follow-up, whose money is its session's.
+    is_followup: bool,
     tier: Option<Tier>,
     /// Its first verdict.
     delivered: Option<Moment>,
@@ -181,7 +191,7 @@ impl Aggregate {
                 }
             }
         }
-        self.sales += u64::from(self.records > before);
+        self.sales += u64::from(self.records > before && !account.is_followup);
         self.settle(account);
     }
 
@@ -273,9 +283,13 @@ impl Aggregate {
     }
 
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
-    /// the refund, and a part of the money on the day on which that part went back.
+    /// the refund, and a part of the money on the day on which that part went back. A follow-up has no money: its
+    /// session is the sale.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
+        if account.is_followup {
+            return;
+        }
         let in_parts = account.returned_cents();
         let refund = account.refunded.filter(|(at, _)| at.counts);
         match (account.delivered, account.tier) {
@@ -360,6 +374,7 @@ impl Aggregate {
 impl Account {
     /// Adds the money in a record. `counts` is whether the record is in the report's period.
     fn add_record(&mut self, line: &Line<'_>, counts: bool) {
+        self.is_followup |= line.is_of_followup();
         self.tier = line.tier.or(self.tier);
         match &*line.event {
             "pipeline" => match line.source.zip(line.status).and_then(|(source, status)| Step::of(source, status)) {

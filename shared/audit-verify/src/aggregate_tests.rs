@@ -26,7 +26,15 @@ struct RecordedSale(Sale);
 
 impl RecordedSale {
     fn new(tier: Option<Tier>) -> Self {
-        Self(Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("tier", tier))
+        Self::of(SessionId::parse("cs_test_1").unwrap(), tier)
+    }
+
+    fn followup() -> Self {
+        Self::of(SessionId::parse("cs_test_1").unwrap().followup(), Some(Tier::Strategy))
+    }
+
+    fn of(id: SessionId, tier: Option<Tier>) -> Self {
+        Self(Sale::ordered(id, at(0)).with("tier", tier))
     }
 
     /// An event that ended this long after it began.
@@ -143,6 +151,28 @@ fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
         || Body::operator(&domain::Operator::parse("dana", Some("bank transfer")).unwrap(), "refunded by hand");
     let failed = sale().refund(0, RefundStep::Issued).refund(0, RefundStep::Failed);
     assert_eq!(net(failed.body(1, by_hand())), [(0, 500), (1, -500)]);
+}
+
+/// A Strategy Session includes its follow-up. A refund of the session is recorded on both.
+#[test]
+fn a_followup_is_neither_sold_nor_refunded() {
+    let session = || RecordedSale::new(Some(Tier::Strategy)).verdict(0, 1);
+    let followup = || RecordedSale::followup().verdict(0, 1).event(0, 7, Source::EmailService, Status::EmailSent, None);
+    let found = report([session(), followup()]);
+    assert_eq!(revenue(&found), [("2026-04-16", Tier::Strategy, 1, 2500, 0, 2500)]);
+    assert_eq!((found.sales, found.records, found.latency[0].count, found.mails.sent), (1, 3, 2, 1));
+    let without_amount = Body::PaymentChange {
+        payment: PaymentId::parse("pi_1").unwrap(),
+        change: PaymentChange::Refunded,
+        object: None,
+        amount_returned: None,
+        amount_total: None,
+        currency: None,
+    };
+    let failed = RecordedSale::followup().event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
+    let found = report([session(), followup().body(0, without_amount.clone()), failed.body(0, without_amount)]);
+    assert_eq!(revenue(&found), [("2026-04-16", Tier::Strategy, 1, 2500, 0, 2500)]);
+    assert_eq!((found.without_verdict, found.refunds_without_verdict), (0, 0));
 }
 
 /// A sale on the 16th that is refunded on the 17th: each counts on its own day, in any period.

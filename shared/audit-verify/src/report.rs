@@ -11,7 +11,7 @@ pub const SLOW_MS: u64 = 60_000;
 /// The report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Sales with at least one record.
+    /// Sales with at least one record. A follow-up is part of its session's sale.
     pub sales: u64,
     /// Records.
     pub records: u64,
