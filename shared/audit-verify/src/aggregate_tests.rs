@@ -69,10 +69,19 @@ impl RecordedSale {
     }
 
     fn change(self, day: i64, change: PaymentChange) -> Self {
+        self.returned(day, change, None)
+    }
+
+    /// A change after which so much has gone back.
+    fn returned(self, day: i64, change: PaymentChange, amount_returned: Option<i64>) -> Self {
         let payment = PaymentId::parse("pi_1").unwrap();
-        let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
-        let (object, amount_returned) = (None, None);
+        let (object, amount_total, currency) = (None, Some(500), Some("cad".to_owned()));
         self.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
+    }
+
+    fn by_hand(self, day: i64) -> Self {
+        let operator = domain::Operator::parse("dana", Some("bank transfer")).unwrap();
+        self.body(day, Body::operator(&operator, "refunded by hand"))
     }
 }
 
@@ -134,11 +143,7 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
 #[test]
 fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
-    let part = |recorded: RecordedSale, day, change, cents| {
-        let (payment, currency) = (PaymentId::parse("pi_1").unwrap(), Some("cad".to_owned()));
-        let (object, amount_returned, amount_total) = (None, Some(cents), Some(500));
-        recorded.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
-    };
+    let part = |recorded: RecordedSale, day, change, cents| recorded.returned(day, change, Some(cents));
     let (partly, bounced) = (PaymentChange::PartlyRefunded, PaymentChange::RefundFailed);
     let net =
         |recorded: RecordedSale| revenue(&report([recorded])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
@@ -147,10 +152,34 @@ fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
     let whole = part(part(sale(), 0, partly, 200), 1, PaymentChange::Refunded, 500);
     assert_eq!(net(whole), [(0, 300), (1, -300)], "the rest");
     assert_eq!(net(part(part(sale(), 0, partly, 200), 1, bounced, 0)), [(0, 500)]);
-    let by_hand =
-        || Body::operator(&domain::Operator::parse("dana", Some("bank transfer")).unwrap(), "refunded by hand");
+    let first_bounced = part(part(part(sale(), 0, partly, 200), 1, partly, 300), 2, bounced, 100);
+    assert_eq!(net(first_bounced), [(0, 500), (0, -100)]);
     let failed = sale().refund(0, RefundStep::Issued).refund(0, RefundStep::Failed);
-    assert_eq!(net(failed.body(1, by_hand())), [(0, 500), (1, -500)]);
+    assert_eq!(net(failed.by_hand(1)), [(0, 500), (1, -500)]);
+}
+
+/// Each month's report stays as it was, and their sum is what really went back.
+#[test]
+fn a_refund_that_fails_in_a_later_month_counts_in_its_own_and_is_added_again_in_the_later_one() {
+    let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
+    let over = |month: &str, RecordedSale(sale): RecordedSale| {
+        let mut aggregate = Aggregate::over(Period::month(month).unwrap());
+        aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
+        let rows = aggregate.finish().revenue.into_iter();
+        rows.map(|row| (row.day[5..].to_owned(), row.refunds, row.net_cents)).collect::<Vec<_>>()
+    };
+    let rows = |rows: &[(&str, u64, i64)]| {
+        rows.iter().map(|(day, refunds, net)| ((*day).to_owned(), *refunds, *net)).collect::<Vec<_>>()
+    };
+    let failed = || sale().refund(1, RefundStep::Confirmed).change(40, PaymentChange::RefundFailed);
+    assert_eq!(over("2026-04", failed()), rows(&[("04-16", 0, 500), ("04-17", 1, -500)]));
+    assert_eq!(over("2026-05", failed()), rows(&[("05-26", 0, 500)]));
+    assert_eq!(over("2026-06", failed()), rows(&[]));
+    assert_eq!(over("2026-05", failed().by_hand(41)), rows(&[("05-26", 0, 500), ("05-27", 1, -500)]));
+    let (partly, bounced) = (PaymentChange::PartlyRefunded, PaymentChange::RefundFailed);
+    let part = || sale().returned(1, partly, Some(200)).returned(40, bounced, None);
+    assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200)]));
+    assert_eq!(over("2026-05", part()), rows(&[("05-26", 0, 200)]));
 }
 
 /// A Strategy Session includes its follow-up. A refund of the session is recorded on both.

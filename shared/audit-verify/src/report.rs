@@ -106,7 +106,7 @@ pub struct Revenue {
     pub gross_cents: i64,
     /// Refunds on that day of delivered sales.
     pub refunds: u64,
-    /// The gross less the refunds.
+    /// The gross less the refunds, and with the refunds of earlier periods that failed on that day.
     pub net_cents: i64,
 }
 
