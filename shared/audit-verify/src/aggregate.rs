@@ -112,7 +112,7 @@ struct Account {
     returned: Vec<(Moment, i64)>,
     /// Refunds and parts of which either the refund or its failure is in the report's period, with the failures.
     bounced: Vec<Movement>,
-    /// The amount charged, if it differs from the tier's price.
+    /// The amount charged, if it may differ from the tier's price.
     charged: Option<i64>,
     /// The number of verdicts that are recorded as the first one, without those that an operator ordered or wrote.
     verdicts: u32,
@@ -444,7 +444,8 @@ impl Account {
                 Some(PaymentChange::PartlyRefunded) => self.returned_in_part(line, counts),
                 _ => {}
             },
-            "amount_differs" => self.charged = line.cents(),
+            // An operator may choose any tier for an unusable session, whatever was charged for it.
+            "amount_differs" | "silent_drop" => self.charged = line.cents(),
             _ => {}
         }
     }

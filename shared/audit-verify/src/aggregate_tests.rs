@@ -233,6 +233,14 @@ fn money_is_counted_as_it_was_charged() {
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
     assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
+    let dropped = |currency: &str| Body::SilentDrop {
+        amount_total: Some(2500),
+        currency: Some(currency.into()),
+        reason: "no tier".into(),
+    };
+    let resubmitted = |currency| RecordedSale::new(Some(Tier::Full)).body(0, dropped(currency)).verdict(0, 1);
+    let found = report([resubmitted("cad"), resubmitted("usd")]);
+    assert_eq!(revenue(&found)[0].3, 3000, "in another currency it counts with its price");
 }
 
 #[test]
