@@ -45,17 +45,19 @@ pub struct Report {
     pub reports: usize,
     /// Subscriptions and paid invoices that were reported again, for the same reason.
     pub billing: usize,
+    /// Refunds and disputes of Stripe's that cannot be read; the log names them.
+    pub unreadable: usize,
     /// Sales that could not be compared, because something failed.
     pub failed: usize,
 }
 
 impl Report {
-    /// Whether every sale was compared.
+    /// Whether every sale was compared, and every report read.
     ///
     /// # Errors
     /// [`Incomplete`].
     pub const fn complete(self) -> Result<(), Incomplete> {
-        Incomplete::unless_all(self.failed)
+        Incomplete::unless_all(self.failed + self.unreadable)
     }
 }
 
@@ -101,7 +103,8 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
             break;
         }
     }
-    report.reports = queue_payments(ports.ledger, ports.payments, since, now).await?;
+    let payments = queue_payments(ports.ledger, ports.payments, since, now).await?;
+    (report.reports, report.unreadable) = (payments.sent, payments.unreadable);
     report.billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
     Ok(report)
 }

@@ -13,9 +13,9 @@ use std::time::Duration;
 pub async fn handle(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
     let look_back = reach(ports.ledger, look_back).await;
     let report = run(ports, look_back).await?;
-    let Report { paid, missing, astray, overdue, amounts, reports, billing, failed } = report;
+    let Report { paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed } = report;
     let days = look_back.as_secs() / (24 * 3600);
-    tracing::info!(days, paid, missing, astray, overdue, amounts, reports, billing, failed, "reconciled");
+    tracing::info!(days, paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed, "reconciled");
     ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());
     Ok(report)
 }

@@ -174,6 +174,20 @@ fn refunds_and_disputes_are_told_again() {
     assert_eq!(message, Message::payment_changed(payment, report, received_at));
 }
 
+/// A status that this version does not know: the readable reports are queued, and the alarm shows the others.
+#[test]
+fn a_report_that_cannot_be_read_fails_the_run_at_its_end() {
+    let object = |text: &str| domain::money::ObjectId::parse(text).unwrap();
+    let world = world([session(1)], [delivered(1)]);
+    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
+    world.state().reports.push((START, payment, report));
+    world.state().unreadable.push(object("du_9"));
+    let found = compared(&world).unwrap().unwrap();
+    assert_eq!(found, Report { paid: 1, reports: 1, unreadable: 1, ..Report::default() });
+    assert!(found.complete().is_err() && world.state().queue.len() == 1);
+}
+
 /// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.
 #[test]
 fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() {
