@@ -45,7 +45,7 @@ pub struct Report {
     pub reports: usize,
     /// Subscriptions and paid invoices that were reported again, for the same reason.
     pub billing: usize,
-    /// Refunds and disputes of Stripe's that cannot be read; the log names them.
+    /// Refunds, disputes, subscriptions and invoices of Stripe's that cannot be read; the log names them.
     pub unreadable: usize,
     /// Sales that could not be compared, because something failed.
     pub failed: usize,
@@ -104,8 +104,9 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
         }
     }
     let payments = queue_payments(ports.ledger, ports.payments, since, now).await?;
-    (report.reports, report.unreadable) = (payments.sent, payments.unreadable);
-    report.billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    let billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    (report.reports, report.billing) = (payments.sent, billing.sent);
+    report.unreadable = payments.unreadable + billing.unreadable;
     Ok(report)
 }
 

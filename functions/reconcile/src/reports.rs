@@ -72,19 +72,20 @@ pub(crate) async fn queue_billing(
     payments: &dyn Queue,
     since: Timestamp,
     now: Timestamp,
-) -> Result<usize, StepError> {
+) -> Result<Queued, StepError> {
     let since = since.min(before(now, INVOICES_ARE_PAID));
-    let (mut sent, mut from) = (0, None);
+    let (mut queued, mut from) = (Queued::default(), None);
     loop {
         let page = subscriptions.billing_since(since, now, from.as_deref()).await?;
+        queued.count_unreadable(&page.unreadable);
         for (subscriber, report) in page.reports {
             let message = Message::subscription_changed(subscriber, report, ReportedBy::Reconciliation, now);
             payments.send(&message).await?;
-            sent += 1;
+            queued.sent += 1;
         }
         from = page.next;
         if from.is_none() {
-            return Ok(sent);
+            return Ok(queued);
         }
     }
 }

@@ -1,5 +1,12 @@
 use super::*;
-use domain::{Channel, PaymentStatus, money::Money};
+use domain::{
+    Channel, PaymentStatus,
+    chat::{
+        BillingReport, PaidPlan, SubscriberId,
+        billing::{Bill, SubscriptionState, SubscriptionStatus},
+    },
+    money::{Money, ObjectId},
+};
 use testkit::{Fault, Plan, World, every_single_fault, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -100,7 +107,7 @@ fn what_another_stack_sells_is_left_to_it_and_what_is_known_here_is_not() {
 #[test]
 fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
     use domain::{
-        money::{ObjectId, PaymentId, RefundStatus},
+        money::{PaymentId, RefundStatus},
         ports::MadeRefund,
     };
     for (amount, status, missing) in
@@ -108,7 +115,7 @@ fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
     {
         let payment = PaymentId::parse("pi_1").unwrap();
         let world = world([CheckoutSession { payment: Some(payment.clone()), ..session(1) }], []);
-        let refund = MadeRefund { id: ObjectId::parse("re_1").unwrap(), amount: Some(amount), status, key: None };
+        let refund = MadeRefund { id: object("re_1"), amount: Some(amount), status, key: None };
         world.state().refunds.push((payment, refund));
         assert_eq!(compared(&world).unwrap().unwrap().missing, missing, "{amount} {status:?}");
         assert_eq!(world.state().queue.len(), missing);
@@ -177,15 +184,19 @@ fn refunds_and_disputes_are_told_again() {
 /// A status that this version does not know: the readable reports are queued, and the alarm shows the others.
 #[test]
 fn a_report_that_cannot_be_read_fails_the_run_at_its_end() {
-    let object = |text: &str| domain::money::ObjectId::parse(text).unwrap();
     let world = world([session(1)], [delivered(1)]);
     let payment = domain::money::PaymentId::parse("pi_1").unwrap();
     let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
     world.state().reports.push((START, payment, report));
-    world.state().unreadable.push(object("du_9"));
+    let (customer, plan, status) = (object("cus_1"), PaidPlan::Chat, SubscriptionStatus::Active);
+    let state = SubscriptionState { customer, plan, status, ends_at: None, at: START };
+    let subscription = BillingReport::Subscription { id: object("sub_1"), state };
+    world.state().billing.extend([subscription, invoice(START)].map(|report| (START, subscriber(), report)));
+    // In the list of payments' reports and in that of subscriptions and invoices.
+    world.state().unreadable.push(object("x_9"));
     let found = compared(&world).unwrap().unwrap();
-    assert_eq!(found, Report { paid: 1, reports: 1, unreadable: 1, ..Report::default() });
-    assert!(found.complete().is_err() && world.state().queue.len() == 1);
+    assert_eq!(found, Report { paid: 1, reports: 1, billing: 2, unreadable: 2, ..Report::default() });
+    assert!(found.complete().is_err() && world.state().queue.len() == 3);
 }
 
 /// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.
@@ -204,24 +215,32 @@ fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() 
     }
 }
 
+fn object(text: &str) -> ObjectId {
+    ObjectId::parse(text).unwrap()
+}
+
+fn subscriber() -> SubscriberId {
+    SubscriberId::parse("e".repeat(64)).unwrap()
+}
+
+fn invoice(at: Timestamp) -> BillingReport {
+    let bill = Bill {
+        until: START.plus(31 * DAY),
+        subscription: object("sub_1"),
+        plan: PaidPlan::Chat,
+        amount: PaidPlan::Chat.price_cents_a_month().into(),
+    };
+    BillingReport::InvoicePaid { id: object("in_1"), bill, at }
+}
+
 /// Stripe lists invoices by creation too, and retries a failed payment for two weeks.
 #[test]
 fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
-    use domain::chat::{BillingReport, PaidPlan, SubscriberId, billing::Bill};
-    let object = |text: &str| domain::money::ObjectId::parse(text).unwrap();
-    let subscriber = SubscriberId::parse("e".repeat(64)).unwrap();
     for (days, is_found) in [(2, 1), (14, 1), (44, 1), (46, 0)] {
         let world = world([], []);
         world.advance(days * DAY);
         let at = domain::ports::Clock::now(&world);
-        let bill = Bill {
-            until: START.plus(31 * DAY),
-            subscription: object("sub_1"),
-            plan: PaidPlan::Chat,
-            amount: PaidPlan::Chat.price_cents_a_month().into(),
-        };
-        let report = BillingReport::InvoicePaid { id: object("in_1"), bill, at };
-        world.state().billing.push((START, subscriber.clone(), report));
+        world.state().billing.push((START, subscriber(), invoice(at)));
         assert_eq!(compared(&world).unwrap().unwrap().billing, is_found, "paid after {days} days");
     }
 }
