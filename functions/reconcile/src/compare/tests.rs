@@ -47,20 +47,21 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
 }
 
 fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, StepError>> {
-    let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    testkit::run(run(
-        Ports {
-            journal,
-            ledger: world,
-            subscriptions: world,
-            orders: world,
-            notices: world,
-            payments: world,
-            meter: world,
-            sold_here,
-        },
-        3 * DAY,
-    ))
+    testkit::run(run(ports(world, sold_here), 3 * DAY))
+}
+
+fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
+    Ports {
+        journal: Journal { store: world, log: world, alerts: world, clock: world },
+        notebook: FunctionJournal { function: crate::FUNCTION, notes: world, log: world, alerts: world, clock: world },
+        ledger: world,
+        subscriptions: world,
+        orders: world,
+        notices: world,
+        payments: world,
+        meter: world,
+        sold_here,
+    }
 }
 
 #[test]
@@ -248,12 +249,33 @@ fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
 #[test]
 fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
     let world = world([], []);
-    for (slowest, least, expected) in [(16 * DAY, 3 * DAY, 16 * DAY), (DAY, 3 * DAY, 3 * DAY)] {
-        world.state().slowest_method = slowest;
-        assert_eq!(testkit::run(reach(&world, least)), Some(expected));
+    for (slowest, outage, expected) in [(16, 0, 16), (1, 0, 3), (1, 1, 3), (1, 6, 7), (16, 1, 17), (1, 40, 30)] {
+        world.state().slowest_method = slowest * DAY;
+        assert_eq!(testkit::run(reach(&world, 3 * DAY, outage * DAY)), Some(expected * DAY), "{slowest} {outage}");
     }
     world.plan(Plan::none().whenever("ledger.slowest_method", Fault::Fail));
-    assert_eq!(testkit::run(reach(&world, 3 * DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
+    assert_eq!(testkit::run(reach(&world, 3 * DAY, DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
+}
+
+/// Webhook and comparison fail for longer than Stripe retries and a comparison usually reaches.
+#[test]
+fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_before_it() {
+    for broken in ["ledger.completed_since", "store.load"] {
+        let world = world([], []);
+        let handled = || testkit::run(crate::handle(ports(&world, SalesPeriod::ALL), 3 * DAY)).unwrap();
+        handled().unwrap();
+        let lost = CheckoutSession { created: Some(START.plus(DAY)), ..session(1) };
+        world.state().sessions.insert(lost.id.clone(), lost);
+        world.advance(3 * DAY);
+        world.plan(Plan::none().whenever(broken, Fault::Fail));
+        assert!(!handled().is_ok_and(|report| report.complete().is_ok()), "{broken}");
+        world.plan(Plan::none());
+        world.advance(3 * DAY);
+        assert_eq!(handled().unwrap(), Report { paid: 1, missing: 1, ..Report::default() }, "{broken}");
+        assert!(matches!(world.state().queue[0].0, Message::Order { .. }), "{broken}");
+        world.advance(DAY);
+        assert_eq!(handled().unwrap().paid, 0, "{broken}: it is made good");
+    }
 }
 
 /// Product Tiers, invariant 1.
