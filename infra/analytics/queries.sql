@@ -3,7 +3,8 @@
 -- quotes. "smoke" is true for the sales of the smoke test, which are nobody's, and null for all others. "day" is the
 -- day (UTC) on which a record's stream was opened: name it in every WHERE, it decides what is read.
 
--- Sold and taken back, by day of the first verdict and tier, at the tiers' prices in Canadian dollars.
+-- Sold and taken back, by day of the first verdict and tier, at the tiers' prices in Canadian dollars. A follow-up is
+-- part of its session's sale.
 WITH sales AS (
   SELECT
     "session_id",
@@ -19,6 +20,7 @@ WITH sales AS (
       FILTER (WHERE "event" = 'payment_change' AND "change" IN ('partly_refunded', 'refund_failed')), 0) AS returned
   FROM "records"
   WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "session_id" IS NOT NULL
+    AND "session_id" NOT LIKE '%-followup'
   GROUP BY "session_id"
 )
 SELECT sold_on, tier, count(*) AS sold, sum(refunded) AS refunds,

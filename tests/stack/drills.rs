@@ -3,6 +3,7 @@
 //! The file has more than 300 lines because it has every drill of the runbook, so that the two can be compared.
 
 use crate::{
+    followup::bought_with_followup,
     operators::{asked, assert_bound, decide, decided, listed, oracle, printed},
     world::{Sale, World, email, question},
 };
@@ -265,14 +266,23 @@ async fn tampering() {
 #[tokio::test]
 async fn month_end() {
     let world = World::alone().await;
-    let sale = world.bought("full").await;
+    let (sale, followup) = bought_with_followup(&world).await;
     assert_eq!(decide(&world, &["refunds", "issue", reference(&sale)]).0, Some(0));
+    world.until(&followup, "the refund on the follow-up", |sale| sale["money"]["state"] == "refunded").await;
+    let refund = |record: &Value| record["change"] == "refunded";
+    assert!(world.records(&followup).await.iter().any(refund), "the log has it too");
     let records = world.records(&sale.session).await;
-    let month = records[0]["timestamp"].as_str().expect("a time")[..7].to_owned();
-    let (code, report) = asked(&world, &["audit", "report", "--month", &month]);
-    let rows = report["revenue"].as_array().expect("rows").clone();
-    let of = |name: &str| rows.iter().filter_map(|row| row[name].as_u64()).sum::<u64>();
-    assert!(code == Some(0) && of("sold") >= 1 && of("refunds") >= 1, "{report}");
+    let sold_at = records[0]["timestamp"].as_str().expect("a time");
+    let of = |report: &Value, name: &str| {
+        let rows = report["revenue"].as_array().expect("rows").iter();
+        rows.filter_map(|row| row[name].as_i64()).sum::<i64>()
+    };
+    let (code, report) = asked(&world, &["audit", "report", "--month", &sold_at[..7]]);
+    assert!(code == Some(0) && of(&report, "sold") >= 1 && of(&report, "refunds") >= 1, "{report}");
+    // The month has the sales of earlier tests too.
+    let (_, report) = asked(&world, &["audit", "report", "--since", sold_at]);
+    let money = ["sold", "gross_cents", "refunds", "net_cents"].map(|name| of(&report, name));
+    assert_eq!(money, [1, 2500, 1, 0], "the follow-up is included: {report}");
     let (_, before) = asked(&world, &["audit", "report", "--until", "2020-01-01"]);
     assert_eq!((&before["sales"], &before["revenue"]), (&json!(0), &json!([])));
 }

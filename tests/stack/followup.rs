@@ -32,6 +32,15 @@ async fn bought(world: &World) -> Sale {
     sale
 }
 
+/// A Strategy Session whose follow-up is delivered too, and the follow-up's id.
+pub(crate) async fn bought_with_followup(world: &World) -> (Sale, String) {
+    let sale = bought(world).await;
+    assert_eq!(ask(world, &sale.session, &followup()).await.status, 202);
+    delivered(world, &sale).await;
+    let id = child(&sale);
+    (sale, id)
+}
+
 /// The page's reply once it contains the follow-up's verdict.
 pub(crate) async fn with_followup(world: &World, sale: &Sale) -> Value {
     eventually("the verdict of the follow-up", SOON, async || {

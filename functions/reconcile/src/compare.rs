@@ -1,7 +1,7 @@
 //! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
 use crate::reports::{before, queue_billing, queue_payments};
-use audit::{Change, Context, Journal};
+use audit::{Change, Context, FunctionJournal, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
@@ -19,6 +19,7 @@ use std::time::Duration;
 #[allow(missing_docs)]
 pub struct Ports<'a> {
     pub journal: Journal<'a>,
+    pub notebook: FunctionJournal<'a>,
     pub ledger: &'a dyn Ledger,
     pub subscriptions: &'a dyn SubscriptionLedger,
     pub orders: &'a dyn Queue,
@@ -45,17 +46,19 @@ pub struct Report {
     pub reports: usize,
     /// Subscriptions and paid invoices that were reported again, for the same reason.
     pub billing: usize,
+    /// Refunds, disputes, subscriptions and invoices of Stripe's that cannot be read; the log names them.
+    pub unreadable: usize,
     /// Sales that could not be compared, because something failed.
     pub failed: usize,
 }
 
 impl Report {
-    /// Whether every sale was compared.
+    /// Whether every sale was compared, and every report read.
     ///
     /// # Errors
     /// [`Incomplete`].
     pub const fn complete(self) -> Result<(), Incomplete> {
-        Incomplete::unless_all(self.failed)
+        Incomplete::unless_all(self.failed + self.unreadable)
     }
 }
 
@@ -64,6 +67,9 @@ const SETTLING: Duration = Duration::from_secs(15 * 60);
 
 /// The deadlines function runs every few minutes. Work that is due for longer than this was not handled.
 const OVERDUE_AFTER: Duration = Duration::from_secs(2 * 3600);
+
+/// The longest time without a complete comparison that the next one makes good.
+const LONGEST_OUTAGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The state of a paid session in our records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,19 +107,22 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
             break;
         }
     }
-    report.reports = queue_payments(ports.ledger, ports.payments, since, now).await?;
-    report.billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    let payments = queue_payments(ports.ledger, ports.payments, since, now).await?;
+    let billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    (report.reports, report.billing) = (payments.sent, billing.sent);
+    report.unreadable = payments.unreadable + billing.unreadable;
     Ok(report)
 }
 
-/// How far back a comparison reaches: at least `least`, and as far as the slowest enabled payment method. If Stripe
-/// cannot be asked, as far as the slowest of all methods.
-pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration) -> Duration {
+/// How far back a comparison reaches: at least `least`, and to every session that can have been paid since the last
+/// complete comparison, which began `outage` ago: Stripe delivers an event for three days only, so nothing else may know
+/// of it. If Stripe cannot be asked for the slowest enabled payment method, as far as the slowest of all methods.
+pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration, outage: Duration) -> Duration {
     let slowest = ledger.slowest_method().await.unwrap_or_else(|error| {
         tracing::error!(error = runtime::telemetry::chain(&error), "the payment methods cannot be read");
         SLOWEST_PAYMENT
     });
-    slowest.max(least)
+    slowest.max(least).max(LONGEST_OUTAGE.min(outage + slowest))
 }
 
 async fn compare(

@@ -6,6 +6,6 @@ mod handle;
 mod reports;
 
 pub use compare::{Ports, Report};
-pub use handle::{handle, look_back};
+pub use handle::{FUNCTION, handle, look_back};
 
 use compare::run;

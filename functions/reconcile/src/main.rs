@@ -1,7 +1,7 @@
 //! The reconcile function's process.
 
 use backend::{Backend, QueueName};
-use reconcile::{Ports, handle, look_back};
+use reconcile::{FUNCTION, Ports, handle, look_back};
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -11,6 +11,7 @@ fn main() -> Result<(), Error> {
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let ports = Ports {
             journal: stores.journal(),
+            notebook: stores.function_journal(FUNCTION),
             ledger: &stripe,
             subscriptions: &stripe,
             orders: &backend.queue(QueueName::Orders)?,

@@ -3,6 +3,7 @@
 use domain::{
     StepError, Timestamp,
     message::{Message, ReportedBy},
+    money::ObjectId,
     ports::{Ledger, Queue, ReportsSince, SubscriptionLedger},
 };
 use std::time::Duration;
@@ -24,6 +25,23 @@ fn reports_since(since: Timestamp, now: Timestamp) -> ReportsSince {
     ReportsSince { refunds: since.min(before(now, REFUNDS_CHANGE)), disputes: since.min(before(now, DISPUTES_CHANGE)) }
 }
 
+/// What was queued of a list.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Queued {
+    pub(crate) sent: usize,
+    /// Objects that cannot be read: their events were refused, so nothing else shows them.
+    pub(crate) unreadable: usize,
+}
+
+impl Queued {
+    fn count_unreadable(&mut self, objects: &[ObjectId]) {
+        for object in objects {
+            tracing::error!(%object, "an object of Stripe's that cannot be read");
+        }
+        self.unreadable += objects.len();
+    }
+}
+
 /// Queues Stripe's refunds and disputes like events, at least those that were created since then. A report that is known
 /// already changes nothing.
 pub(crate) async fn queue_payments(
@@ -31,18 +49,19 @@ pub(crate) async fn queue_payments(
     payments: &dyn Queue,
     since: Timestamp,
     now: Timestamp,
-) -> Result<usize, StepError> {
+) -> Result<Queued, StepError> {
     let since = reports_since(since, now);
-    let (mut sent, mut from) = (0, None);
+    let (mut queued, mut from) = (Queued::default(), None);
     loop {
         let page = ledger.reports_since(since, now, from.as_deref()).await?;
+        queued.count_unreadable(&page.unreadable);
         for (payment, report) in page.reports {
             payments.send(&Message::payment_changed(payment, report, now)).await?;
-            sent += 1;
+            queued.sent += 1;
         }
         from = page.next;
         if from.is_none() {
-            return Ok(sent);
+            return Ok(queued);
         }
     }
 }
@@ -53,19 +72,20 @@ pub(crate) async fn queue_billing(
     payments: &dyn Queue,
     since: Timestamp,
     now: Timestamp,
-) -> Result<usize, StepError> {
+) -> Result<Queued, StepError> {
     let since = since.min(before(now, INVOICES_ARE_PAID));
-    let (mut sent, mut from) = (0, None);
+    let (mut queued, mut from) = (Queued::default(), None);
     loop {
         let page = subscriptions.billing_since(since, now, from.as_deref()).await?;
+        queued.count_unreadable(&page.unreadable);
         for (subscriber, report) in page.reports {
             let message = Message::subscription_changed(subscriber, report, ReportedBy::Reconciliation, now);
             payments.send(&message).await?;
-            sent += 1;
+            queued.sent += 1;
         }
         from = page.next;
         if from.is_none() {
-            return Ok(sent);
+            return Ok(queued);
         }
     }
 }

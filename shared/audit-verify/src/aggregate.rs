@@ -13,7 +13,7 @@ use crate::{
     toll::{Payments, Read},
 };
 use audit::{RefundStep, Source, Status};
-use domain::{Tier, money::PaymentChange, tier};
+use domain::{SessionId, Tier, money::PaymentChange, tier};
 use serde::Deserialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,6 +28,8 @@ const TOP_ERRORS: usize = 20;
 struct Line<'a> {
     #[serde(borrow)]
     timestamp: Cow<'a, str>,
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     event: Cow<'a, str>,
     tier: Option<Tier>,
@@ -70,6 +72,12 @@ impl Line<'_> {
         self.timestamp.get(..10).unwrap_or(&self.timestamp).to_owned()
     }
 
+    /// Whether its sale is a follow-up.
+    fn is_of_followup(&self) -> bool {
+        let session = self.session_id.as_deref().and_then(|id| SessionId::parse(id).ok());
+        session.is_some_and(|session| session.is_followup())
+    }
+
     /// Its amount, if that is in the currency of all prices: amounts in other currencies cannot be added to it.
     fn cents(&self) -> Option<i64> {
         self.amount_total.filter(|_| self.is_in_the_currency())
@@ -93,6 +101,8 @@ impl Line<'_> {
 /// The money of one sale, from its records.
 #[derive(Default)]
 struct Account {
+    /// Whether it is a follow-up, whose money is its session's.
+    is_followup: bool,
     tier: Option<Tier>,
     /// Its first verdict.
     delivered: Option<Moment>,
@@ -100,7 +110,9 @@ struct Account {
     refunded: Option<(Moment, Option<i64>)>,
     /// The parts of the money that went back, each with its amount.
     returned: Vec<(Moment, i64)>,
-    /// The amount charged, if it differs from the tier's price.
+    /// Refunds and parts of which either the refund or its failure is in the report's period, with the failures.
+    bounced: Vec<Movement>,
+    /// The amount charged, if it may differ from the tier's price.
     charged: Option<i64>,
     /// The number of verdicts that are recorded as the first one, without those that an operator ordered or wrote.
     verdicts: u32,
@@ -115,6 +127,44 @@ struct Moment {
     day: String,
     /// Whether it is in the report's period.
     counts: bool,
+}
+
+/// Money that went back to the customer, or came from there because its refund failed.
+struct Movement {
+    at: Moment,
+    amount: Amount,
+    is_failure: bool,
+}
+
+/// The amount of a movement.
+#[derive(Clone, Copy)]
+enum Amount {
+    /// All of the payment, whose amount may be recorded, less the parts that went back otherwise.
+    Rest {
+        of: Option<i64>,
+        in_parts: i64,
+    },
+    Part(i64),
+}
+
+impl Movement {
+    const fn back(at: Moment, amount: Amount) -> Self {
+        Self { at, amount, is_failure: false }
+    }
+
+    const fn is_refund(&self) -> bool {
+        !self.is_failure && matches!(self.amount, Amount::Rest { .. })
+    }
+
+    /// The cents that it takes from the revenue, of a sale for which this was charged.
+    const fn cents(&self, charged: i64) -> i64 {
+        let cents = match self.amount {
+            Amount::Rest { of: Some(paid), in_parts } => paid.saturating_sub(in_parts),
+            Amount::Rest { of: None, in_parts } => charged.saturating_sub(in_parts),
+            Amount::Part(cents) => cents,
+        };
+        if self.is_failure { cents.saturating_neg() } else { cents }
+    }
 }
 
 /// The money of a day and a tier.
@@ -181,7 +231,7 @@ impl Aggregate {
                 }
             }
         }
-        self.sales += u64::from(self.records > before);
+        self.sales += u64::from(self.records > before && !account.is_followup);
         self.settle(account);
     }
 
@@ -273,11 +323,18 @@ impl Aggregate {
     }
 
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
-    /// the refund, and a part of the money on the day on which that part went back.
+    /// the refund, and a part of the money on the day on which that part went back. A refund that fails in a later
+    /// period is added again on the day of the failure; within one period neither counts. A follow-up has no money: its
+    /// session is the sale.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
+        if account.is_followup {
+            return;
+        }
         let in_parts = account.returned_cents();
-        let refund = account.refunded.filter(|(at, _)| at.counts);
+        let rest = account.refunded.map(|(at, of)| Movement::back(at, Amount::Rest { of, in_parts }));
+        let parts = account.returned.into_iter().map(|(at, cents)| Movement::back(at, Amount::Part(cents)));
+        let mut movements = account.bounced.into_iter().chain(rest).chain(parts).filter(|movement| movement.at.counts);
         match (account.delivered, account.tier) {
             (Some(delivered), Some(tier)) => {
                 let charged = account.charged.unwrap_or_else(|| i64::from(tier.price_cents()));
@@ -286,20 +343,16 @@ impl Aggregate {
                     money.sold += 1;
                     money.gross_cents = money.gross_cents.saturating_add(charged);
                 }
-                if let Some((at, amount)) = refund {
-                    let money = self.money.entry((at.day, tier)).or_default();
-                    money.refunds += 1;
-                    let rest = amount.unwrap_or(charged).saturating_sub(in_parts);
-                    money.refunded_cents = money.refunded_cents.saturating_add(rest);
-                }
-                for (at, cents) in account.returned.into_iter().filter(|(at, _)| at.counts) {
-                    let money = self.money.entry((at.day, tier)).or_default();
+                for movement in movements {
+                    let (is_refund, cents) = (movement.is_refund(), movement.cents(charged));
+                    let money = self.money.entry((movement.at.day, tier)).or_default();
+                    money.refunds += u64::from(is_refund);
                     money.refunded_cents = money.refunded_cents.saturating_add(cents);
                 }
             }
             _ => {
                 self.without_verdict += u64::from(account.failed);
-                self.refunds_without_verdict += u64::from(refund.is_some());
+                self.refunds_without_verdict += u64::from(movements.any(|movement| movement.is_refund()));
             }
         }
     }
@@ -360,6 +413,7 @@ impl Aggregate {
 impl Account {
     /// Adds the money in a record. `counts` is whether the record is in the report's period.
     fn add_record(&mut self, line: &Line<'_>, counts: bool) {
+        self.is_followup |= line.is_of_followup();
         self.tier = line.tier.or(self.tier);
         match &*line.event {
             "pipeline" => match line.source.zip(line.status).and_then(|(source, status)| Step::of(source, status)) {
@@ -375,7 +429,7 @@ impl Account {
             },
             "refund" => match line.step {
                 Some(RefundStep::Issued | RefundStep::Confirmed) => self.went_back(line, counts),
-                Some(RefundStep::Failed) => self.refunded = None,
+                Some(RefundStep::Failed) => self.refund_failed(line, counts),
                 Some(RefundStep::Authorised) | None => {}
             },
             "operator" if line.action.as_deref() == Some("refunded by hand") => self.went_back(line, counts),
@@ -384,25 +438,44 @@ impl Account {
                     self.went_back(line, counts);
                 }
                 Some(PaymentChange::RefundFailed) => {
-                    self.refunded = None;
+                    self.refund_failed(line, counts);
                     self.returned_in_part(line, counts);
                 }
                 Some(PaymentChange::PartlyRefunded) => self.returned_in_part(line, counts),
                 _ => {}
             },
-            "amount_differs" => self.charged = line.cents(),
+            // An operator may choose any tier for an unusable session, whatever was charged for it.
+            "amount_differs" | "silent_drop" => self.charged = line.cents(),
             _ => {}
         }
     }
 
-    /// Adds a further part, or takes back the last ones: the record has the sum of all.
+    /// Takes back the last parts, or adds a further one: the record has the sum of all.
     fn returned_in_part(&mut self, line: &Line<'_>, counts: bool) {
+        while self.returned_cents() > line.returned_cents()
+            && let Some((at, cents)) = self.returned.pop()
+        {
+            self.record_bounce(at, Amount::Part(cents), line, counts);
+        }
         let more = line.returned_cents() - self.returned_cents();
         if more > 0 {
             self.returned.push((Moment { day: line.day(), counts }, more));
         }
-        while self.returned_cents() > line.returned_cents() {
-            self.returned.pop();
+    }
+
+    fn refund_failed(&mut self, line: &Line<'_>, counts: bool) {
+        if let Some((at, of)) = self.refunded.take() {
+            self.record_bounce(at, Amount::Rest { of, in_parts: self.returned_cents() }, line, counts);
+        }
+    }
+
+    /// Keeps a movement and its failure if only one of them is in the report's period: the other period's report has
+    /// the other one.
+    fn record_bounce(&mut self, at: Moment, amount: Amount, failure: &Line<'_>, counts: bool) {
+        if at.counts != counts {
+            let failed_at = Moment { day: failure.day(), counts };
+            self.bounced.push(Movement::back(at, amount));
+            self.bounced.push(Movement { at: failed_at, amount, is_failure: true });
         }
     }
 

@@ -26,7 +26,15 @@ struct RecordedSale(Sale);
 
 impl RecordedSale {
     fn new(tier: Option<Tier>) -> Self {
-        Self(Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0)).with("tier", tier))
+        Self::of(SessionId::parse("cs_test_1").unwrap(), tier)
+    }
+
+    fn followup() -> Self {
+        Self::of(SessionId::parse("cs_test_1").unwrap().followup(), Some(Tier::Strategy))
+    }
+
+    fn of(id: SessionId, tier: Option<Tier>) -> Self {
+        Self(Sale::ordered(id, at(0)).with("tier", tier))
     }
 
     /// An event that ended this long after it began.
@@ -61,10 +69,19 @@ impl RecordedSale {
     }
 
     fn change(self, day: i64, change: PaymentChange) -> Self {
+        self.returned(day, change, None)
+    }
+
+    /// A change after which so much has gone back.
+    fn returned(self, day: i64, change: PaymentChange, amount_returned: Option<i64>) -> Self {
         let payment = PaymentId::parse("pi_1").unwrap();
-        let (amount_total, currency) = (Some(500), Some("cad".to_owned()));
-        let (object, amount_returned) = (None, None);
+        let (object, amount_total, currency) = (None, Some(500), Some("cad".to_owned()));
         self.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
+    }
+
+    fn by_hand(self, day: i64) -> Self {
+        let operator = domain::Operator::parse("dana", Some("bank transfer")).unwrap();
+        self.body(day, Body::operator(&operator, "refunded by hand"))
     }
 }
 
@@ -126,11 +143,7 @@ fn a_refund_takes_back_what_was_counted_once_and_on_its_day() {
 #[test]
 fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
-    let part = |recorded: RecordedSale, day, change, cents| {
-        let (payment, currency) = (PaymentId::parse("pi_1").unwrap(), Some("cad".to_owned()));
-        let (object, amount_returned, amount_total) = (None, Some(cents), Some(500));
-        recorded.body(day, Body::PaymentChange { payment, change, object, amount_returned, amount_total, currency })
-    };
+    let part = |recorded: RecordedSale, day, change, cents| recorded.returned(day, change, Some(cents));
     let (partly, bounced) = (PaymentChange::PartlyRefunded, PaymentChange::RefundFailed);
     let net =
         |recorded: RecordedSale| revenue(&report([recorded])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
@@ -139,10 +152,56 @@ fn parts_and_what_is_given_back_by_hand_are_deducted_once() {
     let whole = part(part(sale(), 0, partly, 200), 1, PaymentChange::Refunded, 500);
     assert_eq!(net(whole), [(0, 300), (1, -300)], "the rest");
     assert_eq!(net(part(part(sale(), 0, partly, 200), 1, bounced, 0)), [(0, 500)]);
-    let by_hand =
-        || Body::operator(&domain::Operator::parse("dana", Some("bank transfer")).unwrap(), "refunded by hand");
+    let first_bounced = part(part(part(sale(), 0, partly, 200), 1, partly, 300), 2, bounced, 100);
+    assert_eq!(net(first_bounced), [(0, 500), (0, -100)]);
     let failed = sale().refund(0, RefundStep::Issued).refund(0, RefundStep::Failed);
-    assert_eq!(net(failed.body(1, by_hand())), [(0, 500), (1, -500)]);
+    assert_eq!(net(failed.by_hand(1)), [(0, 500), (1, -500)]);
+}
+
+/// Each month's report stays as it was, and their sum is what really went back.
+#[test]
+fn a_refund_that_fails_in_a_later_month_counts_in_its_own_and_is_added_again_in_the_later_one() {
+    let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
+    let over = |month: &str, RecordedSale(sale): RecordedSale| {
+        let mut aggregate = Aggregate::over(Period::month(month).unwrap());
+        aggregate.add_sale(sale.outbox().iter().map(|entry| entry.line.as_bytes()));
+        let rows = aggregate.finish().revenue.into_iter();
+        rows.map(|row| (row.day[5..].to_owned(), row.refunds, row.net_cents)).collect::<Vec<_>>()
+    };
+    let rows = |rows: &[(&str, u64, i64)]| {
+        rows.iter().map(|(day, refunds, net)| ((*day).to_owned(), *refunds, *net)).collect::<Vec<_>>()
+    };
+    let failed = || sale().refund(1, RefundStep::Confirmed).change(40, PaymentChange::RefundFailed);
+    assert_eq!(over("2026-04", failed()), rows(&[("04-16", 0, 500), ("04-17", 1, -500)]));
+    assert_eq!(over("2026-05", failed()), rows(&[("05-26", 0, 500)]));
+    assert_eq!(over("2026-06", failed()), rows(&[]));
+    assert_eq!(over("2026-05", failed().by_hand(41)), rows(&[("05-26", 0, 500), ("05-27", 1, -500)]));
+    let (partly, bounced) = (PaymentChange::PartlyRefunded, PaymentChange::RefundFailed);
+    let part = || sale().returned(1, partly, Some(200)).returned(40, bounced, None);
+    assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200)]));
+    assert_eq!(over("2026-05", part()), rows(&[("05-26", 0, 200)]));
+}
+
+/// A Strategy Session includes its follow-up. A refund of the session is recorded on both.
+#[test]
+fn a_followup_is_neither_sold_nor_refunded() {
+    let session = || RecordedSale::new(Some(Tier::Strategy)).verdict(0, 1);
+    let followup = || RecordedSale::followup().verdict(0, 1).event(0, 7, Source::EmailService, Status::EmailSent, None);
+    let found = report([session(), followup()]);
+    assert_eq!(revenue(&found), [("2026-04-16", Tier::Strategy, 1, 2500, 0, 2500)]);
+    assert_eq!((found.sales, found.records, found.latency[0].count, found.mails.sent), (1, 3, 2, 1));
+    let without_amount = Body::PaymentChange {
+        payment: PaymentId::parse("pi_1").unwrap(),
+        change: PaymentChange::Refunded,
+        object: None,
+        amount_returned: None,
+        amount_total: None,
+        currency: None,
+    };
+    let failed = RecordedSale::followup().event(0, 1, Source::Webhook, Status::Error, Some("gave up"));
+    let found = report([session(), followup().body(0, without_amount.clone()), failed.body(0, without_amount)]);
+    assert_eq!(revenue(&found), [("2026-04-16", Tier::Strategy, 1, 2500, 0, 2500)]);
+    assert_eq!((found.without_verdict, found.refunds_without_verdict), (0, 0));
 }
 
 /// A sale on the 16th that is refunded on the 17th: each counts on its own day, in any period.
@@ -174,6 +233,14 @@ fn money_is_counted_as_it_was_charged() {
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
     assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
+    let dropped = |currency: &str| Body::SilentDrop {
+        amount_total: Some(2500),
+        currency: Some(currency.into()),
+        reason: "no tier".into(),
+    };
+    let resubmitted = |currency| RecordedSale::new(Some(Tier::Full)).body(0, dropped(currency)).verdict(0, 1);
+    let found = report([resubmitted("cad"), resubmitted("usd")]);
+    assert_eq!(revenue(&found)[0].3, 3000, "in another currency it counts with its price");
 }
 
 #[test]

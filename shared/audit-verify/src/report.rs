@@ -11,7 +11,7 @@ pub const SLOW_MS: u64 = 60_000;
 /// The report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Sales with at least one record.
+    /// Sales with at least one record. A follow-up is part of its session's sale.
     pub sales: u64,
     /// Records.
     pub records: u64,
@@ -106,7 +106,7 @@ pub struct Revenue {
     pub gross_cents: i64,
     /// Refunds on that day of delivered sales.
     pub refunds: u64,
-    /// The gross less the refunds.
+    /// The gross less the refunds, and with the refunds of earlier periods that failed on that day.
     pub net_cents: i64,
 }
 

@@ -138,6 +138,8 @@ pub struct State {
     pub refund_refused: Option<String>,
     /// Stripe's lists of refunds and disputes, each with the time of its creation.
     pub reports: Vec<(Timestamp, PaymentId, PaymentReport)>,
+    /// Objects in Stripe's lists of reports that cannot be read.
+    pub unreadable: Vec<ObjectId>,
     /// The time after which the slowest payment method pays.
     pub slowest_method: Duration,
     /// The amount to pay in a new session.

@@ -99,6 +99,7 @@ impl State {
             refund_status: _,
             refund_refused: _,
             reports: _,
+            unreadable: _,
             slowest_method: _,
             checkout_total: _,
             given_back: _,

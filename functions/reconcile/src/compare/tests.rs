@@ -1,5 +1,12 @@
 use super::*;
-use domain::{Channel, PaymentStatus, money::Money};
+use domain::{
+    Channel, PaymentStatus,
+    chat::{
+        BillingReport, PaidPlan, SubscriberId,
+        billing::{Bill, SubscriptionState, SubscriptionStatus},
+    },
+    money::{Money, ObjectId},
+};
 use testkit::{Fault, Plan, World, every_single_fault, sale::WithField, session::paid};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -40,20 +47,21 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
 }
 
 fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, StepError>> {
-    let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    testkit::run(run(
-        Ports {
-            journal,
-            ledger: world,
-            subscriptions: world,
-            orders: world,
-            notices: world,
-            payments: world,
-            meter: world,
-            sold_here,
-        },
-        3 * DAY,
-    ))
+    testkit::run(run(ports(world, sold_here), 3 * DAY))
+}
+
+fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
+    Ports {
+        journal: Journal { store: world, log: world, alerts: world, clock: world },
+        notebook: FunctionJournal { function: crate::FUNCTION, notes: world, log: world, alerts: world, clock: world },
+        ledger: world,
+        subscriptions: world,
+        orders: world,
+        notices: world,
+        payments: world,
+        meter: world,
+        sold_here,
+    }
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn what_another_stack_sells_is_left_to_it_and_what_is_known_here_is_not() {
 #[test]
 fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
     use domain::{
-        money::{ObjectId, PaymentId, RefundStatus},
+        money::{PaymentId, RefundStatus},
         ports::MadeRefund,
     };
     for (amount, status, missing) in
@@ -108,7 +116,7 @@ fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
     {
         let payment = PaymentId::parse("pi_1").unwrap();
         let world = world([CheckoutSession { payment: Some(payment.clone()), ..session(1) }], []);
-        let refund = MadeRefund { id: ObjectId::parse("re_1").unwrap(), amount: Some(amount), status, key: None };
+        let refund = MadeRefund { id: object("re_1"), amount: Some(amount), status, key: None };
         world.state().refunds.push((payment, refund));
         assert_eq!(compared(&world).unwrap().unwrap().missing, missing, "{amount} {status:?}");
         assert_eq!(world.state().queue.len(), missing);
@@ -174,6 +182,24 @@ fn refunds_and_disputes_are_told_again() {
     assert_eq!(message, Message::payment_changed(payment, report, received_at));
 }
 
+/// A status that this version does not know: the readable reports are queued, and the alarm shows the others.
+#[test]
+fn a_report_that_cannot_be_read_fails_the_run_at_its_end() {
+    let world = world([session(1)], [delivered(1)]);
+    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
+    world.state().reports.push((START, payment, report));
+    let (customer, plan, status) = (object("cus_1"), PaidPlan::Chat, SubscriptionStatus::Active);
+    let state = SubscriptionState { customer, plan, status, ends_at: None, at: START };
+    let subscription = BillingReport::Subscription { id: object("sub_1"), state };
+    world.state().billing.extend([subscription, invoice(START)].map(|report| (START, subscriber(), report)));
+    // In the list of payments' reports and in that of subscriptions and invoices.
+    world.state().unreadable.push(object("x_9"));
+    let found = compared(&world).unwrap().unwrap();
+    assert_eq!(found, Report { paid: 1, reports: 1, billing: 2, unreadable: 2, ..Report::default() });
+    assert!(found.complete().is_err() && world.state().queue.len() == 3);
+}
+
 /// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.
 #[test]
 fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() {
@@ -190,24 +216,32 @@ fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() 
     }
 }
 
+fn object(text: &str) -> ObjectId {
+    ObjectId::parse(text).unwrap()
+}
+
+fn subscriber() -> SubscriberId {
+    SubscriberId::parse("e".repeat(64)).unwrap()
+}
+
+fn invoice(at: Timestamp) -> BillingReport {
+    let bill = Bill {
+        until: START.plus(31 * DAY),
+        subscription: object("sub_1"),
+        plan: PaidPlan::Chat,
+        amount: PaidPlan::Chat.price_cents_a_month().into(),
+    };
+    BillingReport::InvoicePaid { id: object("in_1"), bill, at }
+}
+
 /// Stripe lists invoices by creation too, and retries a failed payment for two weeks.
 #[test]
 fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
-    use domain::chat::{BillingReport, PaidPlan, SubscriberId, billing::Bill};
-    let object = |text: &str| domain::money::ObjectId::parse(text).unwrap();
-    let subscriber = SubscriberId::parse("e".repeat(64)).unwrap();
     for (days, is_found) in [(2, 1), (14, 1), (44, 1), (46, 0)] {
         let world = world([], []);
         world.advance(days * DAY);
         let at = domain::ports::Clock::now(&world);
-        let bill = Bill {
-            until: START.plus(31 * DAY),
-            subscription: object("sub_1"),
-            plan: PaidPlan::Chat,
-            amount: PaidPlan::Chat.price_cents_a_month().into(),
-        };
-        let report = BillingReport::InvoicePaid { id: object("in_1"), bill, at };
-        world.state().billing.push((START, subscriber.clone(), report));
+        world.state().billing.push((START, subscriber(), invoice(at)));
         assert_eq!(compared(&world).unwrap().unwrap().billing, is_found, "paid after {days} days");
     }
 }
@@ -215,12 +249,33 @@ fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
 #[test]
 fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
     let world = world([], []);
-    for (slowest, least, expected) in [(16 * DAY, 3 * DAY, 16 * DAY), (DAY, 3 * DAY, 3 * DAY)] {
-        world.state().slowest_method = slowest;
-        assert_eq!(testkit::run(reach(&world, least)), Some(expected));
+    for (slowest, outage, expected) in [(16, 0, 16), (1, 0, 3), (1, 1, 3), (1, 6, 7), (16, 1, 17), (1, 40, 30)] {
+        world.state().slowest_method = slowest * DAY;
+        assert_eq!(testkit::run(reach(&world, 3 * DAY, outage * DAY)), Some(expected * DAY), "{slowest} {outage}");
     }
     world.plan(Plan::none().whenever("ledger.slowest_method", Fault::Fail));
-    assert_eq!(testkit::run(reach(&world, 3 * DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
+    assert_eq!(testkit::run(reach(&world, 3 * DAY, DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
+}
+
+/// Webhook and comparison fail for longer than Stripe retries and a comparison usually reaches.
+#[test]
+fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_before_it() {
+    for broken in ["ledger.completed_since", "store.load"] {
+        let world = world([], []);
+        let handled = || testkit::run(crate::handle(ports(&world, SalesPeriod::ALL), 3 * DAY)).unwrap();
+        handled().unwrap();
+        let lost = CheckoutSession { created: Some(START.plus(DAY)), ..session(1) };
+        world.state().sessions.insert(lost.id.clone(), lost);
+        world.advance(3 * DAY);
+        world.plan(Plan::none().whenever(broken, Fault::Fail));
+        assert!(!handled().is_ok_and(|report| report.complete().is_ok()), "{broken}");
+        world.plan(Plan::none());
+        world.advance(3 * DAY);
+        assert_eq!(handled().unwrap(), Report { paid: 1, missing: 1, ..Report::default() }, "{broken}");
+        assert!(matches!(world.state().queue[0].0, Message::Order { .. }), "{broken}");
+        world.advance(DAY);
+        assert_eq!(handled().unwrap().paid, 0, "{broken}: it is made good");
+    }
 }
 
 /// Product Tiers, invariant 1.

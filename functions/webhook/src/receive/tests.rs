@@ -172,6 +172,16 @@ fn refunds_and_disputes_are_passed_on_by_their_payment() {
     }
 }
 
+/// Stripe adds statuses, and delivers a refused event again until a version reads it.
+#[test]
+fn a_dispute_with_a_new_status_is_left_to_stripe_and_counted() {
+    let world = world();
+    let dispute = json!({ "id": "dp_1", "object": "dispute", "payment_intent": "pi_1", "status": "forgiven" });
+    assert_eq!(deliver(&world, &event("charge.dispute.updated", &dispute)).status(), 400);
+    let state = world.state();
+    assert_eq!((state.queue.len(), state.measured(Metric::EventUnreadable)), (0, 1));
+}
+
 #[test]
 fn a_session_completed_without_payment_is_counted_and_ordered_for_a_human_and_an_unpaid_one_is_not() {
     let effect = |status: &str| {

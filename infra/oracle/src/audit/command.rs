@@ -39,8 +39,10 @@ pub(crate) enum AuditCommand {
     /// Summarise the log: revenue, latency, cache, mail, errors, content filter and crosscheck.
     ///
     /// A sale counts once, with the amount charged, on the day (UTC) of its first verdict; a refund is deducted on its own
-    /// day. A record counts at its own time: a refund in November of a sale of October is in November's report. Quantiles
-    /// are within one per cent. The report trusts the records; `verify` checks them.
+    /// day. A record counts at its own time: a refund in November of a sale of October is in November's report, and if it
+    /// comes back in December, it is added again in December's, as a negative refund. A refund that comes back within
+    /// the report's time is left out. Quantiles are within one per cent. The report trusts the records; `verify` checks
+    /// them.
     #[command(after_help = "Example:\n  oracle audit report --month 2026-11 --html report.html")]
     Report(ReportArguments),
     /// The signed digests of the log: list, and catch-up for objects that no digest covers.

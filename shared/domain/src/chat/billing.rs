@@ -3,7 +3,7 @@
 //! to the same record.
 //!
 //! An invoice pays for a period. Access lasts until the end of the last period that is paid and not refunded or disputed,
-//! and [`RENEWAL_GRACE`] longer while the subscription continues (Product Tiers, GAP-2).
+//! and [`RENEWAL_GRACE`] longer while the subscription continues after it (Product Tiers, GAP-2).
 
 mod report;
 
@@ -206,7 +206,9 @@ impl Billing {
     }
 
     /// The time until which a subscription is paid, if any payment remains. A paid period lasts until its end even after
-    /// a cancellation. If the last payment was refunded, the period before it gets no grace.
+    /// a cancellation. A subscription that is canceled in a later period is charged for that one, too: Stripe sends the
+    /// invoice of a new period about an hour after it began. If the last payment was refunded, the period before it gets
+    /// no grace.
     fn reach(&self, id: &ObjectId) -> Option<Reach> {
         let paid = || {
             let of_this = self.invoices.values().filter_map(|invoice| Some((invoice.paid()?, invoice)));
@@ -215,7 +217,8 @@ impl Billing {
         let last = paid().map(|(bill, _)| bill.until).max()?;
         let kept = paid().filter(|(_, invoice)| !invoice.is_gone()).map(|(bill, _)| bill);
         let kept = kept.max_by_key(|bill| (bill.until, bill.plan))?;
-        let is_renewed = kept.until == last && self.subscriptions.get(id).is_some_and(SubscriptionState::goes_on);
+        let goes_on = |state: &SubscriptionState| state.goes_on_after(kept.until);
+        let is_renewed = kept.until == last && self.subscriptions.get(id).is_some_and(goes_on);
         let access_until = if is_renewed { kept.until.plus(RENEWAL_GRACE) } else { kept.until };
         Some(Reach { plan: kept.plan, paid_until: kept.until, access_until })
     }

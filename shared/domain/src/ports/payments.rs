@@ -100,6 +100,8 @@ pub struct CompletedSessions {
 pub struct PaymentReports {
     /// Each with its payment.
     pub reports: Vec<(PaymentId, PaymentReport)>,
+    /// The refunds and disputes of payments that cannot be read, such as those with a new status.
+    pub unreadable: Vec<ObjectId>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }

@@ -49,6 +49,8 @@ pub trait SubscriptionDesk: Send + Sync {
 pub struct BillingReports {
     /// The reports, each with its subscriber.
     pub reports: Vec<(SubscriberId, BillingReport)>,
+    /// Our subscriptions and invoices that cannot be read, such as those with a new status.
+    pub unreadable: Vec<ObjectId>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }

@@ -88,7 +88,8 @@ impl SubscriptionLedger for World {
             let listed = state.billing.iter().filter(|(created, _, report)| is_listed(*created, report));
             let listed: Vec<_> = listed.map(|(_, subscriber, report)| (subscriber.clone(), report.clone())).collect();
             let (reports, next) = page(&listed, from);
-            BillingReports { reports, next }
+            let unreadable = if from.is_none() { state.unreadable.clone() } else { Vec::new() };
+            BillingReports { reports, unreadable, next }
         });
         read.await.map_err(payment_trouble)
     }

@@ -98,9 +98,12 @@ impl Ledger for World {
             let since = if matches!(report, PaymentReport::Dispute { .. }) { since.disputes } else { since.refunds };
             (*created >= since).then(|| (payment.clone(), report.clone()))
         };
-        let read =
-            self.boundary("ledger.reports_since", |state| state.reports.iter().filter_map(listed).collect::<Vec<_>>());
-        Ok(PaymentReports { reports: read.await.map_err(payment_trouble)?, next: None })
+        let read = self.boundary("ledger.reports_since", |state| PaymentReports {
+            reports: state.reports.iter().filter_map(listed).collect(),
+            unreadable: state.unreadable.clone(),
+            next: None,
+        });
+        read.await.map_err(payment_trouble)
     }
 
     async fn slowest_method(&self) -> Result<Duration, PaymentError> {

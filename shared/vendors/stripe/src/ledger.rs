@@ -106,28 +106,34 @@ fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
     Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key })
 }
 
-/// The reports in a page of refunds or disputes. Objects without a payment, or with an unknown status, are skipped.
+/// The reports in a page of refunds or disputes. Objects without a payment are skipped.
 fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentReports, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds or disputes"))?;
     let report = |object: &Value| {
-        let payment = payment_objects::payment(object)?;
-        let report = if path == REFUNDS {
+        if path == REFUNDS {
             payment_objects::refund(object, now)
         } else {
             // The time of its creation, which is earlier than any event's, so that no event counts as older than this
             // report.
             let created = Timestamp::from_seconds(object["created"].as_i64().unwrap_or_default());
             payment_objects::dispute(object, created)
-        };
-        Some((payment, report?))
+        }
     };
+    let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
+    for object in objects {
+        let Some(payment) = payment_objects::payment(object) else { continue };
+        match report(object) {
+            Some(report) => reports.push((payment, report)),
+            None => unreadable.push(payment_objects::name(object)),
+        }
+    }
     let next = if reply["has_more"] == true {
         let last = objects.last().and_then(payment_objects::id);
         Some(format!("{path} {}", last.ok_or(CallError::Unexpected("no id to go on from"))?))
     } else {
         (path == REFUNDS).then(|| DISPUTES.to_owned())
     };
-    Ok(PaymentReports { reports: objects.iter().filter_map(report).collect(), next })
+    Ok(PaymentReports { reports, unreadable, next })
 }
 
 /// The completed sessions of a page. A paid session that cannot be read makes the page unreadable, because a comparison
@@ -188,9 +194,12 @@ mod tests {
         assert_eq!((first.reports.len(), first.next.as_deref()), (1, Some("/v1/refunds re_2")));
         assert!(matches!(&first.reports[0].1, domain::money::PaymentReport::Refund { at, .. } if *at == now));
         assert_eq!(page(json!([]), false, REFUNDS).next.as_deref(), Some(DISPUTES));
-        let dispute = json!({ "id": "du_1", "payment_intent": "pi_1", "status": "lost", "created": 7 });
-        let last = page(json!([dispute]), false, DISPUTES);
-        assert_eq!((last.reports.len(), last.next), (1, None));
+        let dispute =
+            |id: &str, status: &str| json!({ "id": id, "payment_intent": "pi_1", "status": status, "created": 7 });
+        let last = page(json!([dispute("du_1", "forgiven"), dispute("du_2", "lost")]), false, DISPUTES);
+        assert_eq!((last.reports.len(), last.next.as_deref()), (1, None));
+        let unreadable = |page: &PaymentReports| page.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!((unreadable(&last), unreadable(&first)), (vec!["du_1".to_owned()], vec![]), "it is named");
     }
 
     #[test]

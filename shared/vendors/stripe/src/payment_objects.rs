@@ -47,6 +47,11 @@ pub(crate) fn id(object: &Value) -> Option<ObjectId> {
     ObjectId::parse(object["id"].as_str()?).ok()
 }
 
+/// The id by which a log names an object that cannot be read.
+pub(crate) fn name(object: &Value) -> ObjectId {
+    id(object).unwrap_or_else(ObjectId::unnamed)
+}
+
 pub(crate) fn refund_status(object: &Value) -> Option<RefundStatus> {
     match object["status"].as_str()? {
         "succeeded" => Some(RefundStatus::Succeeded),

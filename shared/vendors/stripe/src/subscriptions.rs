@@ -4,6 +4,7 @@ use crate::{
     Client, LazyClient,
     billing_objects::{self, BillingError, Collected, PLAN, SUBSCRIBER},
     client::{created, idempotency_key},
+    payment_objects,
     reply::CallError,
     transport::{Call, Expected},
 };
@@ -122,10 +123,10 @@ impl SubscriptionLedger for Client {
     }
 }
 
-/// The reports in a page. Foreign objects are skipped; an object of ours that cannot be read makes the page unreadable.
+/// The reports in a page. Foreign objects are skipped.
 fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of subscriptions or invoices"))?;
-    let mut reports = Vec::new();
+    let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
     for object in objects {
         let read = if path == SUBSCRIPTIONS {
             billing_objects::subscription(object, now)
@@ -135,7 +136,7 @@ fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, Cal
         match read {
             Ok(report) => reports.push(report),
             Err(BillingError::Foreign) => {}
-            Err(BillingError::Unreadable(_)) => return Err(CallError::Unexpected("an object that cannot be read")),
+            Err(BillingError::Unreadable(_)) => unreadable.push(payment_objects::name(object)),
         }
     }
     let next = if reply["has_more"] == true {
@@ -144,7 +145,7 @@ fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, Cal
     } else {
         (path == SUBSCRIPTIONS).then(|| INVOICES.to_owned())
     };
-    Ok(BillingReports { reports, next })
+    Ok(BillingReports { reports, unreadable, next })
 }
 
 #[async_trait]
@@ -231,9 +232,11 @@ mod tests {
         assert_eq!((first.reports.len(), first.next.as_deref()), (1, Some("/v1/subscriptions sub_2")));
         assert_eq!(of(json!([]), false, SUBSCRIPTIONS).unwrap().next.as_deref(), Some(INVOICES));
         assert_eq!(of(json!([]), false, INVOICES).unwrap().next, None);
-        let mut broken = ours;
-        broken["status"] = json!("odd");
-        assert!(of(json!([broken]), false, SUBSCRIPTIONS).is_err(), "one of ours must not be left out");
+        let mut broken = ours.clone();
+        (broken["id"], broken["status"]) = (json!("sub_9"), json!("odd"));
+        let beside = of(json!([broken, ours]), false, SUBSCRIPTIONS).unwrap();
+        assert_eq!((beside.reports.len(), beside.next.as_deref()), (1, Some(INVOICES)), "the others are read");
+        assert_eq!(beside.unreadable, [ObjectId::parse("sub_9").unwrap()]);
         assert!(of(json!([]), true, INVOICES).is_err(), "a page without an end");
     }
 }

@@ -3,7 +3,7 @@
 use super::{defects::ChatDefect, ports::Ports};
 use crate::settings::{SETTINGS, SITE};
 use async_trait::async_trait;
-use audit::{BridgeJournal, ChatJournal, Journal, SubscriberJournal};
+use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal};
 use chat::Settings;
 use domain::{
     EmailAddress, Secret, StepError, Timestamp,
@@ -209,8 +209,16 @@ impl Functions {
         }
         let (orders, notices, payments) =
             (self.world.queue("orders"), self.world.queue("notices"), self.world.queue("payments"));
+        let world = &*self.world;
         let ports = reconcile::Ports {
             journal: self.sales(),
+            notebook: FunctionJournal {
+                function: reconcile::FUNCTION,
+                notes: world,
+                log: world,
+                alerts: world,
+                clock: world,
+            },
             ledger: &*self.world,
             subscriptions: &self.ports,
             orders: &orders,

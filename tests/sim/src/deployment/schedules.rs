@@ -72,6 +72,13 @@ impl Deployment<'_> {
     pub async fn reconcile(&self) -> Result<reconcile::Report, StepError> {
         let ports = reconcile::Ports {
             journal: self.journal(),
+            notebook: FunctionJournal {
+                function: reconcile::FUNCTION,
+                notes: self.world,
+                log: &self.ports,
+                alerts: &self.ports,
+                clock: self.world,
+            },
             ledger: &self.ports,
             subscriptions: self.world,
             orders: &self.orders,

@@ -84,6 +84,11 @@ impl SubscriptionState {
     pub const fn goes_on(&self) -> bool {
         self.status.is_live() && self.ends_at.is_none()
     }
+
+    /// Whether it is charged for a period that begins then.
+    pub(super) fn goes_on_after(&self, period: Timestamp) -> bool {
+        self.status.is_live() && self.ends_at.is_none_or(|end| end > period)
+    }
 }
 
 /// The period, plan and amount that an invoice bills.

@@ -112,6 +112,9 @@ fn a_canceled_subscription_lasts_until_the_end_of_its_period() {
     assert!(has_access(&told(&reports), 30 * DAY - 1) && !has_access(&told(&reports), 30 * DAY));
     reports.push(state("sub_1", SubscriptionStatus::Active, None, 6 * DAY));
     assert!(has_access(&told(&reports), 30 * DAY), "resumed");
+    // Canceled in the first hour of the next period, whose invoice is not paid yet.
+    reports.push(state("sub_1", SubscriptionStatus::Active, Some(60 * DAY), 30 * DAY + 1200));
+    assert!(has_access(&told(&reports), 30 * DAY + 1200), "that period is charged");
 }
 
 #[test]
