@@ -116,6 +116,7 @@ mod tests {
             helpers: vec![Helper { name: "A physician".to_owned(), contact: "911".to_owned() }],
             advice: vec!["Ask a physician.".to_owned()],
             is_crisis: false,
+            is_emergency: false,
             at,
             approvals: Vec::new(),
             approved_at: None,

@@ -125,6 +125,11 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
 
+/// The answer to a question of which somebody may be in danger at this moment, with the resources of the evaluation.
+/// Contains no other advice.
+pub const EMERGENCY: &str = "This may be an emergency. Please call one of these numbers now; do not wait for an answer \
+                             from us. We give no verdict on it.";
+
 /// A question that the authority gate blocks after payment.
 pub const DECLINED: &str = "We do not give a verdict on this question, because it could do harm. Please ask a person \
                             who knows your whole situation.";
@@ -249,7 +254,7 @@ If you have questions, just reply to this email.
 
 /// Every text here that a mail contains. No line of a customer's words may begin like a line of these; the mail
 /// renderer's tests check it.
-pub const MAILED: [&str; 32] = [
+pub const MAILED: [&str; 33] = [
     ACKNOWLEDGEMENT,
     FOLLOWUP_ORDERED,
     FOLLOWUP_USED,
@@ -262,6 +267,7 @@ pub const MAILED: [&str; 32] = [
     REFUND_SUBJECT,
     REFUND_BODY,
     CRISIS,
+    EMERGENCY,
     DECLINED,
     DECLINED_INCOMPLETE,
     DECLINED_UNVERIFIED,

@@ -91,6 +91,9 @@ pub struct Declined {
     /// Whether it is a possible disclosure of self-harm: then the page and the mail contain no sales language.
     #[serde(default)]
     pub is_crisis: bool,
+    /// Whether somebody may be in danger at this moment: then there is no advice but to call.
+    #[serde(default)]
+    pub is_emergency: bool,
     /// When.
     pub at: Timestamp,
     /// Approvals so far.
@@ -141,6 +144,7 @@ impl Declined {
     pub fn sentence(&self) -> &'static str {
         match self.state.as_str() {
             _ if self.is_crisis => texts::CRISIS,
+            _ if self.is_emergency => texts::EMERGENCY,
             _ if self.is_incomplete() => texts::DECLINED_INCOMPLETE,
             "REQUIRES_ORACLE_VERIFICATION" => texts::DECLINED_UNVERIFIED,
             "UNRESOLVABLE" => texts::DECLINED_UNREADABLE,

@@ -209,6 +209,7 @@ fn declined() -> Sale {
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
+        is_emergency: false,
         at: at(1),
         approvals: Vec::new(),
         approved_at: None,

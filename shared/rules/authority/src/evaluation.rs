@@ -273,9 +273,14 @@ impl Evaluation {
                 .collect::<Vec<_>>()
         };
         let mut all: Vec<Contact> = Vec::new();
-        // Help in a crisis comes before everything else.
+        // Help in a crisis, or else in an emergency, comes before everything else.
+        let urgent = match (self.is_crisis(), self.is_emergency()) {
+            (true, _) => Some("crisis"),
+            (false, true) => Some("emergency"),
+            (false, false) => None,
+        };
         let (first, others): (Vec<&str>, Vec<&str>) =
-            self.decision.resources.iter().partition(|group| self.is_crisis() && **group == "crisis");
+            self.decision.resources.iter().partition(|group| Some(**group) == urgent);
         for group in first.into_iter().chain(others) {
             let mut found = of(group, self.country);
             found.extend(of(group, "*"));
@@ -338,9 +343,18 @@ impl Evaluation {
         self.decision.is_crisis
     }
 
-    /// The alternatives for the customer.
+    /// Whether somebody may be in danger at this moment, whatever else the text is about.
+    #[must_use]
+    pub const fn is_emergency(&self) -> bool {
+        self.decision.is_emergency
+    }
+
+    /// The alternatives for the customer; none in a crisis or an emergency, in which nothing but a call helps.
     #[must_use]
     pub fn suggested_actions(&self) -> &'static [&'static str] {
+        if self.is_crisis() || self.is_emergency() {
+            return &[];
+        }
         self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions)
     }
 

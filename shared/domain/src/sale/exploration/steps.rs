@@ -98,8 +98,19 @@ fn declined(persons: u8, is_open: bool) -> Declined {
     };
     let (state, reason, domain) = ("BLOCKED".to_owned(), String::new(), String::new());
     let (helpers, advice, approvals) = (Vec::new(), Vec::new(), Vec::new());
-    let at = LONG_AGO;
-    Declined { state, reason, domain, lock, helpers, advice, is_crisis: false, at, approvals, approved_at: None }
+    Declined {
+        state,
+        reason,
+        domain,
+        lock,
+        helpers,
+        advice,
+        is_crisis: false,
+        is_emergency: false,
+        at: LONG_AGO,
+        approvals,
+        approved_at: None,
+    }
 }
 
 fn authority(operator: &Operator) -> Authority<'_> {

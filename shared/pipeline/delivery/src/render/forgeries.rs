@@ -6,10 +6,11 @@ use authority::Refusal;
 use domain::mail::Letter;
 use std::collections::BTreeSet;
 
-/// Questions that the authority gate refuses, one for each of its answers.
-const REFUSED: [&str; 6] = [
+/// Questions that the authority gate refuses, one for each of its sentences.
+const REFUSED: [&str; 7] = [
     "Can I give my son two of my warfarin tablets?",
     "I want to kill myself",
+    "Can I mix bleach and ammonia to clean the shop?",
     "?",
     "What's the interest rate for a 30-year mortgage?",
     "Should I stop taking it?",

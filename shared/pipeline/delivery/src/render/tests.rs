@@ -239,6 +239,7 @@ fn declined(state: &str, is_crisis: bool) -> Declined {
         }],
         advice: if is_crisis { Vec::new() } else { vec!["Ask a pharmacist.".into()] },
         is_crisis,
+        is_emergency: false,
         at: Timestamp::from_seconds(0),
         approvals: Vec::new(),
         approved_at: None,
@@ -287,9 +288,11 @@ oracle@42sisters.ai
 /// Gate 2 would never let a mail go out that it quarantines, and this mail is in no operator's list of held verdicts.
 #[test]
 fn the_texts_of_a_declined_question_pass_gate_2() {
-    for (state, is_crisis) in declined_states() {
-        let mail = render_declined(&declined(state, is_crisis));
+    let emergency = Declined { is_emergency: true, ..declined("BLOCKED", false) };
+    let decisions = declined_states().map(|(state, is_crisis)| declined(state, is_crisis));
+    for declined in decisions.into_iter().chain([emergency]) {
+        let mail = render_declined(&declined);
         let lines = std::iter::once(mail.subject.as_str()).chain(mail.body.split('\n'));
-        assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{state}");
+        assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{declined:?}");
     }
 }
