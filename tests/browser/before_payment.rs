@@ -124,7 +124,10 @@ async fn every_number_and_site_of_a_contact_is_a_link() {
         ("Call or text 9-8-8", json!([["tel:988", "9-8-8"]])),
         ("Text HOME to 741741", json!([["sms:741741?&body=HOME", "741741"]])),
         ("116 123", json!([["tel:116123", "116 123"]])),
-        ("1-844-POISON-X (1-844-764-7669)", json!([["tel:18447647669", "1-844-764-7669"]])),
+        (
+            "1-844-POISON-X (1-844-764-7669), in Quebec 1-800-463-5060",
+            json!([["tel:18447647669", "1-844-764-7669"], ["tel:18004635060", "1-800-463-5060"]]),
+        ),
         ("1-800-668-6868, or text 686868", json!([["tel:18006686868", "1-800-668-6868"], ["sms:686868", "686868"]])),
         ("findahelpline.com", json!([["//findahelpline.com", "findahelpline.com"]])),
     ] {
