@@ -159,6 +159,16 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     browser.close().await;
 }
 
+/// A question that lacks a fact may be urgent.
+#[tokio::test]
+async fn who_helps_stands_beside_what_is_missing() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
+    ask(&browser, "How much ibuprofen should I give my son for his fever?").await;
+    browser.see("#query-missing a[href='tel:18447647669']").await;
+    browser.close().await;
+}
+
 /// What is missing stands under its sentence only, not under the next one.
 #[tokio::test]
 async fn a_later_error_takes_the_place_of_what_is_missing() {
