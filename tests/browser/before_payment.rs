@@ -96,6 +96,13 @@ async fn the_browsers_language_selects_the_country_of_the_resources() {
     assert!(resources.contains("988 Suicide & Crisis Lifeline") && !resources.contains("9-8-8"), "{resources}");
     assert!(browser.sees("#care-resources a[href='sms:741741?&body=HOME']").await, "a message is written with one tap");
     browser.close().await;
+    // A Canadian's browser may be British.
+    let browser = Browser::open().await;
+    speak(&browser, "en-GB").await;
+    ask(&browser, "I want to kill myself").await;
+    let resources = browser.text("#care-resources").await;
+    assert!(resources.contains("Samaritans (United Kingdom)") && resources.contains("9-8-8"), "{resources}");
+    browser.close().await;
 }
 
 /// Numbers are dialled, numbers for text messages get one, and sites are opened. The text of a contact stays as it is.
