@@ -148,6 +148,10 @@ pub const DECLINED_UNREADABLE: &str = "We cannot find a question in your text, s
 /// Added to the sentence of a declined question before the refund is confirmed.
 pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 
+/// Added to it while people may still allow an answer.
+pub const MONEY_IF_NOT_ALLOWED: &str = "A qualified person may still allow an answer within 24 hours. If nobody does, \
+    your payment is returned automatically.";
+
 /// Added to it after the refund is confirmed.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
 
@@ -295,7 +299,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 17] = [
+    const SHOWN: [&str; 18] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -310,6 +314,7 @@ mod tests {
         HERE_WHEN_READY,
         REGENERATED_NOTICE,
         MONEY_GOES_BACK,
+        MONEY_IF_NOT_ALLOWED,
         MONEY_DISPUTED,
         CHAT_APOLOGY,
         CHAT_OFFER,
