@@ -150,7 +150,7 @@ const WHOLE_OPENINGS: [&str; 15] = [
     "your access to the bridge",
     "your link to sign in",
     "your payment has been refunded",
-    "your payment was returned",
+    "your payment is returned automatically",
 ];
 
 /// The most words of a heading.

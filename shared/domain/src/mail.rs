@@ -17,7 +17,7 @@ pub enum Letter {
     SilentDrop,
     /// The notice that a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
     Divergence,
-    /// The notice of an automatic refund.
+    /// The notice of an automatic refund, or the sources of help after a possible disclosure of self-harm.
     Refund,
 }
 

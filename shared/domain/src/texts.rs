@@ -145,7 +145,8 @@ pub const DECLINED_UNVERIFIED: &str = "This needs facts that only an official so
 /// A text that the authority gate declines after payment, because it contains no question.
 pub const DECLINED_UNREADABLE: &str = "We cannot find a question in your text, so we do not give a verdict.";
 
-/// Added to the sentence of a declined question before the refund is confirmed.
+/// Added to the sentence of a declined question before the refund is confirmed, and to the mail after a possible disclosure
+/// of self-harm.
 pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
 
 /// Added to it while people may still allow an answer.
@@ -278,7 +279,7 @@ pub const MAILED: [&str; 33] = [
     DECLINED_UNREADABLE,
     DECLINED_SUBJECT,
     DECLINED_REFUND,
-    MONEY_IS_BACK,
+    MONEY_GOES_BACK,
     SIGNATURE,
     CHAT_LINK_SUBJECT,
     CHAT_LINK_BODY,
@@ -313,7 +314,7 @@ mod tests {
         MAILED_WHEN_READY,
         HERE_WHEN_READY,
         REGENERATED_NOTICE,
-        MONEY_GOES_BACK,
+        MONEY_IS_BACK,
         MONEY_IF_NOT_ALLOWED,
         MONEY_DISPUTED,
         CHAT_APOLOGY,

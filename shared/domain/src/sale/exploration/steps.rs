@@ -190,6 +190,9 @@ pub(super) fn steps() -> Vec<Step> {
         held_step("decline (locked)", Actor::Verdict, &[Attention], |sale, by| {
             sale.decline(by, &bought(), declined(0, false), NOW).is_ok()
         }),
+        held_step("decline (crisis)", Actor::Verdict, &[Pay], |sale, by| {
+            sale.decline(by, &bought(), Declined { is_crisis: true, ..declined(0, false) }, NOW).is_ok()
+        }),
         step("approve_declined", Human, &[Attention], |sale| {
             sale.approve_declined(authority(&operator()), NOW).is_ok()
         }),

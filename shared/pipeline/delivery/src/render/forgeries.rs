@@ -57,7 +57,7 @@ fn our_lines() -> Vec<String> {
         lines.push(mail.subject);
     }
     for (state, is_crisis) in declined_states() {
-        lines.extend(render_declined(&declined(state, is_crisis)).body.lines().map(str::to_owned));
+        lines.extend(render_declined(&declined(state, is_crisis), true).body.lines().map(str::to_owned));
     }
     lines.push(gates::withheld_line(&session()));
     // Also the mails of the chat, of the Bridge and of the inbox, which other crates compose from these texts.
