@@ -96,6 +96,13 @@ async fn the_browsers_language_selects_the_country_of_the_resources() {
     assert!(resources.contains("988 Suicide & Crisis Lifeline") && !resources.contains("9-8-8"), "{resources}");
     assert!(browser.sees("#care-resources a[href='sms:741741?&body=HOME']").await, "a message is written with one tap");
     browser.close().await;
+    // A Canadian's browser may be British.
+    let browser = Browser::open().await;
+    speak(&browser, "en-GB").await;
+    ask(&browser, "I want to kill myself").await;
+    let resources = browser.text("#care-resources").await;
+    assert!(resources.contains("Samaritans (United Kingdom)") && resources.contains("9-8-8"), "{resources}");
+    browser.close().await;
 }
 
 /// Numbers are dialled, numbers for text messages get one, and sites are opened. The text of a contact stays as it is.
@@ -124,7 +131,10 @@ async fn every_number_and_site_of_a_contact_is_a_link() {
         ("Call or text 9-8-8", json!([["tel:988", "9-8-8"]])),
         ("Text HOME to 741741", json!([["sms:741741?&body=HOME", "741741"]])),
         ("116 123", json!([["tel:116123", "116 123"]])),
-        ("1-844-POISON-X (1-844-764-7669)", json!([["tel:18447647669", "1-844-764-7669"]])),
+        (
+            "1-844-POISON-X (1-844-764-7669), in Quebec 1-800-463-5060",
+            json!([["tel:18447647669", "1-844-764-7669"], ["tel:18004635060", "1-800-463-5060"]]),
+        ),
         ("1-800-668-6868, or text 686868", json!([["tel:18006686868", "1-800-668-6868"], ["sms:686868", "686868"]])),
         ("findahelpline.com", json!([["//findahelpline.com", "findahelpline.com"]])),
     ] {
@@ -153,6 +163,16 @@ async fn missing_facts_are_asked_for_beside_the_text_and_it_is_evaluated_again()
     browser.click("#submit").await;
     browser.see("#with-notice").await;
     assert!(browser.text("#notice-text").await.contains("not legal advice"));
+    browser.close().await;
+}
+
+/// A question that lacks a fact may be urgent.
+#[tokio::test]
+async fn who_helps_stands_beside_what_is_missing() {
+    let browser = Browser::open().await;
+    speak(&browser, "en-CA").await;
+    ask(&browser, "How much ibuprofen should I give my son for his fever?").await;
+    browser.see("#query-missing a[href='tel:18447647669']").await;
     browser.close().await;
 }
 

@@ -5,7 +5,12 @@ use crate::{
     samples::{body, paid_session},
     simulator::Simulator,
 };
-use domain::{Metric, mail::Mail, money::Money, texts};
+use domain::{
+    Metric,
+    money::{Money, RefundStatus},
+    texts,
+};
+use operations::Operator;
 use std::time::Duration;
 use testkit::{Plan, every_single_fault};
 
@@ -76,7 +81,7 @@ fn a_disclosure_of_self_harm_gets_the_resources_on_the_page_and_by_mail() {
         let line = format!("- {}: {}\n", resource["name"].as_str().unwrap(), resource["contact"].as_str().unwrap());
         assert!(text.contains(&line), "{line}: {text}");
     }
-    assert!(text.contains("9-8-8") && !text.contains(CRISIS) && text.contains(texts::MONEY_IS_BACK), "{text}");
+    assert!(text.contains("9-8-8") && !text.contains(CRISIS) && text.contains(texts::MONEY_GOES_BACK), "{text}");
     assert_sells_nothing(&text);
 }
 
@@ -91,9 +96,40 @@ fn a_paid_trigger_of_child_safety_alerts_for_its_sale_and_is_escalated() {
     }
 }
 
-/// The alarm of a trigger of child safety must not be lost with the reply to its record, or with the process.
+/// Who may be in danger waits neither for Stripe nor for a decision about the money.
 #[test]
-fn whatever_breaks_a_trigger_of_child_safety_is_counted() {
+fn the_mail_after_a_disclosure_does_not_wait_for_the_refund() {
+    type Refund = fn(&Simulator);
+    let refunds: [Refund; 4] = [
+        |sim| sim.world.state().refund_status = Some(RefundStatus::Pending),
+        |sim| sim.world.state().refund_status = Some(RefundStatus::Failed),
+        |sim| sim.world.state().refund_refused = Some("balance_insufficient".to_owned()),
+        |sim| {
+            let by = Operator::parse("dana", Some("asked for it")).unwrap();
+            let ports = refund::Ports { journal: sim.journal(), payments: &sim.world, ledger: &sim.world };
+            testkit::run(operations::refunds::issue(ports, &by, &sim.session, None)).unwrap().unwrap();
+        },
+    ];
+    for refund in refunds {
+        let mut sim = declined(CRISIS, None);
+        assert_eq!(sim.sale().money(), &Money::Kept);
+        let sent = mail(&sim);
+        assert!(sent.starts_with(texts::CRISIS) && sent.contains(texts::MONEY_GOES_BACK), "{sent}");
+        refund(&sim);
+        for _ in 0..3 {
+            sim.deadlines().unwrap();
+            sim.drain();
+            sim.world.advance(Duration::from_secs(25 * 3600));
+        }
+        assert_ne!(sim.sale().money(), &Money::Kept);
+        assert_eq!(mail(&sim), sent, "one mail");
+    }
+}
+
+/// Neither the alarm of a trigger of child safety nor the mail after a disclosure is lost with a reply or a process, and
+/// the mail is sent once.
+#[test]
+fn whatever_breaks_a_trigger_of_child_safety_is_counted_and_a_disclosure_answered() {
     let question = "I'm 15. I don't want to be here anymore. No one would miss me.";
     let ordered = |plan: Plan| {
         let mut sim = paid(question, None);
@@ -108,6 +144,7 @@ fn whatever_breaks_a_trigger_of_child_safety_is_counted() {
         settle(&mut sim);
         let counted = sim.world.state().counted(Metric::AuthorityEscalated);
         assert_eq!(counted, 1, "{what}");
+        assert!(mail(&sim).starts_with(texts::CRISIS), "{what}");
     }
 }
 
@@ -179,28 +216,5 @@ fn the_country_of_the_payment_selects_the_resources() {
         assert!(text.contains(listed) && shown.contains(listed), "{locale:?}: {text}");
         assert!(!text.contains(missing) && !shown.contains(missing), "{locale:?}: {text}");
         assert_eq!(sim.sale().locale(), locale);
-    }
-}
-
-/// The mail has the protocol of every mail: with each fault at each of its effects, it is sent once.
-#[test]
-fn whatever_breaks_the_mail_is_sent_once() {
-    let refunded = || {
-        let sim = declined(CRISIS, None);
-        sim.deadlines().unwrap();
-        sim.deadlines().unwrap();
-        assert_eq!(*sim.sale().letter(domain::mail::Letter::Refund), Mail::Ordered);
-        sim
-    };
-    let mut clean = refunded();
-    clean.world.plan(Plan::none());
-    clean.drain();
-    for (plan, what) in every_single_fault(clean.world.passed(), 5) {
-        let mut sim = refunded();
-        sim.world.plan(plan);
-        sim.drain();
-        sim.world.plan(Plan::none());
-        settle(&mut sim);
-        assert!(mail(&sim).starts_with(texts::CRISIS), "{what}");
     }
 }

@@ -105,7 +105,7 @@
     const sentence = typeof reply.error === "string" ? reply.error : CONNECTION_ERROR;
     if (reply.code !== "blocked" && reply.code !== "needs_verification") {
       showError("query", sentence);
-      fillList("query-missing", reply.questions ?? []);
+      fillList("query-missing", advice(reply));
       return;
     }
     // A page of its own: nothing here sells anything.

@@ -2,7 +2,7 @@
 //! (infra/decisions/followup.md).
 
 use crate::{Ports, replies};
-use domain::{Alert, Query, Sale, SessionId, alert::Severity, message::OrderedBy};
+use domain::{Alert, Query, Sale, SessionId, alert::Severity, message::OrderedBy, texts};
 use followup::{NotOrdered, Ordered};
 use runtime::{http::Reply, telemetry};
 use serde_json::{Map, Value, json};
@@ -90,9 +90,13 @@ pub(crate) fn ordered(reply: &Reply) -> Map<String, Value> {
         let shown = kept.into_iter().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
         fields.insert("followup".to_owned(), Value::Object(shown.collect()));
     }
-    if status == "pending"
-        && let Some(message) = body.get("message")
-    {
+    let message = match status {
+        "pending" => body.get("message"),
+        // The payment went back, is about to, or is disputed: nobody looks into the failure.
+        "failed" => body.get("error").filter(|error| error.as_str() != Some(texts::ANALYSIS_FAILED)),
+        _ => None,
+    };
+    if let Some(message) = message {
         fields.insert("followup_message".to_owned(), message.clone());
     }
     if status == "declined" {

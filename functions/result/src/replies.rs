@@ -72,11 +72,13 @@ pub(crate) fn unusable() -> Reply {
 /// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
 /// possible disclosure of self-harm gets no word about money.
 pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
+    let may_be_allowed = declined.is_for_humans() && sale.is_money_kept() && !sale.is_followup();
     let sentence = match (declined.sentence(), sale.money()) {
         // A follow-up has no money of its own: its session paid for a verdict that was delivered.
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
         (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
+        (sentence, _) if may_be_allowed => format!("{sentence} {}", texts::MONEY_IF_NOT_ALLOWED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
     };
     let mut body = json!({
@@ -89,7 +91,9 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
     if let Some(at) = sale.refunded_at().filter(|_| !declined.is_crisis) {
         body[REFUNDED_AT] = at.to_iso().into();
     }
-    Reply::json(422, &body)
+    let reply = Reply::json(422, &body);
+    // The page asks again: an approval orders the verdict.
+    if may_be_allowed { reply.header("retry-after", "60") } else { reply }
 }
 
 pub(crate) fn temporarily_unavailable() -> Reply {
@@ -111,22 +115,27 @@ mod tests {
         serde_json::from_str(crate::OPENAPI).unwrap()
     }
 
-    fn declined_reply(money: Money) -> Reply {
+    fn declined_reply(money: Money, lock: HumanLock) -> Reply {
         let at = Timestamp::from_seconds(0);
         let decision = Declined {
             state: "BLOCKED".to_owned(),
             reason: "high_stakes".to_owned(),
             domain: "medicine".to_owned(),
-            lock: HumanLock::Nobody,
+            lock,
             helpers: vec![Helper { name: "A physician".to_owned(), contact: "911".to_owned() }],
             advice: vec!["Ask a physician.".to_owned()],
             is_crisis: false,
+            is_emergency: false,
             at,
             approvals: Vec::new(),
             approved_at: None,
         };
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", money);
         declined(&decision, &sale)
+    }
+
+    fn people() -> HumanLock {
+        HumanLock::People { persons: 1, roles: vec!["physician".to_owned()], sources: Vec::new() }
     }
 
     #[test]
@@ -147,7 +156,7 @@ mod tests {
             failed(&Money::Kept),
             unusable(),
             failed(&Money::RefundAuthorised { authorisation, at }),
-            declined_reply(Money::Refunded { at }),
+            declined_reply(Money::Kept, people()),
             temporarily_unavailable(),
         ] {
             let response = &responses[reply.status().to_string()];
@@ -162,13 +171,19 @@ mod tests {
     #[test]
     fn a_declined_question_says_what_becomes_of_the_money() {
         let at = Timestamp::from_seconds(0);
-        for (money, sentence) in [
-            (Money::Kept, texts::MONEY_GOES_BACK),
-            (Money::Refunded { at }, texts::MONEY_IS_BACK),
-            (Money::Disputed { at, refund: None, bounced: false }, texts::MONEY_DISPUTED),
+        let authorisation = Authorisation::parse("policy p", "nobody allowed it").unwrap();
+        for (money, lock, sentence) in [
+            (Money::Kept, HumanLock::Nobody, texts::MONEY_GOES_BACK),
+            (Money::Kept, people(), texts::MONEY_IF_NOT_ALLOWED),
+            (Money::RefundAuthorised { authorisation, at }, people(), texts::MONEY_GOES_BACK),
+            (Money::Refunded { at }, people(), texts::MONEY_IS_BACK),
+            (Money::Disputed { at, refund: None, bounced: false }, people(), texts::MONEY_DISPUTED),
         ] {
-            let body: Value = serde_json::from_str(declined_reply(money).body()).unwrap();
+            let reply = declined_reply(money, lock);
+            let body: Value = serde_json::from_str(reply.body()).unwrap();
             assert_eq!(body["error"], format!("{} {sentence}", texts::DECLINED));
+            let asks_again = sentence == texts::MONEY_IF_NOT_ALLOWED;
+            assert_eq!(reply.header_value("retry-after").is_some(), asks_again, "{sentence}");
         }
     }
 
@@ -177,7 +192,7 @@ mod tests {
         let document = description();
         let schema = &document["components"]["schemas"]["Declined"];
         let refunded = Money::Refunded { at: Timestamp::from_seconds(0) };
-        let body: Value = serde_json::from_str(declined_reply(refunded).body()).unwrap();
+        let body: Value = serde_json::from_str(declined_reply(refunded, HumanLock::Nobody).body()).unwrap();
         let body = body.as_object().unwrap();
         assert!(body.keys().eq(schema["properties"].as_object().unwrap().keys()), "{body:?}");
         assert_eq!(body["code"], schema["properties"]["code"]["const"]);

@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
                 return Ok(Handled::At(journal.clock.now()));
             }
             Claim::Done => {
-                // The worker that found the sale unusable may have crashed before it sent the notice.
+                // The worker that ended the sale without a verdict may have crashed before it sent the notice.
                 self.give_notice(&sale.value).await?;
                 let sale = journal.flush(sale).await;
                 return self.finish(sale).await;

@@ -250,7 +250,7 @@ pub const fn no_address(letter: Letter) -> &'static str {
         Letter::Verdict | Letter::Divergence => {
             "the session has no e-mail address: the verdict is on the result page only"
         }
-        Letter::Refund => "the session has no e-mail address: the refund is told on the result page only",
+        Letter::Refund => "the session has no e-mail address: what the mail says is on the result page only",
         Letter::SilentDrop => "the session has no e-mail address: the customer cannot be asked for the question",
     }
 }

@@ -16,7 +16,7 @@ crate::enum_with_words! {
         SilentDrop = "silent_drop",
         /// The notice that a regenerated verdict may differ from the mailed one (Regen Consistency, tertiary output).
         Divergence = "divergence",
-        /// The notice of an automatic refund.
+        /// The notice of an automatic refund, or the sources of help after a possible disclosure of self-harm.
         Refund = "refund",
     }
     /// Its name in logs and lists.

@@ -126,6 +126,11 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
 
+/// The answer to a question of which somebody may be in danger at this moment, with the resources of the evaluation.
+/// Contains no other advice.
+pub const EMERGENCY: &str = "This may be an emergency. Please call one of these numbers now; do not wait for an answer \
+                             from us. We give no verdict on it.";
+
 /// A question that the authority gate blocks after payment.
 pub const DECLINED: &str = "We do not give a verdict on this question, because it could do harm. Please ask a person \
                             who knows your whole situation.";
@@ -141,8 +146,13 @@ pub const DECLINED_UNVERIFIED: &str = "This needs facts that only an official so
 /// A text that the authority gate declines after payment, because it contains no question.
 pub const DECLINED_UNREADABLE: &str = "We cannot find a question in your text, so we do not give a verdict.";
 
-/// Added to the sentence of a declined question before the refund is confirmed.
+/// Added to the sentence of a declined question before the refund is confirmed, and to the mail after a possible disclosure
+/// of self-harm.
 pub const MONEY_GOES_BACK: &str = "Your payment is returned automatically.";
+
+/// Added to it while people may still allow an answer.
+pub const MONEY_IF_NOT_ALLOWED: &str = "A qualified person may still allow an answer within 24 hours. If nobody does, \
+    your payment is returned automatically.";
 
 /// Added to it after the refund is confirmed.
 pub const MONEY_IS_BACK: &str = "Your payment was returned.";
@@ -250,7 +260,7 @@ If you have questions, just reply to this email.
 
 /// Every text here that a mail contains. No line of a customer's words may begin like a line of these; the mail
 /// renderer's tests check it.
-pub const MAILED: [&str; 32] = [
+pub const MAILED: [&str; 33] = [
     ACKNOWLEDGEMENT,
     FOLLOWUP_ORDERED,
     FOLLOWUP_USED,
@@ -263,13 +273,14 @@ pub const MAILED: [&str; 32] = [
     REFUND_SUBJECT,
     REFUND_BODY,
     CRISIS,
+    EMERGENCY,
     DECLINED,
     DECLINED_INCOMPLETE,
     DECLINED_UNVERIFIED,
     DECLINED_UNREADABLE,
     DECLINED_SUBJECT,
     DECLINED_REFUND,
-    MONEY_IS_BACK,
+    MONEY_GOES_BACK,
     SIGNATURE,
     CHAT_LINK_SUBJECT,
     CHAT_LINK_BODY,
@@ -290,7 +301,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 17] = [
+    const SHOWN: [&str; 18] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -304,7 +315,8 @@ mod tests {
         MAILED_WHEN_READY,
         HERE_WHEN_READY,
         REGENERATED_NOTICE,
-        MONEY_GOES_BACK,
+        MONEY_IS_BACK,
+        MONEY_IF_NOT_ALLOWED,
         MONEY_DISPUTED,
         CHAT_APOLOGY,
         CHAT_OFFER,

@@ -17,6 +17,7 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Failed));
     let page = shown(&sim);
     assert_eq!((&page["followup_status"], page.get("followup")), (&json!("failed"), None));
+    assert!(page.get("followup_message").is_none(), "a person looks into it");
     assert!(page["verdict"].is_object(), "the first verdict stays");
     let alerted = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
     assert!(alerted("[ORACLE-VERDICT] CRITICAL"), "operators know");
@@ -152,6 +153,9 @@ fn what_becomes_of_the_payment_becomes_of_the_followup() {
     sim.drain();
     assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
     assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None), "nothing is made for money that went back");
+    let page = shown(&sim);
+    let told = (&page["followup_status"], &page["followup_message"]);
+    assert_eq!(told, (&json!("failed"), &json!(domain::texts::FAILED_AND_REFUNDED)), "nobody looks into it");
     assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
 }
 

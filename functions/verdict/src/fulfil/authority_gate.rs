@@ -28,7 +28,6 @@ pub(super) fn answerable(
 pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
     let questions = evaluation.questions();
-    let is_crisis = evaluation.is_crisis();
     Declined {
         state: evaluation.state().to_string(),
         reason: evaluation.reason_code().to_owned(),
@@ -39,13 +38,12 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
             .iter()
             .map(|contact| Helper { name: contact.name.to_owned(), contact: contact.contact.to_owned() })
             .collect(),
-        // A disclosure of self-harm gets the resources and no text about buying.
         advice: match evaluation.state() {
-            _ if is_crisis => Vec::new(),
             State::RequiresSpecification | State::AmbiguousMapping => owned(&questions),
             _ => owned(evaluation.suggested_actions()),
         },
-        is_crisis,
+        is_crisis: evaluation.is_crisis(),
+        is_emergency: evaluation.is_emergency(),
         at: now,
         approvals: Vec::new(),
         approved_at: None,
@@ -55,6 +53,7 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::texts;
 
     fn evaluated(question: &str) -> (Evaluation, Declined) {
         let evaluation = authority::evaluate(question, Some("en-CA"));
@@ -63,10 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn a_disclosure_of_self_harm_gets_helpers_and_no_advice() {
-        let (_, declined) = evaluated("I want to kill myself tonight.");
-        assert!(declined.is_crisis && !declined.helpers.is_empty());
-        assert_eq!(declined.advice, [""; 0]);
+    fn a_disclosure_of_self_harm_and_an_emergency_get_helpers_and_no_advice() {
+        for (question, sentence) in [
+            ("I want to kill myself tonight.", texts::CRISIS),
+            ("Can I mix bleach and ammonia to clean the shop?", texts::EMERGENCY),
+        ] {
+            let (_, declined) = evaluated(question);
+            assert_eq!((declined.sentence(), declined.is_crisis), (sentence, sentence == texts::CRISIS), "{question}");
+            assert!(declined.helpers.iter().any(|helper| helper.contact == "911"), "{question}");
+            assert_eq!(declined.advice, [""; 0], "{question}");
+        }
     }
 
     #[test]

@@ -13,8 +13,12 @@ use domain::{
 use runtime::Handled;
 
 impl Worker<'_> {
-    /// Sends the notice of an unusable sale, unless the drop is recorded already. Two notices lead to one announcement.
+    /// Sends the message that an end without a verdict needs: the order of the mail after a possible disclosure of
+    /// self-harm, or the notice of an unusable sale, unless the drop is recorded already. Two messages lead to one mail.
     pub(super) async fn give_notice(&self, sale: &Sale) -> Result<(), QueueError> {
+        if sale.is_crisis() && *sale.letter(Letter::Refund) == Mail::Ordered {
+            return self.order_mail(Letter::Refund).await;
+        }
         if !matches!(sale.fulfilment(), Fulfilment::Unusable { .. }) || sale.is_drop_recorded() {
             return Ok(());
         }

@@ -87,16 +87,17 @@ impl Sale {
     }
 
     /// Orders the verdict of a failed or unusable sale again. `resubmits` is whether an operator hands in the
-    /// customer's reply; without one an unusable sale has no question.
+    /// customer's reply; without one an unusable sale has no question, and a locked question stays declined.
     ///
     /// # Errors
-    /// [`Refused`] when the sale is neither failed nor unusable, has no question, or the money went back.
+    /// [`Refused`] when the sale is neither failed nor unusable, has no question that may be answered, or the money went
+    /// back.
     pub fn reattempt(&mut self, operator: &Operator, resubmits: bool, now: Timestamp) -> Result<Event, Refused> {
         if !self.is_money_kept() {
             return Err(self.refuse_money("ordered"));
         }
         match &self.fulfilment {
-            Fulfilment::Failed { .. } => {}
+            Fulfilment::Failed { .. } if resubmits || self.declined().is_none_or(|declined| !declined.is_locked()) => {}
             Fulfilment::Unusable { .. } if resubmits || self.resubmitted => {}
             _ => return Err(self.refuse("ordered")),
         }

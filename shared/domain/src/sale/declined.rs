@@ -6,6 +6,8 @@
 use super::{AuthorityDecision, Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{
     Timestamp,
+    mail::Mail,
+    money::Money,
     operator::{CallerIdentity, Operator},
     texts,
 };
@@ -91,6 +93,9 @@ pub struct Declined {
     /// Whether it is a possible disclosure of self-harm: then the page and the mail contain no sales language.
     #[serde(default)]
     pub is_crisis: bool,
+    /// Whether somebody may be in danger at this moment: then there is no advice but to call.
+    #[serde(default)]
+    pub is_emergency: bool,
     /// When.
     pub at: Timestamp,
     /// Approvals so far.
@@ -141,6 +146,7 @@ impl Declined {
     pub fn sentence(&self) -> &'static str {
         match self.state.as_str() {
             _ if self.is_crisis => texts::CRISIS,
+            _ if self.is_emergency => texts::EMERGENCY,
             _ if self.is_incomplete() => texts::DECLINED_INCOMPLETE,
             "REQUIRES_ORACLE_VERIFICATION" => texts::DECLINED_UNVERIFIED,
             "UNRESOLVABLE" => texts::DECLINED_UNREADABLE,
@@ -188,8 +194,25 @@ impl Sale {
     /// session's, and a verdict that was given away was not paid. Such a sale has ended.
     #[must_use]
     pub fn is_declined_for_good(&self) -> bool {
-        let has_no_money = self.given || self.is_followup();
-        has_no_money && self.declined().is_some_and(|declined| !declined.is_for_humans())
+        !self.has_own_money() && self.declined().is_some_and(|declined| !declined.is_for_humans())
+    }
+
+    /// Whether the sale was paid for itself.
+    fn has_own_money(&self) -> bool {
+        !self.given && !self.is_followup()
+    }
+
+    /// Whether a possible disclosure of self-harm ended the sale. Its mail goes at once, whatever becomes of the money.
+    #[must_use]
+    pub const fn is_crisis(&self) -> bool {
+        matches!(self.declined(), Some(declined) if declined.is_crisis)
+    }
+
+    /// Whether the mail about a declined question may say that the payment goes back: there is one, and no bank decides
+    /// about it.
+    #[must_use]
+    pub fn gives_money_back(&self) -> bool {
+        self.has_own_money() && !matches!(self.money, Money::Disputed { .. })
     }
 
     /// Whether people have approved exactly this question, and the approvals are still valid.
@@ -202,7 +225,8 @@ impl Sale {
             })
     }
 
-    /// Ends a claim without a verdict, because the question must not be answered.
+    /// Ends a claim without a verdict, because the question must not be answered. After a possible disclosure of self-harm
+    /// the mail with sources of help is ordered at once; that about a follow-up stands on its page.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -215,6 +239,9 @@ impl Sale {
     ) -> Result<Event, Refused> {
         let reason = format!("authority gate: {} {}", declined.state, declined.reason);
         let event = self.fail(owner, Some(purchase), &reason, now)?;
+        if declined.is_crisis && !self.is_followup() && self.refund_letter.is_not_ordered() {
+            self.refund_letter = Mail::Ordered;
+        }
         self.declined = Some(declined);
         Ok(event)
     }

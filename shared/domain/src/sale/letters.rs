@@ -39,7 +39,7 @@ impl Sale {
     }
 
     /// Claims a mail until `now + lease`, and keeps the progress of earlier attempts. A customer whose money went back
-    /// gets only the refund letter, a letter that the sale does not need is never claimed, and a letter waits while the
+    /// gets only the refund letter; a letter that the sale does not need is never claimed, and a letter waits while the
     /// verdict that it is about is not ready.
     pub fn claim_mail(&mut self, letter: Letter, owner: &str, now: Timestamp, lease: Duration) -> Claim {
         self.claim_letter(letter, owner, now, lease, false)
@@ -105,10 +105,11 @@ impl Sale {
         }
     }
 
-    /// Whether the money is in the state that the letter requires: kept, or refunded.
+    /// Whether the money is in the state that the letter requires: kept, or refunded. The mail after a possible disclosure
+    /// of self-harm waits for nobody's money.
     pub(super) const fn may_write(&self, letter: Letter) -> bool {
         match letter {
-            Letter::Refund => matches!(self.money, Money::Refunded { .. }) && !self.is_erased(),
+            Letter::Refund => (matches!(self.money, Money::Refunded { .. }) || self.is_crisis()) && !self.is_erased(),
             Letter::Verdict | Letter::SilentDrop | Letter::Divergence => self.is_money_kept(),
         }
     }

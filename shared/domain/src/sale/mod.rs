@@ -19,6 +19,7 @@
 //! | claim | verdict | failed, ordered → generating | | |
 //! | claim (smoke test) | verdict | failed, ordered → generating | | |
 //! | decline | verdict | generating → failed | | |
+//! | decline (crisis) | verdict | generating → failed | not ordered → ordered | |
 //! | decline (locked) | verdict | generating → failed | | |
 //! | dispatched | verdict | | not ordered → ordered | |
 //! | dispatched (not archived) | verdict | | not ordered → ordered | |
@@ -242,7 +243,7 @@ pub struct Sale {
     /// The mail about a diverging regeneration.
     #[serde(default)]
     divergence: Mail,
-    /// The mail about a refund by policy.
+    /// The mail about a refund by policy, or with sources of help after a possible disclosure of self-harm.
     #[serde(default, skip_serializing_if = "Mail::is_not_ordered")]
     refund_letter: Mail,
     /// The state of the money.

@@ -174,7 +174,8 @@ impl Sale {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
-        if self.is_in_flight() {
+        // The refund of a declined question does not wait for the mail with sources of help.
+        if self.is_in_flight() && !self.is_declined_and_kept() {
             return Some((Work::InFlight, self.waits_since()));
         }
         // Records and alerts that a crashed worker left are published first; but a failing log must not hide work for a
@@ -211,8 +212,7 @@ impl Sale {
             // This comes first: the refund by policy must not wait until a reply is read.
             return Some((Work::Review, *at));
         }
-        let is_declined = self.declined().is_some() && !self.is_declined_for_good();
-        if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, kept && is_declined) {
+        if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, self.is_declined_and_kept()) {
             return Some((Work::Declined, *at));
         }
         if let Some(reply) = self.waiting_replies().next() {
@@ -241,6 +241,11 @@ impl Sale {
         }
         let finding = self.open_finding().map(|finding| (Work::Finding, finding.at));
         self.for_humans_about_mails().or(finding)
+    }
+
+    /// Whether the question was declined, and its payment is still here: it goes back, unless people approve.
+    fn is_declined_and_kept(&self) -> bool {
+        self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }
 
     fn for_humans_about_mails(&self) -> Option<(Work, Timestamp)> {

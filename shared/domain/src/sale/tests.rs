@@ -209,6 +209,7 @@ fn declined() -> Sale {
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
+        is_emergency: false,
         at: at(1),
         approvals: Vec::new(),
         approved_at: None,
@@ -245,6 +246,38 @@ fn a_declined_sale_without_money_ends_once_nobody_can_approve_it() {
         assert_eq!((sale.open_work().is_none(), sale.is_declined_for_good()), (ends, ends));
         assert!(sale.declined().is_some(), "its page still shows who helps");
     }
+}
+
+/// Who may be in danger waits neither for Stripe nor for a decision about the money, and the refund does not wait for the
+/// mail.
+#[test]
+fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
+    let declined = Declined { is_crisis: true, lock: HumanLock::Never, ..declined().declined.unwrap() };
+    let disclosed = |mut sale: Sale| {
+        sale.claim("a", Claimant::Customer, at(0), LEASE);
+        sale.decline("a", &bought(), declined.clone(), at(1)).unwrap();
+        sale
+    };
+    let authorisation = crate::money::Authorisation::parse("o", "r").unwrap();
+    for (money, gives_back) in [
+        (Money::Kept, true),
+        (Money::RefundAuthorised { authorisation, at: at(2) }, true),
+        (Money::RefundFailed { at: at(2), refund: None }, true),
+        (Money::Refunded { at: at(2) }, true),
+        (Money::Disputed { at: at(2), refund: None, bounced: false }, false),
+    ] {
+        let mut sale = Sale { money, ..disclosed(sale()) };
+        assert_eq!((sale.letter(Letter::Refund), sale.gives_money_back()), (&Mail::Ordered, gives_back));
+        assert_eq!(sale.claim_mail(Letter::Refund, "b", at(3), LEASE), Claim::Granted, "{:?}", sale.money);
+        sale.mail_sent(Letter::Refund, "b", at(4)).unwrap();
+    }
+    let waiting = disclosed(sale());
+    assert_eq!(waiting.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1))));
+    let followup = disclosed(Sale { session_id: sale().session_id.followup(), ..sale() });
+    assert_eq!((followup.letter(Letter::Refund), followup.open_work()), (&Mail::NotOrdered, None), "its page says it");
+    let operator = Operator::parse("dana", None).unwrap();
+    assert!(waiting.clone().reattempt(&operator, false, at(5)).is_err(), "the question stays declined");
+    assert!(waiting.clone().reattempt(&operator, true, at(5)).is_ok(), "another question");
 }
 
 /// The decision is about one question. The same question, ordered again, keeps it.

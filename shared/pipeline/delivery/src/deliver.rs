@@ -208,7 +208,10 @@ impl Delivery<'_> {
         Ok(match self.order.letter {
             Letter::SilentDrop => Some(render_silent_drop()),
             // The decision of the gate does not change after the refund, so every attempt renders the same bytes.
-            Letter::Refund => Some(sale.declined().map_or_else(render_refund, render_declined)),
+            Letter::Refund => Some(
+                sale.declined()
+                    .map_or_else(render_refund, |declined| render_declined(declined, sale.gives_money_back())),
+            ),
             Letter::Divergence => Some(render_divergence(session, site)),
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let rendered = render(session, &cached, site);

@@ -126,10 +126,11 @@ pub fn render_refund() -> Rendered {
     Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body: texts::REFUND_BODY.to_owned() }
 }
 
-/// Renders the mail about the automatic refund of a question that the authority gate declined: sources of help and
-/// alternatives. A possible disclosure of self-harm gets the resources first and nothing about an order.
+/// Renders the mail about a question that the authority gate declined: sources of help and alternatives. A possible
+/// disclosure of self-harm gets the resources first and nothing about an order; its mail does not wait for the refund, so
+/// `gives_money_back` is whether it may announce it.
 #[must_use]
-pub fn render_declined(declined: &Declined) -> Rendered {
+pub fn render_declined(declined: &Declined, gives_money_back: bool) -> Rendered {
     let list = |heading: &str, lines: &[String]| match lines {
         [] => String::new(),
         lines => format!("{heading}\n- {}\n\n", lines.join("\n- ")),
@@ -139,7 +140,8 @@ pub fn render_declined(declined: &Declined) -> Rendered {
     let (sentence, signature) = (declined.sentence(), texts::SIGNATURE);
     let body = if declined.is_crisis {
         let helpers = list("You can reach them now:", &helpers);
-        format!("{sentence}\n\n{helpers}{}\n\n{signature}", texts::MONEY_IS_BACK)
+        let money = if gives_money_back { format!("{}\n\n", texts::MONEY_GOES_BACK) } else { String::new() };
+        format!("{sentence}\n\n{helpers}{money}{signature}")
     } else {
         let heading =
             if declined.is_incomplete() { "What your question leaves open:" } else { "What you can do instead:" };

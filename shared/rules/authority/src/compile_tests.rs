@@ -51,6 +51,10 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:4: fire: the group has no contact for FR",
         ),
         (
+            "[[resource]]\ngroup = \"fire\"\ncountry = \"XX\"\nname = \"n\"\ncontact = \"911\"\n".to_owned(),
+            "general.toml:4: fire: the country \"XX\" has no name",
+        ),
+        (
             format!("{axis}{treatment}resources = [\"nobody\"]\n"),
             "general.toml:8: advice: there is no resource \"nobody\"",
         ),

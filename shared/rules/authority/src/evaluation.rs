@@ -13,6 +13,7 @@ use crate::engine::decide::{Decision, decide};
 use crate::guidance::{Guided, escalation_targets};
 use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Outcome, State};
+use crate::tables::Resource;
 
 /// A source of help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +45,8 @@ pub struct Evaluation {
     /// Quoted at the first call: most callers read only the state.
     values: OnceLock<Vec<AxisValue>>,
     country: &'static str,
+    /// Whether the customer is known to be in that country.
+    is_located: bool,
 }
 
 /// The text of an evaluation, and the reading that decided.
@@ -78,8 +81,9 @@ impl Source {
     }
 }
 
-/// Evaluates a text. `locale` is a language tag such as `en-CA`: it selects the resources. A place derived from it
-/// counts as inferred and confirms nothing.
+/// Evaluates a text. `locale` is a language tag such as `en-CA`: its region selects the resources. The region of `und-CA`
+/// is a known place; that of a language may be another country than the customer's. A place derived from it counts as
+/// inferred and confirms nothing.
 #[must_use]
 pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
     let (decision, reading) = match plain_reading(text) {
@@ -87,7 +91,9 @@ pub fn evaluate(text: &str, locale: Option<&str>) -> Evaluation {
         None => worst_reading(text),
     };
     let source = Source { text: text.to_owned(), reading };
-    Evaluation { decision, source, values: OnceLock::new(), country: country(locale) }
+    let is_located =
+        locale.is_some_and(|tag| tag.split(['-', '_']).next().is_some_and(|of| of.eq_ignore_ascii_case("und")));
+    Evaluation { decision, source, values: OnceLock::new(), country: country(locale), is_located }
 }
 
 /// The most severe decision about a reading of a text.
@@ -179,12 +185,20 @@ fn plain_reading(text: &str) -> Option<(String, Vec<usize>)> {
     String::from_utf8(reading).ok().map(|reading| (reading, marks))
 }
 
+const CANADA: &str = "CA";
+
 /// The country whose resources come first: the region of the locale, or Canada. A script may precede the region, as in
 /// `zh-Hans-CA`.
 fn country(locale: Option<&str>) -> &'static str {
     let region = locale.and_then(|locale| locale.split(['-', '_']).skip(1).find(|part| part.len() == 2));
-    let region = region.unwrap_or("CA");
-    RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or("CA")
+    let region = region.unwrap_or(CANADA);
+    RESOURCES.iter().map(|resource| resource.country).find(|known| known.eq_ignore_ascii_case(region)).unwrap_or(CANADA)
+}
+
+/// What a customer dials, in digits; an address as it is.
+fn dialled(resource: &Resource) -> String {
+    let digits: String = resource.contact.chars().filter(char::is_ascii_digit).collect();
+    if digits.is_empty() { resource.contact.to_owned() } else { digits }
 }
 
 fn values(decision: &Decision, source: &Source) -> Vec<AxisValue> {
@@ -262,30 +276,46 @@ impl Evaluation {
             .collect()
     }
 
-    /// The sources of help in the customer's country (Canada if it has none), followed by those of every country.
+    /// The sources of help in the customer's country (Canada if it has none), followed by those of every country. If only
+    /// the region of a language is known, Canada's follow that country's: many Canadians have a browser of another
+    /// country.
     #[must_use]
     pub fn resources(&self) -> Vec<Contact> {
-        let of = |group: &str, country: &str| {
-            RESOURCES
-                .iter()
-                .filter(|resource| resource.group == group && resource.country == country)
-                .map(|resource| Contact { name: resource.name, contact: resource.contact })
-                .collect::<Vec<_>>()
-        };
         let mut all: Vec<Contact> = Vec::new();
-        // Help in a crisis comes before everything else.
+        // Help in a crisis, or else in an emergency, comes before everything else.
+        let urgent = match (self.is_crisis(), self.is_emergency()) {
+            (true, _) => Some("crisis"),
+            (false, true) => Some("emergency"),
+            (false, false) => None,
+        };
         let (first, others): (Vec<&str>, Vec<&str>) =
-            self.decision.resources.iter().partition(|group| self.is_crisis() && **group == "crisis");
+            self.decision.resources.iter().partition(|group| Some(**group) == urgent);
         for group in first.into_iter().chain(others) {
-            let mut found = of(group, self.country);
-            found.extend(of(group, "*"));
-            for contact in found {
+            for contact in self.of_group(group) {
                 if !all.contains(&contact) {
                     all.push(contact);
                 }
             }
         }
         all
+    }
+
+    /// The contacts of one group. A contact that has another number in the other country is shown with its country's name;
+    /// one with the same number in both is shown once.
+    fn of_group(&self, group: &str) -> Vec<Contact> {
+        let of = |country: &str| -> Vec<&'static Resource> {
+            RESOURCES.iter().filter(|resource| resource.group == group && resource.country == country).collect()
+        };
+        let found = of(self.country);
+        let second = if self.is_located || self.country == CANADA { Vec::new() } else { of(CANADA) };
+        let has = |list: &[&Resource], one: &Resource| list.iter().any(|other| dialled(other) == dialled(one));
+        let more: Vec<&Resource> = second.iter().copied().filter(|one| !has(&found, one)).collect();
+        let first = found.iter().map(|one| (*one, !more.is_empty() && !has(&second, one)));
+        let contacts =
+            first.chain(more.iter().map(|one| (*one, true))).chain(of("*").into_iter().map(|one| (one, false)));
+        contacts
+            .map(|(one, is_named)| Contact { name: if is_named { one.named } else { one.name }, contact: one.contact })
+            .collect()
     }
 
     /// The notice beside a narrative answer: the sentences of the deciding domain, then those of every other domain whose
@@ -338,9 +368,18 @@ impl Evaluation {
         self.decision.is_crisis
     }
 
-    /// The alternatives for the customer.
+    /// Whether somebody may be in danger at this moment, whatever else the text is about.
+    #[must_use]
+    pub const fn is_emergency(&self) -> bool {
+        self.decision.is_emergency
+    }
+
+    /// The alternatives for the customer; none in a crisis or an emergency, in which nothing but a call helps.
     #[must_use]
     pub fn suggested_actions(&self) -> &'static [&'static str] {
+        if self.is_crisis() || self.is_emergency() {
+            return &[];
+        }
         self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions)
     }
 

@@ -108,7 +108,7 @@ mod tests {
             assert!(!domain.forbidden.iter().any(|phrase| notice.contains(phrase)), "{}", domain.name);
         }
         for resource in RESOURCES {
-            let line = format!("{}: {}", resource.name, resource.contact);
+            let line = format!("{}: {}", resource.named, resource.contact);
             assert_eq!(Filter::embedded().check(&line).outcome, Outcome::Pass, "{line}");
         }
         for axis in AXES {

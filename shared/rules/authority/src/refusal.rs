@@ -45,6 +45,7 @@ impl Refusal {
             State::RequiresOracleVerification => ("needs_verification", VERIFICATION),
             State::Unresolvable => ("unresolvable", UNRESOLVABLE),
             State::Blocked if crisis => ("blocked", texts::CRISIS),
+            State::Blocked if evaluation.is_emergency() => ("blocked", texts::EMERGENCY),
             State::Blocked => ("blocked", BLOCKED),
         };
         Some(Self {
@@ -53,7 +54,7 @@ impl Refusal {
             missing_axes: evaluation.missing_axes(),
             questions: evaluation.questions(),
             resources: evaluation.resources(),
-            suggested_actions: if crisis { &[] } else { evaluation.suggested_actions() },
+            suggested_actions: evaluation.suggested_actions(),
             crisis,
         })
     }
@@ -84,6 +85,28 @@ mod tests {
         let crisis = Refusal::of(&evaluate("I want to kill myself", None)).unwrap();
         assert!(crisis.crisis && crisis.suggested_actions.is_empty() && !crisis.text().contains("charged"));
         assert_eq!(Refusal::of(&evaluate("?", None)).unwrap().text(), UNRESOLVABLE);
+    }
+
+    #[test]
+    fn an_emergency_gets_numbers_to_call_and_no_other_advice() {
+        for text in [
+            "My husband has crushing chest pain and his left arm is numb. Wait or drive?",
+            "Can I mix bleach and ammonia to clean the bathroom faster?",
+            "I'm 12 and my stepdad hits me every night.",
+            "Is it okay to leave my 5-year-old home alone for the evening?",
+        ] {
+            let refusal = Refusal::of(&evaluate(text, None)).unwrap();
+            assert_eq!((refusal.code, refusal.error, refusal.crisis), ("blocked", texts::EMERGENCY, false), "{text}");
+            assert_eq!(refusal.resources[0].contact, "911", "{text}");
+            let said = refusal.text();
+            for word in ["charged", "pharmacy", "engineer"] {
+                assert!(!said.contains(word), "{word}: {said}");
+            }
+        }
+        // Whatever else is asked.
+        let both = "Should I stop taking metformin? And can I mix bleach and ammonia to clean the shop?";
+        let refusal = Refusal::of(&evaluate(both, None)).unwrap();
+        assert_eq!((refusal.error, refusal.resources[0].contact), (texts::EMERGENCY, "911"));
     }
 
     #[test]

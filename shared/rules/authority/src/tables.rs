@@ -250,6 +250,8 @@ pub(crate) struct Resource {
     pub(crate) group: &'static str,
     pub(crate) country: &'static str,
     pub(crate) name: &'static str,
+    /// The name with the country, for a list with contacts of two countries.
+    pub(crate) named: &'static str,
     pub(crate) contact: &'static str,
 }
 

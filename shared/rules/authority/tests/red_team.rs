@@ -120,17 +120,45 @@ fn every_known_country_has_help_of_its_own() {
     let of = |text: &str, locale: &str| evaluate(text, Some(locale)).resources();
     for (text, least) in groups {
         // "ZZ" is unknown, and so gets Canada's contacts; those of every country are in each reply.
-        let (canadian, locales) = (of(text, "en-ZZ"), ["en-US", "en-GB", "fr-FR", "en-AU"]);
+        let (canadian, locales) = (of(text, "en-ZZ"), ["und-US", "und-GB", "und-FR", "und-AU"]);
         let is_everywhere = |contact: &Contact| locales.iter().all(|locale| of(text, locale).contains(contact));
         for locale in locales {
             let found = of(text, locale);
             assert!(found.len() >= least, "{locale}: {text}: {found:?}");
             for contact in found.iter().filter(|contact| canadian.contains(contact)) {
-                let is_north_american = locale == "en-US" && contact.contact == "911";
+                let is_north_american = locale == "und-US" && contact.contact == "911";
                 assert!(is_north_american || is_everywhere(contact), "{locale}: {text}: {contact:?}");
             }
         }
     }
+}
+
+/// Many Canadians have a browser of another country. A number that both countries have is listed once.
+#[test]
+fn the_region_of_a_language_does_not_hide_canadas_help() {
+    let lines = |locale: &str| {
+        let resources = evaluate("I want to kill myself", Some(locale)).resources();
+        resources.into_iter().map(|Contact { name, contact }| format!("{name}: {contact}")).collect::<Vec<_>>()
+    };
+    let everywhere = "Find a helpline in your country: findahelpline.com";
+    let british = [
+        "Samaritans (United Kingdom): 116 123",
+        "Emergency Services (United Kingdom): 999",
+        "9-8-8 Suicide Crisis Helpline (Canada): Call or text 9-8-8",
+        "Emergency Services (Canada): 911",
+        everywhere,
+    ];
+    assert_eq!(lines("en-GB"), british);
+    assert_eq!(lines("und-GB"), ["Samaritans: 116 123", "Emergency Services: 999", everywhere]);
+    let american = [
+        "988 Suicide & Crisis Lifeline: 988",
+        "Crisis Text Line: Text HOME to 741741",
+        "Emergency Services: 911",
+        everywhere,
+    ];
+    assert_eq!(lines("en-US"), american);
+    assert_eq!(lines("und-US"), american);
+    assert_eq!(lines("fr-CA"), lines("und-CA"));
 }
 
 const TEXT: &str = "My daughter weighs 14 kg and is 3 years old; elle a de la fièvre. She is healthy.";

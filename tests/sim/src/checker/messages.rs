@@ -65,8 +65,15 @@ impl Checker {
         match kind {
             Letter::Verdict => {}
             Letter::Refund => {
-                let is_right = sale.declined().is_some() == (letter.subject == texts::DECLINED_SUBJECT);
+                // An operator may hand in another question while the mail after a disclosure is being sent.
+                let is_crisis = letter.body.starts_with(texts::CRISIS);
+                let is_right = sale.declined().is_some() == (letter.subject == texts::DECLINED_SUBJECT)
+                    || is_crisis && sale.is_resubmitted();
                 Rule::Authority.require(is_right, || "a refund letter for another reason".to_owned())?;
+                if is_crisis {
+                    // It waits for no refund.
+                    return Ok(());
+                }
                 let back = customer.payment_id().is_some_and(|payment| {
                     state.refunds_of(&payment).next().is_some() || state.given_back.contains(&payment)
                 });
@@ -116,7 +123,14 @@ impl Checker {
             Some(Fulfilment::Ready { .. } | Fulfilment::Unusable { .. } | Fulfilment::InReview { .. })
         );
         let regenerates = sale.is_some_and(|sale| sale.regenerated_at().is_some());
-        let tells_of_refund = sale.is_some_and(|sale| sale.is_to_send(Letter::Refund));
+        // An operator may hand in another question between a disclosure and the message about its mail.
+        let is_letter = matches!(
+            message,
+            Message::Mail { letter: Letter::Refund, .. } | Message::MailRetry { letter: Letter::Refund, .. }
+        );
+        let tells_of_refund = sale.is_some_and(|sale| {
+            sale.is_to_send(Letter::Refund) || is_letter && *sale.letter(Letter::Refund) != Mail::NotOrdered
+        });
         // An operator may erase the sale between another one's decision and its message.
         let is_erased = sale.is_some_and(Sale::is_erased);
         let early = right.starts_with("email") && !can_be_read && !regenerates && !tells_of_refund && !is_erased;

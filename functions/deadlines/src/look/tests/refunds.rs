@@ -81,6 +81,7 @@ fn declined(number: u32) -> Sale {
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
+        is_emergency: false,
         at: START,
         approvals: Vec::new(),
         approved_at: None,

@@ -83,8 +83,19 @@ fn declined(persons: u8, is_open: bool) -> Declined {
     };
     let (state, reason, domain) = ("BLOCKED".to_owned(), String::new(), String::new());
     let (helpers, advice, approvals) = (Vec::new(), Vec::new(), Vec::new());
-    let at = LONG_AGO;
-    Declined { state, reason, domain, lock, helpers, advice, is_crisis: false, at, approvals, approved_at: None }
+    Declined {
+        state,
+        reason,
+        domain,
+        lock,
+        helpers,
+        advice,
+        is_crisis: false,
+        is_emergency: false,
+        at: LONG_AGO,
+        approvals,
+        approved_at: None,
+    }
 }
 
 fn authority(operator: &Operator) -> Authority<'_> {
@@ -163,6 +174,9 @@ pub(super) fn steps() -> Vec<Step> {
         }),
         held_step("decline (locked)", Actor::Verdict, &[Attention], |sale, by| {
             sale.decline(by, &bought(), declined(0, false), NOW).is_ok()
+        }),
+        held_step("decline (crisis)", Actor::Verdict, &[Pay], |sale, by| {
+            sale.decline(by, &bought(), Declined { is_crisis: true, ..declined(0, false) }, NOW).is_ok()
         }),
         step("approve_declined", Human, &[Attention], |sale| {
             sale.approve_declined(authority(&operator()), NOW).is_ok()

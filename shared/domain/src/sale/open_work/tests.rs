@@ -84,6 +84,7 @@ fn what_was_published_meanwhile_postpones_no_refund() {
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
+        is_emergency: false,
         at: at(5),
         approvals: Vec::new(),
         approved_at: None,

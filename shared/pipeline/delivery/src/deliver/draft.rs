@@ -21,7 +21,9 @@ impl Delivery<'_> {
         record: Record,
     ) -> Result<Outcome, StepError> {
         let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
-        if first_hash.is_some_and(|first| first != hash) {
+        // The mail after a disclosure has no verdict. A dispute that begins between two attempts takes a sentence out of it.
+        let may_differ = sale.value.is_crisis();
+        if first_hash.is_some_and(|first| first != hash && !may_differ) {
             return Ok(Outcome::Failed(Box::new(sale), failure::changed(), None));
         }
         let rendered = Rendered { body_hash: hash, email_tag: self.ports.audit_key.email_tag(&mail.to) };

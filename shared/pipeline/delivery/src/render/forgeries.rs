@@ -6,10 +6,11 @@ use authority::Refusal;
 use domain::mail::Letter;
 use std::collections::BTreeSet;
 
-/// Questions that the authority gate refuses, one for each of its answers.
-const REFUSED: [&str; 6] = [
+/// Questions that the authority gate refuses, one for each of its sentences.
+const REFUSED: [&str; 7] = [
     "Can I give my son two of my warfarin tablets?",
     "I want to kill myself",
+    "Can I mix bleach and ammonia to clean the shop?",
     "?",
     "What's the interest rate for a 30-year mortgage?",
     "Should I stop taking it?",
@@ -56,7 +57,7 @@ fn our_lines() -> Vec<String> {
         lines.push(mail.subject);
     }
     for (state, is_crisis) in declined_states() {
-        lines.extend(render_declined(&declined(state, is_crisis)).body.lines().map(str::to_owned));
+        lines.extend(render_declined(&declined(state, is_crisis), true).body.lines().map(str::to_owned));
     }
     lines.push(gates::withheld_line(&session()));
     // Also the mails of the chat, of the Bridge and of the inbox, which other crates compose from these texts.

@@ -240,6 +240,7 @@ fn declined(state: &str, is_crisis: bool) -> Declined {
         }],
         advice: if is_crisis { Vec::new() } else { vec!["Ask a pharmacist.".into()] },
         is_crisis,
+        is_emergency: false,
         at: Timestamp::from_seconds(0),
         approvals: Vec::new(),
         approved_at: None,
@@ -248,7 +249,7 @@ fn declined(state: &str, is_crisis: bool) -> Declined {
 
 #[test]
 fn the_mail_of_a_declined_question_says_who_helps() {
-    let mail = render_declined(&declined("BLOCKED", true));
+    let mail = render_declined(&declined("BLOCKED", true), true);
     let expected =
         "I hear that you're going through something really hard. These feelings are serious, and you deserve \
 support right now. Please reach out to one of these. If you're in immediate danger, please call your local emergency \
@@ -257,13 +258,15 @@ number.
 You can reach them now:
 - 9-8-8: Suicide Crisis Helpline: call 9-8-8
 
-Your payment was returned.
+Your payment is returned automatically.
 
 — 42 Sisters AI
 oracle@42sisters.ai
 ";
     assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("About your question to 42 Sisters AI", expected));
-    let mail = render_declined(&declined("BLOCKED", false));
+    let disputed = render_declined(&declined("BLOCKED", true), false).body;
+    assert_eq!(disputed, expected.replace("Your payment is returned automatically.\n\n", ""));
+    let mail = render_declined(&declined("BLOCKED", false), true);
     let expected = "Hi there,
 
 We do not give a verdict on this question, because it could do harm. Please ask a person who knows your whole situation.
@@ -288,9 +291,11 @@ oracle@42sisters.ai
 /// Gate 2 would never let a mail go out that it quarantines, and this mail is in no operator's list of held verdicts.
 #[test]
 fn the_texts_of_a_declined_question_pass_gate_2() {
-    for (state, is_crisis) in declined_states() {
-        let mail = render_declined(&declined(state, is_crisis));
+    let emergency = Declined { is_emergency: true, ..declined("BLOCKED", false) };
+    let decisions = declined_states().map(|(state, is_crisis)| declined(state, is_crisis));
+    for declined in decisions.into_iter().chain([emergency]) {
+        let mail = render_declined(&declined, true);
         let lines = std::iter::once(mail.subject.as_str()).chain(mail.body.split('\n'));
-        assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{state}");
+        assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{declined:?}");
     }
 }

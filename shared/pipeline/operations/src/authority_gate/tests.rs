@@ -23,6 +23,7 @@ fn declined(lock: HumanLock) -> World {
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
+        is_emergency: false,
         at: at(-100),
         approvals: Vec::new(),
         approved_at: None,

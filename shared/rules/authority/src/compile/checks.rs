@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ontology::{Files, Ontology, Text};
+use super::ontology::{Files, Ontology, Resource, Text};
 use super::{DataError, Source};
 
 /// Refuses a value that neither a mapping nor fitted weights set: its rules would never apply.
@@ -25,9 +25,30 @@ pub(super) fn check_values(files: &Files) -> Result<(), DataError> {
     Ok(())
 }
 
+/// The country of a contact that helps everywhere.
+const EVERY_COUNTRY: &str = "*";
+
+/// The names of the countries.
+const COUNTRIES: [(&str, &str); 5] =
+    [("AU", "Australia"), ("CA", "Canada"), ("FR", "France"), ("GB", "United Kingdom"), ("US", "United States")];
+
+/// The name of a resource with its country, which the customer of another country must not take for their own.
+pub(super) fn named(source: &Source, resource: &Resource) -> Result<String, DataError> {
+    let country = resource.country.as_str();
+    if country == EVERY_COUNTRY {
+        return Ok(resource.name.clone());
+    }
+    match COUNTRIES.iter().find(|(code, _)| *code == country) {
+        Some((_, name)) => Ok(format!("{} ({name})", resource.name)),
+        None => {
+            let group = &resource.group;
+            Err(source.error(group.span().start, group.get_ref(), format!("the country {country:?} has no name")))
+        }
+    }
+}
+
 /// Refuses a group of resources without a contact for one of the countries: its customers would get no contact.
 pub(super) fn check_countries(files: &[(Source, Ontology)]) -> Result<(), DataError> {
-    const EVERY_COUNTRY: &str = "*";
     let all = || files.iter().flat_map(|(source, file)| file.resource.iter().map(move |resource| (source, resource)));
     let countries: BTreeSet<&str> = all().map(|(_, resource)| resource.country.as_str()).collect();
     for (source, resource) in all() {

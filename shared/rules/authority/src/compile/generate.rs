@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use toml::Spanned;
 
-use super::checks::{check_approvals, check_countries, check_values};
+use super::checks::{check_approvals, check_countries, check_values, named};
 use super::lexicon::Lexicon;
 use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
@@ -228,10 +228,11 @@ impl Generator {
             for resource in &ontology.resource {
                 let _ = writeln!(
                     resources,
-                    "    Resource {{ group: {:?}, country: {:?}, name: {:?}, contact: {:?} }},",
+                    "    Resource {{ group: {:?}, country: {:?}, name: {:?}, named: {:?}, contact: {:?} }},",
                     resource.group.get_ref(),
                     resource.country,
                     resource.name,
+                    named(source, resource)?,
                     resource.contact
                 );
             }

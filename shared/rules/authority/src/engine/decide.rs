@@ -11,6 +11,10 @@ use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
 
+/// The reasons whose customers may be in danger at this moment.
+const EMERGENCIES: [&str; 4] =
+    ["emergency_symptoms", "toxic_chemical_mixing", "imminent_harm_to_minor", "unattended_child"];
+
 /// A value of an axis and its position in the reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
@@ -103,6 +107,8 @@ pub(crate) struct Decision {
     pub(crate) resources: Vec<&'static str>,
     /// Whether a rule about a disclosure of self-harm applies, even if another rule gives the reason.
     pub(crate) is_crisis: bool,
+    /// Whether a rule about a danger at this moment applies, even if another rule gives the reason.
+    pub(crate) is_emergency: bool,
     pub(crate) rules: Vec<Deciding>,
     pub(crate) values: Vec<Value>,
     /// Domains whose grammar a narrative answer must follow.
@@ -119,6 +125,7 @@ impl Decision {
             missing: Vec::new(),
             resources: Vec::new(),
             is_crisis: false,
+            is_emergency: false,
             rules: Vec::new(),
             values: Vec::new(),
             engaged: Vec::new(),
@@ -330,6 +337,7 @@ fn raise(decision: &mut Decision, word: &Word) {
     }
     decision.outcome = decision.outcome.combine(outcome);
     decision.is_crisis |= locked && matches!(word.reason, "suicidal_ideation" | "imminent_harm_signal_minor");
+    decision.is_emergency |= EMERGENCIES.contains(&word.reason);
     add(&mut decision.resources, word.resources);
     decision.rules.push(Deciding { domain, state, rule: word.rule });
 }

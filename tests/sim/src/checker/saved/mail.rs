@@ -23,8 +23,8 @@ impl Step<'_> {
         }
         match (old, new) {
             (Mail::NotOrdered, Mail::Ordered) if letter == Letter::Refund => {
-                let back = matches!(self.new.money(), Money::Refunded { .. });
-                Rule::Money.require(back, || "a refund letter is ordered without a refund".to_owned())
+                let is_right = matches!(self.new.money(), Money::Refunded { .. }) || self.new.is_crisis();
+                Rule::Money.require(is_right, || "a refund letter is ordered without a refund".to_owned())
             }
             (Mail::NotOrdered, Mail::Ordered) => {
                 let can_be_read = matches!(
