@@ -68,7 +68,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
             break;
         }
     }
-    // What was digested is digested, whatever the comparison with older digests meets.
+    // Counted before the comparison: its failure does not undo the digest.
     ports.meter.record(&[Metric::Digested.once()], ports.journal.clock.now());
     recheck(ports, memory, limits.rechecked).await?;
     Ok(summary)

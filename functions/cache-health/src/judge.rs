@@ -159,7 +159,7 @@ fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings:
             format!("{bytes} bytes, budget {budget} passed: entries past their age are taken out")
         }
         Problem::Corrupt => "corrupt entry".to_owned(),
-        Problem::MoreCorrupt => format!("corrupt entries beyond the {MOST_REMEMBERED} that were told one by one"),
+        Problem::MoreCorrupt => format!("corrupt entries beyond the {MOST_REMEMBERED} that have alerts of their own"),
     };
     alert(problem.severity(), now, problem.subject(), &detail)
 }
@@ -175,7 +175,7 @@ fn recovered(problem: Problem, problems: &BTreeSet<Problem>, now: Timestamp) -> 
         Problem::Many | Problem::TooMany => "recovered: the number of entries is below its thresholds",
         Problem::Bytes => "recovered: within the budget of bytes",
         Problem::Corrupt => "recovered: no corrupt entry is left",
-        Problem::MoreCorrupt => "recovered: no more corrupt entries than were told one by one",
+        Problem::MoreCorrupt => "recovered: every corrupt entry has an alert of its own",
     };
     match problem.severity() {
         Severity::Critical => all_clear(now, problem.subject(), detail),

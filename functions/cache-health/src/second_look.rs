@@ -105,8 +105,8 @@ async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<Ses
     Ok(())
 }
 
-/// Whether another verdict can be read now, or there is no other: then one that cannot be read has a fault of its own. While
-/// none can be read, the archive or the table fails. `last` was checked last.
+/// Whether another verdict can be read, or none exists: then the unreadable one is at fault, and not the archive or the
+/// table. `last` is the verdict that was checked last.
 async fn can_read_another(ports: &Ports<'_>, last: Option<&SessionId>, unread: &SessionId) -> bool {
     let Ok(first) = ports.archive.listed(None, OTHERS).await else { return false };
     let Ok(behind) = ports.archive.listed(Some(unread), MOST).await else { return false };

@@ -23,7 +23,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings; a variable that is not set has the spec's default.
+    /// Reads the settings. A variable that is not set has the spec's default, except for the age: 30 days instead of 7
+    /// (Cache Health, HEALTH-GAP-06).
     ///
     /// # Errors
     /// [`ConfigurationError`] names the variable that is out of range.
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_the_specs_and_what_is_out_of_range_is_named() {
+    fn unset_variables_have_defaults_and_values_out_of_range_are_named() {
         let defaults = Settings::from_environment(&Environment::of(&[])).unwrap();
         assert_eq!((defaults.interval, defaults.staleness_days), (Duration::from_secs(60), 30));
         assert_eq!((defaults.count_warn, defaults.count_critical, defaults.failures_critical), (10_000, 50_000, 2));

@@ -209,8 +209,8 @@ fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
 }
 
 /// The reply to an exchange that the account no longer lists, if the memory has it. The limits of new exchanges do not
-/// withhold it: it was answered and counted before. A higher one of its own does, because each such message reads the
-/// whole memory. While that one cannot be counted, nothing is looked for, so that the offer and the limits still answer.
+/// apply: it was answered and counted before. Its own, higher limit applies, because each search reads the whole
+/// memory. If that limit cannot be counted, the memory is not searched, and the offer or the limit is the reply.
 async fn remembered(
     ports: Ports<'_>,
     access: Access,

@@ -81,7 +81,7 @@ pub(crate) async fn link(
     Ok(!is_refused)
 }
 
-/// Counts one more free exchange of this network; the time until it may begin, if it may not begin now.
+/// Counts a free exchange of this network. Returns the wait if the limit is reached.
 pub(crate) async fn free(
     ports: Ports<'_>,
     settings: &Settings,
@@ -91,45 +91,42 @@ pub(crate) async fn free(
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
 }
 
-/// Counts one more message on the Bridge; the time until it may be posted, if it may not be posted now.
+/// Counts a message on the Bridge. Returns the wait if the limit is reached.
 pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
 }
 
-/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one
-/// is recorded, if this one may not be.
+/// Counts a disclosure that cannot be posted on the Bridge. Returns the wait if the limit is reached.
 pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
 }
 
-/// Counts one more acceptance of the Bridge's agreement, which is work for an operator; the time until it may be accepted, if
-/// it may not be accepted now.
+/// Counts an acceptance of the agreement, which is work for an operator. Returns the wait if the limit is reached.
 pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
 }
 
-/// Counts one more erasure of a memory; the time until it may begin, if it may not begin now.
+/// Counts an erasure. Returns the wait if the limit is reached.
 pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
 }
 
-/// Counts one more read of a whole memory; the time until the next one, if there may be none now.
+/// Counts a read of a whole memory. Returns the wait if the limit is reached.
 pub(crate) async fn memory(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("memory/{}", who.as_str()), HOUR, MEMORY_READS).await
 }
 
-/// Counts one more refused message whose reply is looked for in the memory; the time until the next one, if this one
-/// may not be looked for.
+/// Counts a search for a refused message's reply. Returns the wait if the limit is reached.
 pub(crate) async fn lookup(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("lookup/{}", who.as_str()), HOUR, LOOKUPS).await
 }
 
-/// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.
+/// Counts an offer with a payment page. Returns the wait if the limit is reached.
 pub(crate) async fn offer(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("offer/{}", who.as_str()), HOUR, OFFERS).await
 }
 
-/// Counts one more page of Stripe that the subscriber opens; the time until it may be opened, if it may not be opened now.
+/// Counts a page of Stripe. Returns the wait if the limit is reached.
 pub(crate) async fn stripe_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("pages/{}", who.as_str()), HOUR, STRIPE_PAGES).await
 }

@@ -19,7 +19,7 @@ impl Watch<'_> {
             let failed = memory.failed(id);
             let noted = Noted::save(failed);
             if failed == Failed::Unlinked {
-                let detail = "it could not be found out whether a message answers a sale's mail: look into the inbox";
+                let detail = "the search for a message's sale failed: read the message in the inbox";
                 noted.alerting(alert(Severity::Error, now, "REPLY", &digest(id), detail))
             } else {
                 noted
@@ -37,7 +37,7 @@ impl Watch<'_> {
         if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
             // The message stays in work until an alert can be sent.
             let error = runtime::telemetry::chain(&error);
-            tracing::error!(message = digest(id), error, "operators cannot be told of a message");
+            tracing::error!(message = digest(id), error, "a message could not be announced");
             return Ok(());
         }
         self.note_announced(id).await
@@ -50,7 +50,7 @@ impl Watch<'_> {
             Some(Kind::Acknowledgement | Kind::Followup) => {
                 (Severity::Error, "unknown", "an acknowledgement may or may not have gone: it is not sent again")
             }
-            None => (Severity::Error, "given_up", "a message could not be dealt with: look into the inbox"),
+            None => (Severity::Error, "given_up", "a message could not be handled: read it in the inbox"),
         };
         let alert = alert(severity, self.now(), "AUTORESPONSE", &digest(id), detail);
         self.finish(id, outcome, Ended::Well, Some(alert)).await

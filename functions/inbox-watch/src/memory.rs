@@ -239,8 +239,7 @@ impl Memory {
         self.run.as_ref().is_some_and(|run| run.id == id)
     }
 
-    /// Whether the run before this one died. What kills a process may be a message, so this run must say which one it
-    /// begins.
+    /// Whether the previous run died. A message may have killed it, so this run saves which message it begins.
     pub(crate) fn follows_dead_run(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.follows_dead)
     }

@@ -103,7 +103,7 @@ impl Watch<'_> {
                 Err(error) => {
                     self.report.failed += 1;
                     let error = runtime::telemetry::chain(&error);
-                    tracing::error!(message = digest(&id), error, "a message could not be dealt with");
+                    tracing::error!(message = digest(&id), error, "a message could not be handled");
                     // If the list failed too, the mailbox is down. That uses up no message's attempts.
                     if listed.is_err() {
                         break;

@@ -325,7 +325,7 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     looks(&world, MOST_FAILURES + 1, "a sale that cannot be found stops no run");
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
     assert!(world.state().acknowledged.is_empty(), "it names no sale");
-    assert_eq!(told_of(&world, "could not be found out whether a message answers a sale's mail"), 1);
+    assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
     assert!(memory(&world).at_hand.is_empty());
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn answer(ports: Ports<'_>, settings: &Settings, request: &Requ
         return Reply::error(405, "method_not_allowed", sentence).header("allow", "POST");
     }
     if let Some(version) = request.header(VERSION).filter(|version| !VERSIONS.contains(version)) {
-        return failed(400, &Value::Null, (INVALID_REQUEST, format!("version {version} is not spoken here")));
+        return failed(400, &Value::Null, (INVALID_REQUEST, format!("version {version} is not supported")));
     }
     let (id, method, params) = match read(request.body()) {
         Ok(Message::Request { id, method, params }) => (id, method, params),

@@ -1,4 +1,4 @@
-//! The webhook function: turns Stripe's events into orders and notices.
+//! The webhook function: turns Stripe's events into orders, notices and payment reports.
 //!
 //! It answers 2xx only once the queue has the message; until then Stripe keeps the event and delivers it again.
 

@@ -21,7 +21,7 @@ pub(crate) enum CommandError {
     Usage(String),
     #[error("name yourself with --by")]
     NoName,
-    #[error("this changes something: answer on a terminal, or give --yes")]
+    #[error("this command needs a confirmation: answer on a terminal, or pass --yes")]
     Unconfirmed,
     #[error(transparent)]
     Stack(#[from] StackError),

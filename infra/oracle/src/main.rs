@@ -31,8 +31,8 @@ use command::{CommandError, Ended, Target};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  nothing was done: refused, not there, declined, or what was looked at is wrong
-  2  failed, or called in a way it does not understand
+  1  refused, not found or declined, or a check found something wrong
+  2  failed, or wrong arguments
 
 Example:
   oracle status --stack-name oracle --profile ops
@@ -80,10 +80,12 @@ enum Command {
     /// List everything that waits for a human, most urgent first.
     ///
     /// Sales with open work of every kind, inquiries, tasks of the Bridge, purchases in USDC, and automatic work that is
-    /// late. An exclamation mark marks what is past its due time. `oracle status` names the command for each kind.
+    /// late. An exclamation mark marks what is past its due time. `oracle status` counts each kind and names its
+    /// command. The runbook has the rest.
     #[command(visible_alias = "open", after_help = "Example:\n  oracle list --json | jq '.[] | select(.overdue)'")]
     List(Target),
-    /// Is anything wrong now? One screen: work, dead letters, breakers, alarms, last runs.
+    /// Is anything wrong now? One screen: open work, dead letters, circuits, deploy gate, audit log, dependencies,
+    /// alarms, last runs.
     #[command(
         after_help = "Example:\n  oracle status --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
     )]
@@ -97,8 +99,9 @@ enum Command {
     Find(sales::find::FindArguments),
     /// Are the vendors' accounts and the AWS account set up as the stack needs? Says what to do where they are not.
     ///
-    /// Stripe's webhook endpoint and payment links, the models, the mailbox's permissions, the topics' subscriptions, log
-    /// retention and Lambda's quota. Changes nothing.
+    /// Stripe's keys, webhook endpoint, payment links and customer portal, the models, the mailbox's permissions, the
+    /// toll's facilitator and node, Amazon SES, the topics' subscriptions, log retention and Lambda's quota. Changes
+    /// nothing.
     #[command(
         after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: something is not as it must be, or could not be looked at."
     )]

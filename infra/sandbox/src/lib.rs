@@ -1,5 +1,6 @@
-//! Simulates Stripe, Gemini, Microsoft Graph and an x402 facilitator with its chain over HTTP, as strict as the
-//! vendors, with faults on request, a hosted pay page and a mailbox page.
+//! Simulates Stripe, Gemini, Microsoft Graph and its login service, Amazon SES, and an x402 facilitator with its chain
+//! over HTTP, as strict as the vendors, with faults on request, a hosted pay page, a customer portal, and pages of the
+//! mailbox and of alerts.
 
 mod alerts;
 mod calls;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 pub use update::update;
 
-/// The name of the mailbox's row; the row of a model has the model's name.
+/// The name of the mailbox's row. [`Caller::circuit`] gives the name of a model's row.
 pub const MAILBOX: &str = "mailbox";
 
 /// When the breaker opens and for how long.
@@ -24,8 +24,8 @@ pub struct BreakerPolicy {
     pub slow_successes: u32,
     /// A success that takes longer than this is slow.
     pub slow: Duration,
-    /// How long it stays open (`OPEN_DURATION_MS`, 60 s) before the first half-open call. If such a call has no result
-    /// after three times as long, another one is admitted.
+    /// How long it stays open (`GEMINI_OPEN_DURATION_MS`, 60 s) before the first half-open call. If such a call has no
+    /// result after three times as long, another one is admitted.
     pub open: Duration,
     /// How long it stays open after a failed half-open call: a fraction of the outage so far, within limits, so that
     /// recovery after a short outage is fast and a long outage costs few calls.

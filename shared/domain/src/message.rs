@@ -1,5 +1,5 @@
-//! Queue messages: one tagged, versioned enum. Messages contain only the session id, so no queue ever holds a question,
-//! a verdict or an address.
+//! Queue messages: one tagged, versioned enum. Messages contain ids, times and Stripe's reports (statuses, amounts),
+//! never a question, a verdict or an address.
 
 use crate::{
     SessionId, Timestamp,

@@ -49,8 +49,8 @@ metrics! {
     Digested: Event Count,
     /// A queue delivers a message repeatedly, because its work keeps failing.
     MessageKeepsFailing: Event Count,
-    /// An audit record could not be written; it is stored with its sale and written later (Audit Trail, failure mode
-    /// 1).
+    /// An audit record could not be written, or its key holds other bytes. A record that waits in its row is written
+    /// later (Audit Trail, failure mode 1); a forked one, and one whose row could not be saved, is not.
     AuditWriteFailed: Event Count,
     /// The authority gate blocked a text for a trigger of child safety that nobody may override (Authority Governance,
     /// Appendix F: "require immediate escalation").
@@ -67,7 +67,7 @@ metrics! {
     TollCorpusUnreadable: Event Count,
     /// A link for signing in was not mailed, because all mailboxes together or this one had as many as the limits allow.
     ChatLinkRefused: Event Count,
-    /// A link for signing in could not be mailed, and its customer was told that it was.
+    /// A sign-in link could not be mailed, although the page says that it was.
     ChatLinkFailed: Event Count,
     /// A memory of the chat was read that takes a large part of a call's time to read.
     ChatMemoryLarge: Event Count,

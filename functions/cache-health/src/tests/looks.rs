@@ -125,7 +125,7 @@ fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_toget
         |line: &&String| (0..45).any(|number| line.contains(&format!("| {} | corrupt", session(number).reference())));
     let alerted = alerts.iter().filter(is_named).count();
     assert_eq!((alerted, alerts.len()), (40, 41), "their ids begin alike, and none holds back another");
-    assert!(alerts.iter().any(|line| line.ends_with("corrupt entries beyond the 40 that were told one by one")));
+    assert!(alerts.iter().any(|line| line.ends_with("corrupt entries beyond the 40 that have alerts of their own")));
     assert!(!alerts.iter().any(|line| line.contains("cs_test_")), "no more than the reference");
     let listed: usize =
         stage.events("cache_corrupt").iter().map(|event| event["entries"].as_array().unwrap().len()).sum();

@@ -137,7 +137,7 @@ fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
     assert!(outcomes(&world).is_empty());
     looks(&world, 2 * MOST_FAILURES, "a message that cannot be read stops no run");
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
-    assert_eq!(told_of(&world, "could not be dealt with"), 1);
+    assert_eq!(told_of(&world, "could not be handled"), 1);
 }
 
 /// A message in work is fetched by its id, so it does not wait for a list that fails or hangs.
@@ -208,7 +208,7 @@ fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_w
     assert!(deaths < usize::try_from(3 * MOST_FAILURES).unwrap(), "{deaths}");
     assert_eq!(world.state().broadcasts[1..], [answer::WITHOUT_DETAILS]);
     assert_eq!((outcomes(&world), memory(&world).at_hand.len()), (vec!["sent".to_owned(), "given_up".to_owned()], 0));
-    assert_eq!(told_of(&world, "could not be dealt with"), 1);
+    assert_eq!(told_of(&world, "could not be handled"), 1);
 }
 
 /// The runs after it die while the inbox is listed. That says nothing against the message.

@@ -7,7 +7,7 @@ use domain::{Alert, SessionId, Timestamp, alert::Severity};
 const ONE_IN: u32 = 100;
 
 /// Selects one in a hundred of the verdicts in which the filter replaced a term, by the hash of the session: an
-/// operator reads it and decides whether the replacement was needed (content filter, FM-2).
+/// operator reads it and decides whether the replacement was needed (content filter, failure mode 2).
 pub(super) fn of(gate: &gates::Run, session: &SessionId, now: Timestamp) -> Option<Alert> {
     let [a, b, c, d, ..] = digest::sha256_raw(session.as_str().as_bytes());
     if gate.term_count() == 0 || !u32::from_be_bytes([a, b, c, d]).is_multiple_of(ONE_IN) {

@@ -24,7 +24,7 @@ pub(crate) enum AnvilCommand {
         args_conflicts_with_subcommands = true
     )]
     Assess(AssessArguments),
-    /// Try a model that is to speak as the gate does: T1 to T5 and 200 more questions.
+    /// Test a model that phrases the gate's answers: T1 to T5 and 200 more questions.
     #[command(
         after_help = "Example:\n  oracle anvil smoke --endpoint http://127.0.0.1:11434 --model anvil:latest\n\nExit code 1: not every answer passed."
     )]

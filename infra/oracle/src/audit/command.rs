@@ -26,14 +26,15 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Recompute every chain of the log and compare its end with what the sale's record names.
+    /// Recompute every chain of the log and compare its end with its row in the table.
     ///
     /// Finds edits, deletions, reordering, truncation, forks, foreign files and unreadable lines, and names the
-    /// first bad record of each bad stream. Reads the whole table once, so that it also finds a sale without records and
-    /// records without a sale; only sales of smoke tests expire. Then compares everything with the hourly signed digests:
-    /// their chain, their signatures and every object that they name. Every object older than two hours must be in one.
+    /// first bad record of each bad stream. Reads the whole table once, so that it also finds a row without records and
+    /// records without a row; of these rows only a smoke test's expire. Then compares everything with the hourly signed
+    /// digests: their chain, their signatures and every object that they name. Every object older than two hours must
+    /// be in one.
     #[command(
-        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key is asked of the key service, which the account's owner could replace. Keep it, and the heads\nthat the ops topic is told of, somewhere else:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nA finding that was looked into can be told apart from new ones from then on, as long as nothing else happens to its\nstream. What is wrong with a digest cannot:\n  oracle audit verify --json | jq -c '.findings[]' >> known.jsonl\n  oracle audit verify --known known.jsonl\n\nExit code 0: the log is sound, but for what is known. 1: something is wrong. 2: it could not be read."
+        after_help = "Example:\n  oracle audit verify --since 2026-11-01\n\nThe public key comes from the key service, whose key the account's owner could replace. Keep a copy of it, and\nof the heads that the ops topic announces, elsewhere:\n  oracle audit verify --public-key digests.pem --head 123:9f86d0…\n\nList findings that you have investigated in a file; they are then reported apart from new ones until their stream\nchanges again. Findings about digests cannot be listed:\n  oracle audit verify --json | jq -c '.findings[]' >> known.jsonl\n  oracle audit verify --known known.jsonl\n\nExit code 0: the log is sound, but for what is known. 1: something is wrong. 2: it could not be read."
     )]
     Verify(VerifyArguments),
     /// Summarise the log: revenue, latency, cache, mail, errors, content filter and crosscheck.

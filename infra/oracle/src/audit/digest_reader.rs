@@ -44,7 +44,7 @@ impl FromStr for Announced {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let form = "not a head as operators are told of it: 123:9f86d081… (64 hexadecimal digits)";
+        let form = "not a head in the form of the announcements: 123:9f86d081… (64 hexadecimal digits)";
         let (sequence, hash) = text.split_once(':').ok_or(form)?;
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if !is_hash {

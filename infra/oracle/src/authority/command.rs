@@ -70,7 +70,7 @@ pub(crate) enum AuthorityCommand {
     /// that of a mail, and the Bridge that of a posted message; other texts are not stored.
     #[command(after_help = "Example:\n  oracle authority escalations --since 7d --stack-name oracle")]
     Escalations(EscalationsArguments),
-    /// Approve a declined question: it gets a narrative answer once enough people have.
+    /// Approve a declined question. It gets a narrative answer after all approvals that its domain demands.
     ///
     /// Where the domain asks for two persons, the second approves with another name and another credential within 24
     /// hours. What child safety or self-harm has locked cannot be approved; the attempt is recorded and alerted.

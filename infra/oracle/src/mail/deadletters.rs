@@ -109,7 +109,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (found, question) = if arguments.not_sent {
         (Found::NotSent, "Send the mail again?")
     } else {
-        (Found::Sent, "Note that the mail has gone?")
+        (Found::Sent, "Record that the mail was sent?")
     };
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&arguments.one.signature, &operator), "deadletters settle", question)? {

@@ -32,7 +32,7 @@ pub(crate) enum InquiriesCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// Note that an inquiry is answered.
+    /// Record that an inquiry is answered.
     #[command(
         after_help = "Example:\n  oracle inquiries settle 5f1c2a3b0d4e --by dana --reason 'answered by mail'\n\nExit code 1: no such inquiry waits."
     )]

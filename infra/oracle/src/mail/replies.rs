@@ -28,7 +28,7 @@ pub(crate) enum RepliesCommand {
     /// Says whether a reply came from the address that the sale's mails went to.
     #[command(after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits.")]
     Show(NamedSale),
-    /// Note that what the replies of a sale ask for is done. A re-attempt notes it by itself.
+    /// Record that the requests in a sale's replies are done. A re-attempt records it too.
     #[command(
         after_help = "Example:\n  oracle replies settle cs_live_abc123 --by dana --reason 'answered'\n\nExit code 1: nothing waits."
     )]

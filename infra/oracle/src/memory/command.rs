@@ -112,10 +112,10 @@ pub(crate) struct ReplayArguments {
     /// How many bytes the whole working set may have.
     #[arg(long, value_name = "BYTES", default_value_t = 16_384)]
     budget: u64,
-    /// Also at most so many of a model's tokens, counted at one a byte unless --tokens-per-1000-bytes is given.
+    /// The budget in a model's tokens as well; one token per byte unless --tokens-per-1000-bytes is given.
     #[arg(long, value_name = "TOKENS")]
     token_budget: Option<u64>,
-    /// How many tokens the model makes of 1,000 bytes at most, as measured.
+    /// The model's tokens per 1,000 bytes, as measured.
     #[arg(long, value_name = "TOKENS", default_value_t = 1000, requires = "token_budget")]
     tokens_per_1000_bytes: u64,
     /// The pins that the system runs with, as a JSON object; without it only this build's policies are asserted.

@@ -56,16 +56,16 @@ pub(crate) enum QueuesCommand {
     Show(ShowArguments),
     /// Delete a dead letter that cannot be handled. The decision is recorded first.
     ///
-    /// What it asked for is then not done. Put a readable message back instead: `oracle queues redrive`.
+    /// Its work is then never done. Redrive a readable message instead: `oracle queues redrive`.
     #[command(
         after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
     )]
     Remove(RemoveArguments),
     /// Move a queue's dead letters back into it. The decision is recorded first.
     ///
-    /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; what is new in the
-    /// audit log (log-notices) may be digested twice. SQS moves the
-    /// messages itself where it can; otherwise they are sent and then deleted, ten at a time.
+    /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; a message of
+    /// log-notices may be digested twice. SQS moves the messages where it offers that; otherwise the command sends and
+    /// then deletes them, ten at a time.
     #[command(
         after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --by dana --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
     )]

@@ -34,8 +34,8 @@ use crate::{
     toll::command as toll_command,
 };
 
-/// Scheduled functions: the name, the output with the function's name, and the longest time without a run. That time is
-/// the one of its alarm in the template, and two hours more for daily functions, because a day's figures arrive late.
+/// Scheduled functions: the name, the output with the function's name, and the longest time without a run, as in its
+/// alarm in the template. For daily functions it is 26 hours, because a day's figures arrive late.
 const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("deadlines", "DeadlinesFunctionName", Duration::from_secs(15 * 60)),
     ("boot-probe", "BootProbeFunctionName", Duration::from_secs(15 * 60)),
@@ -213,7 +213,8 @@ const fn command(work: Work) -> &'static str {
         Work::DeadLetter => "oracle deadletters list",
         Work::Refund | Work::RefundFailed | Work::Unusable | Work::Owed => "oracle refunds list",
         Work::Reply => "oracle replies list",
-        Work::NotPaid | Work::UnknownMail | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
+        Work::UnknownMail => "oracle deadletters settle SALE --sent|--not-sent",
+        Work::NotPaid | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
     }
 }
 

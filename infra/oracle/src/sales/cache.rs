@@ -25,12 +25,12 @@ use crate::{
 /// The cached verdicts.
 #[derive(Subcommand)]
 pub(crate) enum CacheCommand {
-    /// Show how the cache was at the last look, and its counters as they stand now.
+    /// Show the last check of the cache and its current counters.
     #[command(
-        after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: nobody has looked, or not for a while, or something is wrong."
+        after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: the cache was not checked recently, or a check found something wrong."
     )]
     Status(Target),
-    /// Take one cached verdict out. The archive keeps it, and the page restores it when somebody asks.
+    /// Remove one cached verdict. The archive keeps it, and the page restores it at the next request.
     #[command(
         after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
     )]

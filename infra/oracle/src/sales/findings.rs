@@ -24,7 +24,7 @@ pub(crate) enum FindingsCommand {
         after_help = "Example:\n  oracle findings show cs_live_abc123 --json | jq .verdict\n\nExit code 1: nothing waits for a decision."
     )]
     Show(NamedSale),
-    /// Let the verdict stand as it was delivered.
+    /// Keep the verdict as it was delivered.
     #[command(
         after_help = "Example:\n  oracle findings dismiss cs_live_abc123 --by dana --reason 'a company of that name'\n\nExit code 1: nothing waits for a decision."
     )]

@@ -41,7 +41,7 @@ pub(crate) enum QuarantineCommand {
         after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
     )]
     Show(NamedSale),
-    /// Let held sales go on as they are, if the content filter lets them pass now.
+    /// Approve held verdicts and mails unchanged, if today's content filter passes them.
     #[command(
         after_help = "Examples:\n  oracle quarantine approve cs_live_abc123 --by dana --reason 'the list was too strict'\n  oracle quarantine approve --since 2h --reason-like 'gate 1' --dry-run\n\nExit code 1: refused; the sale stays held."
     )]

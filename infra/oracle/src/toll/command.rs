@@ -43,7 +43,7 @@ pub(crate) enum TollCommand {
         after_help = "Example:\n  oracle toll show 0x8f3b2c1a4d5e… --since 7d\n\nPayments that were refused before they were verified have no purchase: `oracle audit report` counts them.\n\nExit code 1: no such purchase was found."
     )]
     Show(ShowArguments),
-    /// Note that a purchase is dealt with: its money was given back by hand, or the chain has it after all.
+    /// Record that a purchase needs no more work: you returned the money by hand, or the chain has it after all.
     #[command(
         after_help = "Example:\n  oracle toll settle 9f86d081 --by dana --reason 'sent back to the payer'\n\nExit code 1: no such purchase waits."
     )]
@@ -54,7 +54,8 @@ pub(crate) enum TollCommand {
 pub(crate) struct ShowArguments {
     /// A purchase's reference or id, a transaction, or a payer's address.
     wanted: String,
-    /// Search the purchases of that day (UTC) and later: 2026-11-20, or 30d. Without it, of two days.
+    /// Search the purchases of that day (UTC) and later: 2026-11-20, or 30d. Those that wait for a human or the
+    /// schedule are always searched.
     #[arg(long, value_name = "DAY", default_value = "2d")]
     since: String,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! The rules of files: a long file says why it is long, the files of a crate import one another in no circle, and a
-//! function that is named as a predicate is one.
+//! The rules of files: a long file says why it is long, the files of a crate have no import cycles, and a function that
+//! is named as a predicate returns a `bool`.
 
 use super::circles::{self, Tie};
 use std::{
@@ -18,13 +18,13 @@ pub(super) fn violations(name: &str, sources: &BTreeMap<PathBuf, String>) -> Vec
     let long = sources.iter().filter(|(_, source)| is_long(source)).map(|(path, _)| long(name, path));
     let misnamed = sources.iter().flat_map(|(path, source)| {
         misnamed(source).map(move |function| {
-            format!("{name}: {} names {function} as a predicate, and it returns no truth", path.display())
+            format!("{name}: {} names {function} as a predicate, but it does not return a bool", path.display())
         })
     });
     circles.chain(long).chain(misnamed).collect()
 }
 
-/// The functions that are named as predicates and do not return a truth.
+/// The functions that are named as predicates and do not return a `bool`.
 fn misnamed(source: &str) -> impl Iterator<Item = &str> {
     let functions = source.split("fn ").skip(1);
     let predicates = functions.filter(|rest| ["is_", "has_", "can_"].iter().any(|start| rest.starts_with(start)));
@@ -38,7 +38,7 @@ fn misnamed(source: &str) -> impl Iterator<Item = &str> {
 fn circle(name: &str, ties: &[Tie<'_>]) -> String {
     let tie = |(from, to): &Tie<'_>| format!("{} takes from {}", from.display(), to.display());
     let ties: Vec<String> = ties.iter().map(tie).collect();
-    format!("{name}: {}; put what goes round into a file of its own", ties.join(", "))
+    format!("{name}: {}; break the import cycle: move the shared part into a file of its own", ties.join(", "))
 }
 
 fn long(name: &str, path: &Path) -> String {

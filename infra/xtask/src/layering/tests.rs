@@ -195,7 +195,7 @@ fn a_function_that_is_named_as_a_predicate_returns_a_truth() {
         [("fn is_paid(&mut self) {}", "is_paid"), ("async fn can_pay<T>() -> Result<(), T> {}", "can_pay")]
     {
         let [found] = with(source).try_into().unwrap();
-        assert_eq!(found, format!("domain: a.rs names {name} as a predicate, and it returns no truth"));
+        assert_eq!(found, format!("domain: a.rs names {name} as a predicate, but it does not return a bool"));
     }
 }
 

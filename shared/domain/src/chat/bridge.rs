@@ -38,7 +38,7 @@ pub use work::{ANSWER_WITHIN, BridgeTask, BridgeWork};
 /// form.
 pub const BRIDGE_PREFIX: &str = "cs_bridge_";
 
-/// How long after an erasure the mails are removed: whoever began to send one before it has ended by then.
+/// The time from an erasure to the removal of its mails: by then every worker that began to send one earlier has ended.
 const MAILS_SETTLE: Duration = Duration::from_secs(600);
 
 /// An accepted agreement.

@@ -142,8 +142,8 @@ pub trait RelayDrafts: Send + Sync {
     async fn linked(&self, message: &str) -> Result<Option<SessionId>, StorageError>;
 }
 
-/// The mailbox's inbox. Nothing in it is ever changed: no message is marked as read, moved or removed (Inbox Watch,
-/// invariant 8).
+/// The mailbox's inbox, which this port only reads: no message is marked as read, moved or removed (Inbox Watch,
+/// invariant 8). Erasures remove messages through another port.
 #[async_trait]
 pub trait Inbox: Send + Sync {
     /// The messages that were received at `since` or later, whether they were read or not, at most `most`.

@@ -16,8 +16,8 @@ const FIRST_ATTEMPTS: u32 = 2;
 /// Asks for the verdict of a question.
 ///
 /// The texts of a narrative answer are checked as customers would read them: after the content filter. If they break
-/// the grammar and an attempt is left, the model is told how and is asked once more, as long as the policy allows. The result
-/// may still break it: the caller checks what it delivers.
+/// the grammar and an attempt is left, a second prompt names the broken phrases, within the time of the policy. The
+/// result may still break it: the caller checks what it delivers.
 pub async fn generate(
     ports: Ports<'_>,
     policy: &Policy,

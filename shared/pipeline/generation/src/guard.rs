@@ -96,7 +96,7 @@ impl Circuits<'_> {
         }
     }
 
-    /// Records that the admitted call told nothing about the model: the next caller makes the half-open call.
+    /// Records that the admitted call had no result: the next caller makes the half-open call.
     pub(crate) async fn not_asked(&self, model: &str) {
         self.update(model, Breaker::not_asked).await;
     }

@@ -1,4 +1,4 @@
-//! Lists dead letters: mails that used up their retries.
+//! Lists dead letters: mails that used up their retries or were refused for good.
 
 use crate::list::{self, Ports};
 use domain::{

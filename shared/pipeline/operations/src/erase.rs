@@ -27,10 +27,10 @@ pub enum EraseError {
     #[error("an erasure needs a reason: --reason")]
     NoReason,
     /// A store or the mailbox did not answer when its contents were counted, and nothing is decided.
-    #[error("what is kept could not be looked at; nothing is decided, repeat the command")]
+    #[error("the stored data could not be read, so nothing is decided: repeat the command")]
     NotLooked(#[source] StepError),
     /// The same, after an earlier run has decided.
-    #[error("it is decided, but what is left could not be looked at; it is removed without this command")]
+    #[error("the erasure is decided; the remaining data could not be read and is removed automatically")]
     NotLookedAgain(#[source] StepError),
     /// The store failed.
     #[error(transparent)]

@@ -48,7 +48,7 @@ struct Grammar {
     required: Vec<String>,
 }
 
-/// Who has to see the question. The service alerts its operators; whoever else is named here is told by them, by hand.
+/// The people who must see the question. The service alerts its operators, who inform the others by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Escalation {
     triggered: bool,

@@ -23,7 +23,7 @@ pub const CONFIRMATIONS: u64 = 10;
 /// An older transfer buys nothing: who sent it can no longer be established with confidence.
 pub const OLDEST: Duration = Duration::from_secs(3600);
 
-/// A still older transfer is none that was made to buy an answer now: it is not even owed.
+/// A transfer older than this was not made to buy an answer: its money is not owed.
 pub const FORGOTTEN: Duration = Duration::from_secs(2 * 24 * 3600);
 
 /// A transaction's receipt, as `eth_getTransactionReceipt` returns it.

@@ -41,7 +41,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The base URL is not an http or https URL.
-    #[error("the base URL of Gemini is not an http or https URL")]
+    #[error("GEMINI_BASE_URL is not an http or https URL")]
     BaseUrl,
     /// The key is empty or has characters that a header cannot contain.
     #[error("the API key of Gemini is empty or malformed")]

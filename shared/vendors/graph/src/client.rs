@@ -54,10 +54,10 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The address of Graph is not an http or https URL.
-    #[error("the base URL of Graph is not an http or https URL")]
+    #[error("GRAPH_BASE_URL is not an http or https URL")]
     GraphUrl,
     /// The address of the login service is not an http or https URL.
-    #[error("the base URL of the login service is not an http or https URL")]
+    #[error("LOGIN_BASE_URL is not an http or https URL")]
     LoginUrl,
     /// The tenant is empty or not a single path segment.
     #[error("the tenant is empty or malformed")]

@@ -55,7 +55,7 @@ impl Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The base URL is not an http or https URL.
-    #[error("the base URL of Stripe is not an http or https URL")]
+    #[error("STRIPE_BASE_URL is not an http or https URL")]
     BaseUrl,
     /// The site is not an http or https URL.
     #[error("the site's address is not an http or https URL")]

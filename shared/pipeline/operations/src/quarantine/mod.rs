@@ -48,7 +48,7 @@ pub enum DecideError {
     #[error("a draft of the held mail exists and may be on its way: approve it, or refund the sale")]
     DraftExists,
     /// The held mail is the one that asks for the submission: there is no verdict to replace.
-    #[error("what is held is no verdict")]
+    #[error("the held text is a mail, not a verdict: approve it, or refund the sale")]
     NoVerdict,
     /// The question cannot be found.
     #[error("the customer's question cannot be found")]

@@ -34,7 +34,7 @@ pub enum HeaderError {
     #[error("the header's JSON is not a payment: {0}")]
     Json(#[from] serde_json::Error),
     /// We do not support its version.
-    #[error("x402 version {0} is not spoken here: 1 and 2 are")]
+    #[error("x402 version {0} is not supported; versions 1 and 2 are")]
     Version(u64),
 }
 
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(error(&"a".repeat(9_000)), Some("the header has more than 8192 bytes".to_owned()));
         assert_eq!(error("{}"), Some("the header is not base64".to_owned()));
         let three = STANDARD.encode(r#"{"x402Version":3}"#);
-        assert_eq!(error(&three), Some("x402 version 3 is not spoken here: 1 and 2 are".to_owned()));
+        assert_eq!(error(&three), Some("x402 version 3 is not supported; versions 1 and 2 are".to_owned()));
         assert!(error(&STANDARD.encode("{}")).is_some_and(|why| why.contains("x402Version")));
     }
 }
