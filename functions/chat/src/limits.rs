@@ -16,32 +16,45 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const LINKS_OF_A_PAIR: u32 = 5;
 const LINKS_OF_A_MAILBOX: u32 = 60;
 
-/// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
-const BRIDGE_MESSAGES: u32 = 30;
-const BRIDGE_ACCEPTANCES: u32 = 5;
+/// What one subscriber can do: the name under which it is counted, the window of time, and how many times.
+pub(crate) struct Limit(&'static str, Duration, u32);
 
-/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a
-/// record and an alert. As many as the declined messages of the chat that are recorded.
-const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
+impl Limit {
+    /// Counts one more; the time until it may be done, if it may not be done now.
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+        let Self(name, window, most) = *self;
+        take(ports, &format!("{name}/{}", who.as_str()), window, most).await
+    }
+}
 
-/// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
-const ERASURES: u32 = 20;
+/// Messages on the Bridge.
+pub(crate) const MESSAGE: Limit = Limit("bridge", HOUR, 30);
 
-/// Reads of a whole memory that one subscriber can cause within an hour beside new exchanges: exports, and looks at
-/// exchanges that the account does not list. Each reads, decrypts and verifies every record. A page that asks before
-/// its message is claimed looks at such an exchange a few times.
-const MEMORY_READS: u32 = 300;
+/// Acceptances of the Bridge's agreement: each is work for an operator.
+pub(crate) const ACCEPTANCE: Limit = Limit("agreement", DAY, 5);
 
-/// Messages of one subscriber that another limit or the offer refuses and whose reply is looked for in the memory
-/// within an hour. More than [`MEMORY_READS`], because an answered message gets its reply again whatever those limits
-/// say.
-const LOOKUPS: u32 = 600;
+/// Messages that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record and an alert.
+/// As many as the declined messages of the chat that are recorded.
+pub(crate) const UNPOSTED_DISCLOSURE: Limit = Limit("bridge-disclosure", DAY, MOST_DECLINES_A_DAY);
 
-/// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
-/// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
-/// whose messages used up the offers can still subscribe.
-const OFFERS: u32 = 10;
-const STRIPE_PAGES: u32 = 20;
+/// Erasures of a memory: each leaves records that stay for years.
+pub(crate) const ERASURE: Limit = Limit("erasure", DAY, 20);
+
+/// Reads of a whole memory beside new exchanges: exports, and looks at exchanges that the account does not list. Each
+/// reads, decrypts and verifies every record. A page that asks before its message is claimed looks at such an exchange
+/// a few times.
+pub(crate) const MEMORY: Limit = Limit("memory", HOUR, 300);
+
+/// Messages that another limit or the offer refuses and whose reply is looked for in the memory. More than [`MEMORY`],
+/// because an answered message gets its reply again whatever those limits say.
+pub(crate) const LOOKUP: Limit = Limit("lookup", HOUR, 600);
+
+/// Offers with a payment page of their own. Each is a call to Stripe, whose limit our paying customers share.
+pub(crate) const OFFER: Limit = Limit("offer", HOUR, 10);
+
+/// Pages of Stripe that the subscriber opens. They are counted apart from the offers, so that a customer whose messages
+/// used up the offers can still subscribe.
+pub(crate) const STRIPE_PAGE: Limit = Limit("pages", HOUR, 20);
 
 /// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
 async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, NotDone> {
@@ -90,47 +103,4 @@ pub(crate) async fn free(
     from: Option<&str>,
 ) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
-}
-
-/// Counts one more message on the Bridge; the time until it may be posted, if it may not be posted now.
-pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
-}
-
-/// Counts one more message that may disclose self-harm and cannot be posted on the Bridge; the time until the next one
-/// is recorded, if this one may not be.
-pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
-}
-
-/// Counts one more acceptance of the Bridge's agreement, which is work for an operator; the time until it may be accepted, if
-/// it may not be accepted now.
-pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
-}
-
-/// Counts one more erasure of a memory; the time until it may begin, if it may not begin now.
-pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
-}
-
-/// Counts one more read of a whole memory; the time until the next one, if there may be none now.
-pub(crate) async fn memory(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("memory/{}", who.as_str()), HOUR, MEMORY_READS).await
-}
-
-/// Counts one more refused message whose reply is looked for in the memory; the time until the next one, if this one
-/// may not be looked for.
-pub(crate) async fn lookup(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("lookup/{}", who.as_str()), HOUR, LOOKUPS).await
-}
-
-/// Counts one more offer that needs a payment page; the time until the next one, if there may be none now.
-pub(crate) async fn offer(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("offer/{}", who.as_str()), HOUR, OFFERS).await
-}
-
-/// Counts one more page of Stripe that the subscriber opens; the time until it may be opened, if it may not be opened now.
-pub(crate) async fn stripe_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("pages/{}", who.as_str()), HOUR, STRIPE_PAGES).await
 }
