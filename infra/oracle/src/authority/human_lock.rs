@@ -75,7 +75,7 @@ fn decide(
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    if !arguments.one.signature.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
+    if !arguments.one.signed.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
@@ -83,7 +83,7 @@ fn decide(
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
     let answer = json!({ "session_id": session, "decision": word });
-    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))
+    output::print_answer(arguments.one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
 
 fn failed(error: DecideError) -> CommandError {

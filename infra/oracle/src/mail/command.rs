@@ -30,14 +30,14 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
     let question = format!("Send the mail of {} once more?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "mail send-again", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "mail send-again", &question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     wait(async { send_again(ports, &operator, &session).await.map_err(failed) })?;
     let answer = json!({ "session_id": session, "mail": "sent_again" });
-    output::print_answer(one.target.json, &answer, || {
+    output::print_answer(one.signed.target.json, &answer, || {
         format!("{} is on its way to the customer again\n", session.as_str())
     })
 }

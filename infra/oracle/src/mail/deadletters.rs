@@ -13,7 +13,7 @@ use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     evidence,
     sales::{
         named_sale::NamedSale,
@@ -82,9 +82,7 @@ pub(crate) struct RedriveArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
@@ -112,7 +110,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         (Found::Sent, "Note that the mail has gone?")
     };
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&arguments.one.signature, &operator), "deadletters settle", question)? {
+    if !observed.confirm(&deployed, (&arguments.one.signed, &operator), "deadletters settle", question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -122,7 +120,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         .map_err(|error| CommandError::refused_or_failed(error.is_refusal(), "the mail was not settled", error))?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
-        arguments.one.target.json,
+        arguments.one.signed.target.json,
         &names,
         "the sale has no mail of which nobody knows whether it went\n",
         || format!("settled: {}\n", names.join(", ")),
@@ -155,12 +153,11 @@ fn table(letters: &[DeadLetter], width: usize) -> String {
         ],
         below: letter.session_id.as_str().to_owned(),
     };
-    let rows: Vec<_> = letters.iter().map(line).collect();
-    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], &rows, width)
+    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], letters.iter().map(line), width)
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+    let deployed = arguments.signed.target.open()?;
     let named = arguments.sales.iter().map(|sale| sale.find(&deployed));
     let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {
@@ -168,14 +165,14 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         sessions.dedup();
     }
     if arguments.dry_run {
-        return dry_run(&deployed, &sessions, arguments.target.json);
+        return dry_run(&deployed, &sessions, arguments.signed.target.json);
     }
-    let operator = arguments.signature.operator(&deployed)?;
+    let operator = arguments.signed.operator(&deployed)?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
     let observed = evidence::of_sales(&deployed, &sessions)?;
-    let by = (&arguments.signature, &operator);
+    let by = (&arguments.signed, &operator);
     if sessions.is_empty() || !observed.confirm(&deployed, by, "deadletters redrive", &question)? {
-        output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
+        output::print(if arguments.signed.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -188,7 +185,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         }
         Ok(answers)
     })?;
-    report(answers, Format { json: arguments.target.json, is_plan: false })
+    report(answers, Format { json: arguments.signed.target.json, is_plan: false })
 }
 
 fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<Ended, CommandError> {

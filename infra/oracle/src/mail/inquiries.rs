@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -44,9 +44,7 @@ pub(crate) struct SettleArguments {
     /// The inquiry, as the list names it.
     inquiry: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &InquiriesCommand) -> Result<Ended, CommandError> {
@@ -85,8 +83,7 @@ pub(crate) fn table(waiting: &[Waiting], width: usize) -> String {
         ],
         below: String::new(),
     };
-    let rows: Vec<_> = waiting.iter().map(line).collect();
-    output::table(&["INQUIRY", "DUE (UTC)", "OPEN SALES OF THE ADDRESS"], &rows, width)
+    output::table(&["INQUIRY", "DUE (UTC)", "OPEN SALES OF THE ADDRESS"], waiting.iter().map(line), width)
 }
 
 fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
@@ -106,10 +103,9 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let name = &arguments.inquiry;
-    if !arguments.signature.confirm(&format!("Is the inquiry {name} answered?"))? {
+    if !arguments.signed.confirm(&format!("Is the inquiry {name} answered?"))? {
         return Ok(Ended::Nothing);
     }
     wait(async {
@@ -120,5 +116,5 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         })
     })?;
     let answer = json!({ "inquiry": name, "settled": true });
-    output::print_answer(arguments.target.json, &answer, || format!("{name} is settled\n"))
+    output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is settled\n"))
 }

@@ -104,13 +104,13 @@ const fn meant(followup: FollowupReply) -> &'static str {
 
 fn settle(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
-    if !one.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
+    if !one.signed.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     let settled =
         wait(async { replies::settle(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
     let answer = json!({ "session_id": session, "settled": settled });
-    output::print_answer(one.target.json, &answer, || format!("{settled} settled\n"))?;
+    output::print_answer(one.signed.target.json, &answer, || format!("{settled} settled\n"))?;
     Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
 }
 

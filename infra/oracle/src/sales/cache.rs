@@ -107,13 +107,13 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     let question = format!("Take the cached verdict of {} out?", session.as_str());
     let mut observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     observed.items.push(wait(entry(&deployed.stores.sales, &session))?);
-    if !observed.confirm(&deployed, (&one.signature, &operator), "cache remove", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "cache remove", &question)? {
         return Ok(Ended::Nothing);
     }
     let removed = wait(async {
         cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await.map_err(failed)
     })?;
-    if one.target.json {
+    if one.signed.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
         let outcome = if removed { "is out of the cache" } else { "was not in the cache" };

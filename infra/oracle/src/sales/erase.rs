@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::sale_name::{self, SaleName};
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, Signed, wait},
     evidence::Observed,
     terminal::output::{self, minute},
 };
@@ -21,14 +21,12 @@ pub(crate) struct EraseArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = || arguments.signature.operator_with_reason(&deployed, "an erasure");
+    let deployed = arguments.signed.target.open()?;
+    let operator = || arguments.signed.operator_with_reason(&deployed, "an erasure");
     let operator = if arguments.dry_run { None } else { Some(operator()?) };
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
@@ -36,10 +34,10 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let plan = wait(async { erase::plan(ports, &session).await.map_err(not_planned) })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
-        return output::print_answer(arguments.target.json, &answer, || planned(&plan));
+        return output::print_answer(arguments.signed.target.json, &answer, || planned(&plan));
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
-    if !arguments.signature.confirm(&question)? {
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let items = vec![json!(plan)];
@@ -48,7 +46,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let unfinished = |error| failed(UNFINISHED, error);
     let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(unfinished) })?;
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
-    output::print_answer(arguments.target.json, &answer, || {
+    output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
     })
 }

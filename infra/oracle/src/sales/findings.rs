@@ -79,11 +79,11 @@ fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Let the verdict of {} stand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "findings dismiss", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "findings dismiss", &question)? {
         return Ok(Ended::Nothing);
     }
     wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
-    told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
+    told(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
 }
 
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
@@ -92,11 +92,11 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Replace what the page of {} shows?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "findings replace", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "findings replace", &question)? {
         return Ok(Ended::Nothing);
     }
     wait(async { findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
-    told(session.as_str(), &one.target, "replaced", "has the new text on its page")
+    told(session.as_str(), &one.signed.target, "replaced", "has the new text on its page")
 }
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {

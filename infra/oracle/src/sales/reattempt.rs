@@ -11,7 +11,7 @@ use domain::{Query, SessionId, Submission, Tier, open_work::Work};
 use operations::reattempt::{self, Reattempt, ReattemptError};
 
 use super::bulk::{Answer, Bulk, Selection};
-use crate::command::{CommandError, Ended, OrFailed, Signature, Target, read_file};
+use crate::command::{CommandError, Ended, OrFailed, Signed, read_file};
 
 #[derive(Args)]
 pub(crate) struct ReattemptArguments {
@@ -24,9 +24,7 @@ pub(crate) struct ReattemptArguments {
     #[arg(long, value_name = "FILE", requires = "tier", conflicts_with_all = ["failed_since", "reason_like"])]
     query_file: Option<PathBuf>,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 fn tier(key: &str) -> Result<Tier, String> {
@@ -34,7 +32,7 @@ fn tier(key: &str) -> Result<Tier, String> {
 }
 
 pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError> {
-    let ReattemptArguments { selection, signature, target, .. } = arguments;
+    let ReattemptArguments { selection, signed, .. } = arguments;
     let submission = match (arguments.tier, &arguments.query_file) {
         (Some(_), Some(_)) if !selection.is_one() => {
             return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
@@ -42,8 +40,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         (Some(tier), Some(file)) => Some(Submission { tier, query: query(&text(file)?)? }),
         _ => None,
     };
-    let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
+    let (deployed, operator) = signed.open()?;
     // An unusable sale needs its customer's question, so the filters select failed sales only.
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
     let orders = deployed.backend().queue(QueueName::Orders)?;
@@ -71,8 +68,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         })
     };
     let question = question(&sessions, submission.as_ref());
-    let bulk =
-        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt", action: "reattempt" };
+    let bulk = Bulk { deployed: &deployed, selection, signed, field: "reattempt", action: "reattempt" };
     bulk.run(&sessions, &question, act)
 }
 

@@ -23,7 +23,7 @@ use super::{
     sale_name::{self, SaleName},
 };
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -60,9 +60,7 @@ pub(crate) struct RecordArguments {
     #[arg(value_parser = sale_name::parse)]
     session: SaleName,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Args)]
@@ -70,9 +68,7 @@ pub(crate) struct IssueArguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Serialize)]
@@ -94,13 +90,12 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
 
 /// Records that the money of a sale was given back by hand.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
-    let RecordArguments { session, signature, target } = arguments;
-    let deployed = target.open()?;
-    let operator = signature.operator_with_reason(&deployed, "recording a refund by hand")?;
+    let RecordArguments { session, signed } = arguments;
+    let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
     let session = &session.find(&deployed)?;
     let question = format!("Record that the money of {} went back by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
-    if !observed.confirm(&deployed, (signature, &operator), "refunds record", &question)? {
+    if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
     }
     let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
@@ -108,17 +103,15 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         CommandError::refused_or_failed(error.is_refusal(), "it is not recorded for certain", error)
     })?;
     let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
-    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))
+    output::print_answer(signed.target.json, &answer, || {
+        format!("{} is recorded as refunded by hand\n", session.as_str())
+    })
 }
 
 /// Refunds the named sales, or those on the lists of `works`.
 pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
-    let IssueArguments { selection, signature, target } = arguments;
-    let deployed = target.open()?;
-    let operator = match selection.dry_run {
-        true => signature.operator(&deployed)?,
-        false => signature.operator_with_reason(&deployed, "a refund")?,
-    };
+    let IssueArguments { selection, signed } = arguments;
+    let (deployed, operator) = if selection.dry_run { signed.open()? } else { signed.open_with_reason("a refund")? };
     let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
@@ -137,8 +130,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         };
         Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
-    let bulk =
-        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund", action: "refunds" };
+    let bulk = Bulk { deployed: &deployed, selection, signed, field: "refund", action: "refunds" };
     bulk.run(&sessions, &question(&sessions, &charged), act)
 }
 
@@ -222,8 +214,7 @@ fn table(charged: &[Charged], width: usize) -> String {
             below: row.session_id.as_str().to_owned(),
         }
     };
-    let rows: Vec<_> = charged.iter().map(line).collect();
-    output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], &rows, width)
+    output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], charged.iter().map(line), width)
 }
 
 #[cfg(test)]
