@@ -11,7 +11,7 @@ use domain::SessionId;
 use operations::Operator;
 use runtime::Environment;
 
-pub(crate) use crate::command_error::{CommandError, OrFailed};
+pub(crate) use crate::command_error::{CommandError, OrFailed, OrRefused};
 use crate::stack::{Deployed, account::Wanted};
 
 /// The end of a command that did not fail.

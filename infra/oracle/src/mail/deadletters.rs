@@ -4,6 +4,7 @@ use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{Sale, SessionId, mail::Letter, ports::Clock};
 use operations::{
+    Done, NotDone,
     dead_letters::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
     settle::{self, Found},
@@ -13,7 +14,7 @@ use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     evidence,
     sales::{
         named_sale::NamedSale,
@@ -115,9 +116,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
-    let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
-    let letters = settled
-        .map_err(|error| CommandError::refused_or_failed(error.is_refusal(), "the mail was not settled", error))?;
+    let letters =
+        wait(async { settle::settle(ports, &operator, &session, found).await.or_refused("the mail was not settled") })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
         arguments.one.signed.target.json,
@@ -194,14 +194,14 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
         for session in sessions {
             let sale = load(deployed, session).await?;
             let steps = sale.ok_or(RedriveError::NoSale).and_then(|sale| redrive::plan(&sale, System.now()));
-            planned.push((session.clone(), steps));
+            planned.push((session.clone(), steps.map_err(NotDone::Refused)));
         }
         Ok(planned)
     })?;
     report(planned, Format { json, is_plan: true })
 }
 
-type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
+type Answer = (SessionId, Done<Vec<(Letter, Step)>, RedriveError>);
 
 /// How answers are printed.
 #[derive(Clone, Copy)]
@@ -246,7 +246,7 @@ fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ende
     }
 }
 
-fn is_done(answer: &Result<Vec<(Letter, Step)>, RedriveError>) -> bool {
+fn is_done(answer: &Done<Vec<(Letter, Step)>, RedriveError>) -> bool {
     answer.as_ref().is_ok_and(|steps| steps.iter().any(|(_, step)| *step != Step::NotWanted))
 }
 
@@ -278,7 +278,7 @@ mod tests {
         assert!(is_done(&Ok(vec![(Letter::Verdict, Step::PutBack)])));
         assert!(is_done(&Ok(vec![(Letter::Verdict, Step::AskAgain), (Letter::SilentDrop, Step::NotWanted)])));
         assert!(!is_done(&Ok(vec![(Letter::Verdict, Step::NotWanted)])) && !is_done(&Ok(vec![])));
-        assert!(!is_done(&Err(RedriveError::NoSale)));
+        assert!(!is_done(&Err(RedriveError::NoSale.into())));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -91,7 +91,7 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
     let mailbox = deployed.backend().mailbox()?;
     let says = wait(async {
         let found = waiting(&deployed, None).await?.into_iter().find(|it| it.inquiry == name);
-        let found = found.ok_or_else(|| CommandError::Refused(InquiryError::None.to_string()))?;
+        let found = found.ok_or_else(|| CommandError::refused(InquiryError::None))?;
         mailbox.correspondence(&found.message).await.or_failed("the mailbox cannot be read")
     })?;
     let text = |field: fn(&domain::inbox::Correspondence) -> &String| says.as_ref().map(field);
@@ -110,10 +110,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     wait(async {
         let settled = inquiries::settle(deployed.stores.function_journal(INQUIRIES), &operator, name).await;
-        settled.map_err(|error| match error {
-            InquiryError::None => CommandError::Refused(error.to_string()),
-            error => CommandError::failed("the inquiry may still be on the list", error),
-        })
+        settled.or_refused("the inquiry may still be on the list")
     })?;
     let answer = json!({ "inquiry": name, "settled": true });
     output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is settled\n"))

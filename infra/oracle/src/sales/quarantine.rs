@@ -25,7 +25,7 @@ use super::{
     waiting,
 };
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, read_file, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -164,6 +164,8 @@ impl Parts {
     }
 }
 
+const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+
 fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError> {
     let (deployed, operator) = signed.open()?;
     let sessions = selection.sessions(&deployed, &[Work::Review])?;
@@ -172,18 +174,18 @@ fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.map_err(DecideError::Storage).map_err(failed)?;
-            let sale = sale.ok_or(DecideError::NoSale).map_err(failed)?.value;
+            let sale = ports.journal.store.load(session).await.or_failed(NOT_CARRIED_OUT)?;
+            let sale = sale.ok_or(DecideError::NoSale).map_err(CommandError::refused)?.value;
             return match sale.fulfilment() {
                 Fulfilment::InReview { gate, .. } => {
                     let text =
                         format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
                     Ok(Answer { word: "would_approve", text, done: true })
                 }
-                _ => Err(failed(DecideError::NotHeld)),
+                _ => Err(CommandError::refused(DecideError::NotHeld)),
             };
         }
-        Ok(answer_for(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
+        Ok(answer_for(quarantine::approve(ports, &operator, session).await.or_refused(NOT_CARRIED_OUT)?))
     };
     let question = match sessions.as_slice() {
         [one] => format!("Approve {} and deliver it?", one.as_str()),
@@ -205,7 +207,8 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     let ports = parts.ports(&deployed, &submissions);
-    let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
+    let decided =
+        wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.or_refused(NOT_CARRIED_OUT) })?;
     let Answer { word, text, .. } = answer_for(decided);
     let answer = json!({ "session_id": session, "decided": word });
     output::print_answer(one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
@@ -217,10 +220,6 @@ fn answer_for(decided: Decided) -> Answer {
         Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
     };
     Answer { word, text: text.to_owned(), done: true }
-}
-
-fn failed(error: DecideError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
 }
 
 #[cfg(test)]

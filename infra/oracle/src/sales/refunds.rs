@@ -13,7 +13,7 @@ use domain::{
 };
 use operations::{
     list::{self, Row},
-    refunds::{self, IssueError, Issued, Planned},
+    refunds::{self, Issued, Planned},
 };
 use runtime::System;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use super::{
     sale_name::{self, SaleName},
 };
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -98,9 +98,9 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
     }
-    let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
-    recorded.map_err(|error| {
-        CommandError::refused_or_failed(error.is_refusal(), "it is not recorded for certain", error)
+    wait(async {
+        let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
+        recorded.or_refused("it is not recorded for certain")
     })?;
     let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
     output::print_answer(signed.target.json, &answer, || {
@@ -119,10 +119,12 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let planned = refunds::plan(ports, &operator, session, listed).await.map_err(not_planned)?;
+            let planned = refunds::plan(ports, &operator, session, listed).await;
+            let planned = planned.or_refused("the refund cannot be planned")?;
             return Ok(would(planned, charged.get(&session.paid_session())));
         }
-        let issued = refunds::issue(ports, &operator, session, listed).await.map_err(failed)?;
+        let issued = refunds::issue(ports, &operator, session, listed).await;
+        let issued = issued.or_refused("the refund is not carried out for certain")?;
         let (word, text) = match issued {
             Issued::Refunded => ("refunded", "is refunded"),
             Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
@@ -143,10 +145,6 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
         Planned::AlreadyRefunded => ("already_refunded", "was refunded before".to_owned()),
     };
     Answer { word, text, done: planned != Planned::AlreadyRefunded }
-}
-
-fn not_planned(error: IssueError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the refund cannot be planned", error)
 }
 
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
@@ -176,10 +174,6 @@ fn question(sessions: &[SessionId], charges: &Charges) -> String {
     let unknown = paid.iter().filter(|session| !charges.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
-}
-
-fn failed(error: IssueError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the refund is not carried out for certain", error)
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
