@@ -3,7 +3,7 @@
 use crate::{mail_retry::mail, samples::quick, simulator::Simulator};
 use domain::{ports::MailError, sale::Mail};
 use operations::{
-    Operator,
+    Done, Operator,
     redrive::{self, RedriveError},
 };
 use testkit::{Plan, every_single_fault, run};
@@ -12,7 +12,7 @@ fn operator() -> Operator {
     Operator::parse("dana", Some("looked at it")).unwrap()
 }
 
-fn redrive(sim: &Simulator) -> Option<Result<usize, RedriveError>> {
+fn redrive(sim: &Simulator) -> Option<Done<usize, RedriveError>> {
     let ports = redrive::Ports { journal: sim.journal(), retries: &sim.world };
     let steps = run(redrive::redrive(ports, &operator(), &sim.session))?;
     Some(steps.map(|steps| steps.len()))

@@ -81,7 +81,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
     };
     recollection::ready(ports, who).await?;
     // Counted after the check: a mistyped address or name is no work for an operator.
-    if let Some(wait) = limits::acceptance(ports, who).await? {
+    if let Some(wait) = limits::ACCEPTANCE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
     let now = ports.journal.clock.now();
@@ -179,7 +179,7 @@ async fn record_unposted(
     id: &ExchangeId,
     disclosed: &Evaluation,
 ) -> Result<(), BridgeError> {
-    match limits::unposted_disclosure(ports, who).await {
+    match limits::UNPOSTED_DISCLOSURE.take(ports, who).await {
         Ok(Some(_)) => {
             tracing::warn!(subscriber = who.prefix(), "too many messages that may disclose self-harm: not recorded");
             Ok(())
@@ -198,7 +198,7 @@ async fn deliver(
     recollection::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
     if known.value.message(id).is_none()
-        && let Some(wait) = limits::message(ports, who).await?
+        && let Some(wait) = limits::MESSAGE.take(ports, who).await?
     {
         return Ok(reply::too_many(wait));
     }

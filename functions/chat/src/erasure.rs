@@ -12,7 +12,7 @@ pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply,
     if !holds_nothing(ports, &account.value).await? {
         // One that has begun is finished, whatever the limit says.
         if !account.value.is_erasing()
-            && let Some(wait) = limits::erasure(ports, who).await?
+            && let Some(wait) = limits::ERASURE.take(ports, who).await?
         {
             return Ok(reply::too_many(wait));
         }

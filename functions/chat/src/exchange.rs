@@ -217,7 +217,7 @@ async fn remembered(
     account: &Account,
     asked: &Asked,
 ) -> Result<Option<Reply>, NotDone> {
-    match limits::lookup(ports, account.id()).await {
+    match limits::LOOKUP.take(ports, account.id()).await {
         Ok(None) => {}
         Ok(Some(wait)) => return Ok(Some(reply::too_many(wait))),
         Err(error) => {
@@ -387,7 +387,7 @@ pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Resu
         Some(Exchange { stage: Stage::Apologised, .. }) => Ok(reply::apology(&id, left)),
         Some(Exchange { stage: Stage::Erased, .. }) => Ok(reply::erased()),
         None => {
-            if let Some(wait) = limits::memory(ports, who).await? {
+            if let Some(wait) = limits::MEMORY.take(ports, who).await? {
                 return Ok(reply::too_many(wait));
             }
             let opened = Opened::of(ports, &account.value).await?;

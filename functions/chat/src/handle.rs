@@ -83,7 +83,7 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
 
 /// GET: the memory of the signed-in customer, as its document or only the newest exchanges.
 async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
-    if let Some(wait) = limits::memory(ports, who).await? {
+    if let Some(wait) = limits::MEMORY.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
     recollection::export(ports, who, request.query("newest").as_deref()).await

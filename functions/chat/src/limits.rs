@@ -15,32 +15,45 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// that one network does not use up what the mailbox's owner needs.
 const LINKS_OF_A_MAILBOX: u32 = 12 * LINKS_AN_HOUR;
 
-/// Messages that one subscriber can post on the Bridge within an hour, and acceptances of its agreement within a day.
-const BRIDGE_MESSAGES: u32 = 30;
-const BRIDGE_ACCEPTANCES: u32 = 5;
+/// What one subscriber can do: the name under which it is counted, the window of time, and how many times.
+pub(crate) struct Limit(&'static str, Duration, u32);
 
-/// Messages of one subscriber that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a
-/// record and an alert. As many as the declined messages of the chat that are recorded.
-const UNPOSTED_DISCLOSURES: u32 = MOST_DECLINES_A_DAY;
+impl Limit {
+    /// Counts one. Returns the wait if the limit is reached.
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+        let Self(name, window, most) = *self;
+        take(ports, &format!("{name}/{}", who.as_str()), window, most).await
+    }
+}
 
-/// Erasures of one subscriber's memory within a day: each leaves records that stay for years.
-const ERASURES: u32 = 20;
+/// Messages on the Bridge.
+pub(crate) const MESSAGE: Limit = Limit("bridge", HOUR, 30);
 
-/// Reads of a whole memory that one subscriber can cause within an hour beside new exchanges: exports, and looks at
-/// exchanges that the account does not list. Each reads, decrypts and verifies every record. A page that asks before
-/// its message is claimed looks at such an exchange a few times.
-const MEMORY_READS: u32 = 300;
+/// Acceptances of the Bridge's agreement: each is work for an operator.
+pub(crate) const ACCEPTANCE: Limit = Limit("agreement", DAY, 5);
 
-/// Messages of one subscriber that another limit or the offer refuses and whose reply is looked for in the memory
-/// within an hour. More than [`MEMORY_READS`], because an answered message gets its reply again whatever those limits
-/// say.
-const LOOKUPS: u32 = 600;
+/// Messages that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record and an alert.
+/// As many as the declined messages of the chat that are recorded.
+pub(crate) const UNPOSTED_DISCLOSURE: Limit = Limit("bridge-disclosure", DAY, MOST_DECLINES_A_DAY);
 
-/// Offers with a payment page of their own that one subscriber gets within an hour, and pages of Stripe that one subscriber
-/// can open. Each is a call to Stripe, whose limit our paying customers share. They are counted apart, so that a customer
-/// whose messages used up the offers can still subscribe.
-const OFFERS: u32 = 10;
-const STRIPE_PAGES: u32 = 20;
+/// Erasures of a memory: each leaves records that stay for years.
+pub(crate) const ERASURE: Limit = Limit("erasure", DAY, 20);
+
+/// Reads of a whole memory beside new exchanges: exports, and looks at exchanges that the account does not list. Each
+/// reads, decrypts and verifies every record. A page that asks before its message is claimed looks at such an exchange
+/// a few times.
+pub(crate) const MEMORY: Limit = Limit("memory", HOUR, 300);
+
+/// Messages that another limit or the offer refuses and whose reply is looked for in the memory. More than [`MEMORY`],
+/// because an answered message gets its reply again whatever those limits say.
+pub(crate) const LOOKUP: Limit = Limit("lookup", HOUR, 600);
+
+/// Offers with a payment page of their own. Each is a call to Stripe, whose limit our paying customers share.
+pub(crate) const OFFER: Limit = Limit("offer", HOUR, 10);
+
+/// Pages of Stripe that the subscriber opens. They are counted apart from the offers, so that a customer whose messages
+/// used up the offers can still subscribe.
+pub(crate) const STRIPE_PAGE: Limit = Limit("pages", HOUR, 20);
 
 /// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
 async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, NotDone> {
@@ -89,44 +102,4 @@ pub(crate) async fn free(
     from: Option<&str>,
 ) -> Result<Option<Duration>, NotDone> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
-}
-
-/// Counts a message on the Bridge. Returns the wait if the limit is reached.
-pub(crate) async fn message(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("bridge/{}", who.as_str()), HOUR, BRIDGE_MESSAGES).await
-}
-
-/// Counts a disclosure that cannot be posted on the Bridge. Returns the wait if the limit is reached.
-pub(crate) async fn unposted_disclosure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("bridge-disclosure/{}", who.as_str()), DAY, UNPOSTED_DISCLOSURES).await
-}
-
-/// Counts an acceptance of the agreement, which is work for an operator. Returns the wait if the limit is reached.
-pub(crate) async fn acceptance(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("agreement/{}", who.as_str()), DAY, BRIDGE_ACCEPTANCES).await
-}
-
-/// Counts an erasure. Returns the wait if the limit is reached.
-pub(crate) async fn erasure(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("erasure/{}", who.as_str()), DAY, ERASURES).await
-}
-
-/// Counts a read of a whole memory. Returns the wait if the limit is reached.
-pub(crate) async fn memory(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("memory/{}", who.as_str()), HOUR, MEMORY_READS).await
-}
-
-/// Counts a search for a refused message's reply. Returns the wait if the limit is reached.
-pub(crate) async fn lookup(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("lookup/{}", who.as_str()), HOUR, LOOKUPS).await
-}
-
-/// Counts an offer with a payment page. Returns the wait if the limit is reached.
-pub(crate) async fn offer(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("offer/{}", who.as_str()), HOUR, OFFERS).await
-}
-
-/// Counts a page of Stripe. Returns the wait if the limit is reached.
-pub(crate) async fn stripe_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
-    take(ports, &format!("pages/{}", who.as_str()), HOUR, STRIPE_PAGES).await
 }

@@ -21,7 +21,7 @@ pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Re
         Ok(plan) => plan,
         Err(error) => return Ok(Reply::error(400, "plan_invalid", &error.to_string())),
     };
-    if let Some(wait) = limits::stripe_page(ports, who).await? {
+    if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
     let url = subscription::subscribe(shop(ports), who, plan, ports.journal.clock.now()).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn offer(ports: Ports<'_>, settings: &Settings, who: &Subscribe
 
 /// The payment page of an offer; `None` for a subscriber who had too many within the hour.
 async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, NotDone> {
-    if limits::offer(ports, who).await?.is_some() {
+    if limits::OFFER.take(ports, who).await?.is_some() {
         return Ok(None);
     }
     Ok(Some(subscription::subscribe(shop(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await?))
@@ -51,7 +51,7 @@ async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Str
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
 pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
     let Some(customer) = subscription::customer(ports.subscribers, who).await? else { return Ok(not_subscribed()) };
-    if let Some(wait) = limits::stripe_page(ports, who).await? {
+    if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
     let url = subscription::portal(shop(ports), &customer).await?;

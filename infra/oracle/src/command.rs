@@ -11,7 +11,7 @@ use domain::SessionId;
 use operations::Operator;
 use runtime::Environment;
 
-pub(crate) use crate::command_error::{CommandError, OrFailed};
+pub(crate) use crate::command_error::{CommandError, OrFailed, OrRefused};
 use crate::stack::{Deployed, account::Wanted};
 
 /// The end of a command that did not fail.
@@ -26,7 +26,7 @@ pub(crate) enum Ended {
 }
 
 /// Where the stack is, and how to answer.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Target {
     /// A deployed stack, by its name; without this the stack in the file --stack.
     #[arg(long, value_name = "NAME", conflicts_with = "stack", help_heading = "Stack")]
@@ -75,9 +75,9 @@ fn local_file_from(chosen: Option<&str>, current: &Path) -> PathBuf {
     current.ancestors().map(in_target).find(|file| file.is_file()).unwrap_or_else(|| in_target(current))
 }
 
-/// Who decides, and whether to ask first.
+/// Who decides, whether to ask first, and where the stack is: the arguments of a command that changes something.
 #[derive(Args)]
-pub(crate) struct Signature {
+pub(crate) struct Signed {
     /// Your name, for the audit log; never an address. Without it, the variable USER.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
@@ -87,9 +87,25 @@ pub(crate) struct Signature {
     /// Change things without asking. Scripts need this option, because they cannot answer the question.
     #[arg(long)]
     yes: bool,
+    #[command(flatten)]
+    pub(crate) target: Target,
 }
 
-impl Signature {
+impl Signed {
+    /// Opens the stack, and names the operator.
+    pub(crate) fn open(&self) -> Result<(Deployed, Operator), CommandError> {
+        let deployed = self.target.open()?;
+        let operator = self.operator(&deployed)?;
+        Ok((deployed, operator))
+    }
+
+    /// The same, for an `action` that needs a reason.
+    pub(crate) fn open_with_reason(&self, action: &str) -> Result<(Deployed, Operator), CommandError> {
+        let deployed = self.target.open()?;
+        let operator = self.operator_with_reason(&deployed, action)?;
+        Ok((deployed, operator))
+    }
+
     /// The operator, with the caller's AWS identity in the stack's account.
     pub(crate) fn operator(&self, deployed: &Deployed) -> Result<Operator, CommandError> {
         let operator = self.named()?;
@@ -155,8 +171,9 @@ pub(crate) fn wait<T>(calls: impl Future<Output = Result<T, CommandError>>) -> R
 mod tests {
     use super::*;
 
-    fn signature(by: &str, reason: Option<&str>) -> Signature {
-        Signature { by: Some(by.to_owned()), reason: reason.map(str::to_owned), yes: true }
+    fn signed(by: &str, reason: Option<&str>) -> Signed {
+        let reason = reason.map(str::to_owned);
+        Signed { by: Some(by.to_owned()), reason, yes: true, target: Target::default() }
     }
 
     #[test]
@@ -187,14 +204,11 @@ mod tests {
 
     #[test]
     fn operators_name_themselves_and_no_address() {
-        assert_eq!(signature("dana", Some("ok")).named().unwrap().name(), "dana");
+        assert_eq!(signed("dana", Some("ok")).named().unwrap().name(), "dana");
         assert!(matches!(
-            signature("d@x.example", None).named(),
+            signed("d@x.example", None).named(),
             Err(CommandError::Name(operations::InvalidWords::Address))
         ));
-        assert!(matches!(
-            signature("dana", Some("")).named(),
-            Err(CommandError::Reason(operations::InvalidWords::Empty))
-        ));
+        assert!(matches!(signed("dana", Some("")).named(), Err(CommandError::Reason(operations::InvalidWords::Empty))));
     }
 }

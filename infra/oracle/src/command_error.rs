@@ -1,10 +1,10 @@
 //! The errors of commands.
 
-use std::{error::Error, io};
+use std::{error::Error, fmt::Display, io};
 
 use backend::BackendError;
 use domain::ports::StorageError;
-use operations::InvalidWords;
+use operations::{InvalidWords, NotDone, Refusals};
 
 use crate::stack::error::StackError;
 
@@ -44,9 +44,8 @@ impl CommandError {
         Self::Failed { what: what.to_owned(), source: Box::new(source) }
     }
 
-    /// A refusal, or else a failure of `what`.
-    pub(crate) fn refused_or_failed(is_refusal: bool, what: &str, error: impl Error + Send + Sync + 'static) -> Self {
-        if is_refusal { Self::Refused(error.to_string()) } else { Self::failed(what, error) }
+    pub(crate) fn refused(why: impl Display) -> Self {
+        Self::Refused(why.to_string())
     }
 
     pub(crate) fn unreadable_log(error: StorageError) -> Self {
@@ -63,5 +62,20 @@ pub(crate) trait OrFailed<T> {
 impl<T, E: Error + Send + Sync + 'static> OrFailed<T> for Result<T, E> {
     fn or_failed(self, what: &str) -> Result<T, CommandError> {
         self.map_err(|error| CommandError::failed(what, error))
+    }
+}
+
+/// Makes an error of the command out of what an operator's decision ended with.
+pub(crate) trait OrRefused<T> {
+    /// The value, the refusal, or a failure that says `what` went wrong.
+    fn or_refused(self, what: &str) -> Result<T, CommandError>;
+}
+
+impl<T, R: Refusals> OrRefused<T> for Result<T, NotDone<R>> {
+    fn or_refused(self, what: &str) -> Result<T, CommandError> {
+        self.map_err(|error| match error {
+            NotDone::Refused(refused) => CommandError::refused(refused),
+            error => CommandError::failed(what, error),
+        })
     }
 }

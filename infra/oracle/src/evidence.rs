@@ -12,7 +12,7 @@ use domain::{Operator, SessionId, ports::SaleStore};
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, OrFailed, Signature, wait},
+    command::{CommandError, OrFailed, Signed, wait},
     stack::Deployed,
 };
 
@@ -77,11 +77,11 @@ impl Observed<'_> {
     pub(crate) fn confirm(
         &self,
         deployed: &Deployed,
-        (signature, operator): (&Signature, &Operator),
+        (signed, operator): (&Signed, &Operator),
         action: &'static str,
         question: &str,
     ) -> Result<bool, CommandError> {
-        let is_confirmed = signature.confirm(question)?;
+        let is_confirmed = signed.confirm(question)?;
         if is_confirmed {
             wait(self.record(deployed, operator, action, json!({})))?;
         }

@@ -7,6 +7,20 @@ use serde::Serialize;
 /// Version of the line format.
 pub const VERSION: u8 = 1;
 
+/// A record's place in its stream.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Place<'a> {
+    /// The id that names the stream, in the form of a session id.
+    #[serde(skip)]
+    pub id: &'a str,
+    /// The stream.
+    pub stream: &'a str,
+    /// The record's number, from 1.
+    pub seq: u64,
+    /// The hash of the line before it.
+    pub prev: &'a str,
+}
+
 /// A line in the log: the spec's fields first, the chain's after them.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
@@ -23,9 +37,8 @@ pub(crate) struct Line<'a> {
     #[serde(flatten)]
     pub(crate) body: &'a Body,
     pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
+    #[serde(flatten)]
+    pub(crate) place: Place<'a>,
 }
 
 /// The line of a purchase's record: the fields of the spec's x402 records, then the stream's.
@@ -43,9 +56,8 @@ pub(crate) struct TollLine<'a> {
     #[serde(flatten)]
     pub(crate) body: &'a Body,
     pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
+    #[serde(flatten)]
+    pub(crate) place: Place<'a>,
 }
 
 /// The line of a chat account's, a subscriber's or a Bridge's record.
@@ -58,9 +70,8 @@ pub(crate) struct ChatLine<'a> {
     #[serde(flatten)]
     pub(crate) body: &'a Body,
     pub(crate) v: u8,
-    pub(crate) stream: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) prev: &'a str,
+    #[serde(flatten)]
+    pub(crate) place: Place<'a>,
 }
 
 /// A line's JSON. Every field serialises: strings, numbers and JSON values with string keys.

@@ -2,9 +2,9 @@
 
 use crate::{
     journal::{Change, CommitError},
-    line::{Line, VERSION, json},
+    line::{Line, Place, VERSION, json},
     record::Record,
-    stream::{Place, Stream, StreamStore},
+    stream::{Stream, StreamStore},
     stream_journal::StreamJournal,
 };
 use domain::{
@@ -87,9 +87,7 @@ impl Stream for Sale {
             smoke: self.smoke(),
             body: &record.body,
             v: VERSION,
-            stream: place.stream,
-            seq: place.seq,
-            prev: place.prev,
+            place,
         })
     }
 

@@ -1,8 +1,8 @@
-//! The stream of a state with an audit trail: where a record is in it, and the line of a record.
+//! The stream of a state with an audit trail, and the lines of its records.
 
 use crate::{
     journal::Change,
-    line::{ChatLine, VERSION, json},
+    line::{ChatLine, Place, VERSION, json},
     record::Record,
 };
 use domain::{
@@ -11,19 +11,6 @@ use domain::{
     ports::{SaveError, Store},
 };
 use std::future::Future;
-
-/// A record's place in its stream.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// The id that names the stream, in the form of a session id.
-    pub id: &'a str,
-    /// The stream.
-    pub stream: &'a str,
-    /// The record's number, from 1.
-    pub seq: u64,
-    /// The hash of the line before it.
-    pub prev: &'a str,
-}
 
 /// A state whose records the journal writes.
 pub trait Stream: Audited {
@@ -35,9 +22,7 @@ pub trait Stream: Audited {
             latency_ms: record.timestamp.millis_since(record.triggered_at),
             body: &record.body,
             v: VERSION,
-            stream: place.stream,
-            seq: place.seq,
-            prev: place.prev,
+            place,
         })
     }
 

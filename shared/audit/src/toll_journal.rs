@@ -2,9 +2,9 @@
 
 use crate::{
     chain::cut,
-    line::{TollLine, VERSION, json},
+    line::{Place, TollLine, VERSION, json},
     record::Record,
-    stream::{LoadsById, Place, Stream, StreamStore},
+    stream::{LoadsById, Stream, StreamStore},
     stream_journal::StreamJournal,
 };
 use domain::{Measurement, Metric, ports::Purchases, toll::Purchase};
@@ -31,9 +31,7 @@ impl Stream for Purchase {
             latency_ms: record.timestamp.millis_since(record.triggered_at),
             body: &record.body,
             v: VERSION,
-            stream: place.stream,
-            seq: place.seq,
-            prev: place.prev,
+            place,
         })
     }
 

@@ -150,12 +150,7 @@ impl Mail {
             Self::Sending { progress, .. } | Self::Retrying { progress, .. } | Self::Dead { progress, .. } => {
                 Some(progress)
             }
-            Self::NotOrdered
-            | Self::Ordered
-            | Self::Sent { .. }
-            | Self::NoAddress
-            | Self::Held
-            | Self::Unknown { .. } => None,
+            _ => None,
         }
     }
 

@@ -1,12 +1,12 @@
 //! The names of artifacts and people.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::{borrow::Borrow, fmt};
 
 /// A name of 1 to 200 visible ASCII characters without quotation marks and backslashes: of a campaign, a scene, an
 /// actor, a detail, a rule reference or a policy.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Handle(String);
 
 /// The reason why a text is not a handle.
@@ -54,21 +54,10 @@ impl fmt::Debug for Handle {
     }
 }
 
-impl<'de> Deserialize<'de> for Handle {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct HandleVisitor;
-        impl serde::de::Visitor<'_> for HandleVisitor {
-            type Value = Handle;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a handle")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Handle, E> {
-                Handle::parse(text).map_err(E::custom)
-            }
-            fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Handle, E> {
-                Handle::parse(text).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_string(HandleVisitor)
+impl TryFrom<String> for Handle {
+    type Error = InvalidHandle;
+
+    fn try_from(text: String) -> Result<Self, InvalidHandle> {
+        Self::parse(text)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use operations::{
-    Operator,
+    Done, NotDone, Operator,
     quarantine::{self, DecideError, Decided},
     reattempt::ReattemptError,
 };
@@ -45,7 +45,7 @@ fn held() -> Simulator {
 }
 
 /// An operator replaces the held verdict by a clean one.
-fn replaced(sim: &Simulator) -> Result<Decided, DecideError> {
+fn replaced(sim: &Simulator) -> Done<Decided, DecideError> {
     let by = Operator::parse("dana", Some("cleaned")).unwrap();
     let cleaned = serde_json::from_str(&strategy()).unwrap();
     testkit::run(quarantine::replace(sim.held_ports(), &by, &sim.session.followup(), &cleaned)).unwrap()
@@ -83,9 +83,9 @@ fn a_held_one_is_not_released_without_its_text_its_first_verdict_or_its_sessions
     without_text.world.state().submissions.clear();
     without_first.world.state().cache.clear();
     refund_under_way(&without_money);
-    assert!(matches!(replaced(&without_text), Err(DecideError::NoQuestion)));
-    assert!(matches!(replaced(&without_first), Err(DecideError::NoFirstVerdict)));
-    assert!(matches!(replaced(&without_money), Err(DecideError::MoneyWentBack)));
+    assert!(matches!(replaced(&without_text), Err(NotDone::Refused(DecideError::NoQuestion))));
+    assert!(matches!(replaced(&without_first), Err(NotDone::Refused(DecideError::NoFirstVerdict))));
+    assert!(matches!(replaced(&without_money), Err(NotDone::Refused(DecideError::MoneyWentBack))));
     for sim in [without_text, without_first, without_money] {
         assert!(matches!(child(&sim).fulfilment(), Fulfilment::InReview { .. }));
     }
@@ -190,7 +190,7 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
         let (journal, followup) = (sim.journal(), sim.session.followup());
         let again = operations::reattempt::Ports { journal, submissions: &sim.world, orders: &sim.world };
         let refused = testkit::run(operations::reattempt::reattempt(again, &by, &followup, None)).unwrap();
-        assert!(matches!(refused, Err(ReattemptError::MoneyWentBack)), "{refused:?}");
+        assert!(matches!(refused, Err(NotDone::Refused(ReattemptError::MoneyWentBack))), "{refused:?}");
         sim.payment_changes(PaymentChange::Refunded);
         sim.drain();
         assert!(matches!(child(&sim).money(), Money::Refunded { .. }));

@@ -2,7 +2,7 @@
 
 use crate::{answer::replacement, deployment::Deployment};
 use domain::{SessionId, Submission, Tier};
-use operations::{Operator, erase, quarantine, reattempt, redrive, refunds};
+use operations::{Done, Operator, Refusals, erase, quarantine, reattempt, redrive, refunds};
 
 domain::enum_with_words! {
     /// What an operator decides about a sale.
@@ -51,41 +51,29 @@ pub(crate) async fn decide(
     };
     let again = reattempt::Ports { journal, submissions: world, orders: &deployment.orders };
     match decision {
-        Decision::Approve => {
-            let done = quarantine::approve(held, &operator, &session).await;
-            answered(done, quarantine::DecideError::is_refusal)
-        }
-        Decision::Replace => {
-            let done = quarantine::replace(held, &operator, &session, &replacement(tier)).await;
-            answered(done, quarantine::DecideError::is_refusal)
-        }
-        Decision::Reattempt => {
-            let done = reattempt::reattempt(again, &operator, &session, None).await;
-            answered(done, reattempt::ReattemptError::is_refusal)
-        }
-        Decision::Resubmit => {
-            let done = reattempt::reattempt(again, &operator, &session, submission.as_ref()).await;
-            answered(done, reattempt::ReattemptError::is_refusal)
-        }
+        Decision::Approve => answered(quarantine::approve(held, &operator, &session).await),
+        Decision::Replace => answered(quarantine::replace(held, &operator, &session, &replacement(tier)).await),
+        Decision::Reattempt => answered(reattempt::reattempt(again, &operator, &session, None).await),
+        Decision::Resubmit => answered(reattempt::reattempt(again, &operator, &session, submission.as_ref()).await),
         Decision::Redrive => {
             let ports = redrive::Ports { journal, retries: &deployment.retries };
-            answered(redrive::redrive(ports, &operator, &session).await, redrive::RedriveError::is_refusal)
+            answered(redrive::redrive(ports, &operator, &session).await)
         }
         Decision::Erase => {
             let ports = erasure::Ports { journal, data: world, mails: world };
-            answered(erase::erase(ports, &operator, &session).await, erase::EraseError::is_refusal)
+            answered(erase::erase(ports, &operator, &session).await)
         }
         Decision::Refund => {
             let ports = refund::Ports { journal, payments: ports, ledger: ports };
-            answered(refunds::issue(ports, &operator, &session, None).await, refunds::IssueError::is_refusal)
+            answered(refunds::issue(ports, &operator, &session, None).await)
         }
     }
 }
 
-fn answered<T, E>(result: Result<T, E>, is_refusal: impl Fn(&E) -> bool) -> Answered {
-    match result {
+fn answered<T, R: Refusals>(done: Done<T, R>) -> Answered {
+    match done {
         Ok(_) => Answered::Done,
-        Err(error) if is_refusal(&error) => Answered::Refused,
+        Err(error) if error.is_refusal() => Answered::Refused,
         Err(_) => Answered::Broken,
     }
 }

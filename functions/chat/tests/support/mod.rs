@@ -6,13 +6,16 @@ use chat::{Ports, Settings, handle};
 use domain::{
     Secret, Timestamp,
     backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
+    breaker::BreakerPolicy,
     chat::{BillingReport, PaidPlan, Subscriber, SubscriberId, SubscriberKey, billing::Bill},
     money::ObjectId,
     ports::{ModelReply, SecretSource, StorageError},
 };
-use generation::Policy;
-use runtime::http::{Reply, Request};
+use generation::{Policy, breaker_policy};
+use runtime::{
+    Environment,
+    http::{Reply, Request},
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{World, run};
@@ -32,18 +35,13 @@ impl SecretSource for Key {
 }
 
 pub fn settings() -> Settings {
+    let standard = breaker_policy(&Environment::of(&[])).unwrap();
     Settings {
         site: "https://oracle.example".to_owned(),
         policy: Policy {
             models: vec!["model-a".to_owned()],
             backoff: Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) },
-            breaker: BreakerPolicy {
-                failures: 1000,
-                slow_successes: 1000,
-                slow: Duration::from_secs(40),
-                open: Duration::from_secs(60),
-                reopen: Reopen::STANDARD,
-            },
+            breaker: BreakerPolicy { failures: 1000, slow_successes: 1000, ..standard },
             caller: domain::breaker::Caller::Chat,
             longest: None,
         },

@@ -13,14 +13,17 @@ use chain::{
 use domain::{
     Timestamp,
     backoff::Backoff,
-    breaker::{BreakerPolicy, Reopen},
+    breaker::BreakerPolicy,
     ports::{ModelReply, Purchases},
     toll::{List, Offer, Purchase, Stage},
 };
-use generation::Policy;
+use generation::{Policy, breaker_policy};
 use k256::ecdsa::SigningKey;
 use retrieval::{Active, Index, Library, NOTE, Text};
-use runtime::http::{Reply, Request};
+use runtime::{
+    Environment,
+    http::{Reply, Request},
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Fault, Plan, World, run};
@@ -49,18 +52,13 @@ pub fn every_fault(boundaries: usize) -> impl Iterator<Item = (Plan, String)> {
 }
 
 pub fn settings() -> Settings {
+    let standard = breaker_policy(&Environment::of(&[])).unwrap();
     Settings {
         terms: Terms { network: Network::BaseSepolia, pay_to: PAY_TO, site: "https://oracle.example".to_owned() },
         policy: Policy {
             models: vec!["model-a".to_owned()],
             backoff: Backoff { attempts: 2, base: Duration::from_millis(500), cap: Duration::from_secs(2) },
-            breaker: BreakerPolicy {
-                failures: 1000,
-                slow_successes: 1000,
-                slow: Duration::from_secs(40),
-                open: Duration::from_secs(60),
-                reopen: Reopen::STANDARD,
-            },
+            breaker: BreakerPolicy { failures: 1000, slow_successes: 1000, ..standard },
             caller: domain::breaker::Caller::Toll,
             longest: None,
         },

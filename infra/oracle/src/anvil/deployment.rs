@@ -82,11 +82,7 @@ mod tests {
     use super::*;
     use crate::stack::account::Wanted;
     use aws::Connection;
-    use std::sync::{Arc, Mutex};
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::{TcpListener, TcpStream},
-    };
+    use test_server::{Reply, Request, Server};
 
     const NOW: Timestamp = Timestamp::from_seconds(1_795_000_000);
 
@@ -107,62 +103,30 @@ mod tests {
         bytes
     }
 
-    async fn request(stream: &mut TcpStream) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        loop {
-            let mut part = [0; 4096];
-            let read = stream.read(&mut part).await.unwrap();
-            bytes.extend_from_slice(&part[..read]);
-            let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
-            let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ").map(str::to_owned));
-            let length: usize = length.map_or(0, |length| length.parse().unwrap());
-            if read == 0 || bytes.len() >= end + 4 + length {
-                return bytes;
-            }
+    fn reply(answers: &Answers, request: &Request) -> Reply {
+        if request.line.starts_with("GET ") {
+            let is_asked = |function: &str| request.line.contains(&format!("/functions/{function}/aliases/live"));
+            let alias = answers.aliases.iter().find(|(function, _)| is_asked(function));
+            return alias.map_or_else(|| test_server::json(404, ""), |(_, alias)| test_server::json(200, alias));
         }
-    }
-
-    fn reply(answers: &Answers, asked: &[u8]) -> (u16, &'static str, Vec<u8>) {
-        let text = String::from_utf8_lossy(asked);
+        let text = String::from_utf8_lossy(&request.body);
         let has = |needle: &str| text.contains(needle);
-        if text.starts_with("GET ") {
-            let alias =
-                answers.aliases.iter().find(|(function, _)| has(&format!("/functions/{function}/aliases/live")));
-            return alias.map_or((404, "application/json", Vec::new()), |(_, alias)| {
-                (200, "application/json", alias.as_bytes().to_vec())
-            });
-        }
         assert!(has("ExecutedVersion") && has("Resource"), "{text}");
-        let sums = answers
-            .sums
-            .iter()
-            .find(|(function, version, metric, _)| {
-                // In CBOR a text of one byte has the head 0x61.
-                let is_version = asked.windows(2).any(|pair| pair == [0x61, version.as_bytes()[0]]);
-                has(&format!("{function}:live")) && has(metric) && is_version
-            })
-            .map(|(.., sums)| sums);
-        sums.map_or((500, "application/cbor", Vec::new()), |sums| (200, "application/cbor", datapoints(sums)))
+        let sums = answers.sums.iter().find(|(function, version, metric, _)| {
+            // In CBOR a text of one byte has the head 0x61.
+            let is_version = request.body.windows(2).any(|pair| pair == [0x61, version.as_bytes()[0]]);
+            has(&format!("{function}:live")) && has(metric) && is_version
+        });
+        let (status, body) = sums.map_or((500, Vec::new()), |(.., sums)| (200, datapoints(sums)));
+        let kind = "Content-Type: application/cbor\r\nsmithy-protocol: rpc-v2-cbor";
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} X\r\n{kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        Reply::Bytes([head.into_bytes(), body].concat())
     }
 
     fn observed(answers: Answers, functions: &[&str]) -> Option<Canary> {
         wait(async {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
-            let url = format!("http://{}", listener.local_addr()?);
-            let answers = Arc::new(Mutex::new(answers));
-            tokio::spawn(async move {
-                loop {
-                    let (mut stream, _) = listener.accept().await.unwrap();
-                    let asked = request(&mut stream).await;
-                    let (status, kind, body) = reply(&answers.lock().unwrap(), &asked);
-                    let head = format!(
-                        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nsmithy-protocol: rpc-v2-cbor\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                        body.len()
-                    );
-                    stream.write_all(&[head.into_bytes(), body].concat()).await.unwrap();
-                }
-            });
+            let url = Server::answering(move |request| reply(&answers, request)).await.url;
             let connection = Connection::from_environment(|name| match name {
                 "AWS_ENDPOINT_URL" => Some(url.clone()),
                 "AWS_REGION" => Some("us-east-1".to_owned()),

@@ -200,63 +200,40 @@ fn for_people(answered: &[Answered], score: &Score) -> String {
 mod tests {
     use super::*;
     use anvil_rules::{assess, brain::suite::parse_facts};
-    use tokio::{
-        io::{AsyncReadExt, AsyncWriteExt},
-        net::{TcpListener, TcpStream},
-    };
+    use test_server::{Reply, Request, Server};
 
     /// Answers by the rules, in place of a model.
     fn by_the_rules(observed: &str, question: &str) -> String {
         assess(question, &parse_facts(observed)).text()
     }
 
-    /// Reads one request's body from a connection.
-    async fn body(stream: &mut TcpStream) -> (String, Value) {
-        let mut bytes = Vec::new();
-        loop {
-            let mut part = [0; 4096];
-            let read = stream.read(&mut part).await.unwrap();
-            bytes.extend_from_slice(&part[..read]);
-            let text = String::from_utf8_lossy(&bytes);
-            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-            let length =
-                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
-            if body.len() >= length.unwrap().parse::<usize>().unwrap() {
-                let path = head.split(' ').nth(1).unwrap().to_owned();
-                return (path, serde_json::from_str(body).unwrap());
+    /// The reply of an endpoint whose model answers so.
+    fn reply(request: &Request, answer: fn(&str, &str) -> String) -> Reply {
+        let asked: Value = serde_json::from_str(request.text()).unwrap();
+        let message = |role: &str| {
+            let messages = asked["messages"].as_array().unwrap();
+            let found = messages.iter().find(|message| message["role"] == role);
+            found.map(|message| message["content"].as_str().unwrap().to_owned()).unwrap_or_default()
+        };
+        let content = answer(&message("system"), &message("user"));
+        let (temperature, reply) = match request.line.split(' ').nth(1).unwrap() {
+            "/api/chat" => {
+                let message = json!({ "role": "assistant", "content": content });
+                (&asked["options"]["temperature"], json!({ "message": message, "done": true }))
             }
-        }
-    }
-
-    async fn serve(listener: TcpListener, answer: fn(&str, &str) -> String) {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let (path, request) = body(&mut stream).await;
-            let message = |role: &str| {
-                let messages = request["messages"].as_array().unwrap();
-                let found = messages.iter().find(|message| message["role"] == role);
-                found.map(|message| message["content"].as_str().unwrap().to_owned()).unwrap_or_default()
-            };
-            let content = answer(&message("system"), &message("user"));
-            let temperature =
-                if path == "/api/chat" { &request["options"]["temperature"] } else { &request["temperature"] };
-            assert_eq!(temperature, 0.15);
-            let reply = match path.as_str() {
-                "/api/chat" => json!({ "message": { "role": "assistant", "content": content }, "done": true }),
-                "/v1/chat/completions" => json!({ "choices": [{ "message": { "content": content } }] }),
-                other => panic!("{other}"),
+            "/v1/chat/completions" => {
+                (&asked["temperature"], json!({ "choices": [{ "message": { "content": content } }] }))
             }
-            .to_string();
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", reply.len());
-            stream.write_all((head + &reply).as_bytes()).await.unwrap();
-        }
+            other => panic!("{other}"),
+        };
+        assert_eq!(temperature, 0.15);
+        test_server::json(200, reply)
     }
 
     fn scored(path: &str, answer: fn(&str, &str) -> String) -> Score {
         wait(async {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
-            let endpoint = format!("http://{}{path}", listener.local_addr()?);
-            tokio::spawn(serve(listener, answer));
+            let server = Server::answering(move |request| reply(request, answer)).await;
+            let endpoint = format!("{}{path}", server.url);
             let arguments = EndpointArguments { endpoint, api: None, model: "anvil:latest".to_owned() };
             let cases: Vec<Case> = specified().into_iter().chain(dual_mode()).collect();
             Ok(score(&run(&Model::of(&arguments)?, &cases).await?))

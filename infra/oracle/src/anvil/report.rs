@@ -57,8 +57,8 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Ended, CommandError> {
             output::print_json(entry)?;
         }
     } else {
-        let rows: Vec<Row> = last.iter().rev().map(row).collect();
-        output::print(&output::table(&["AT (UTC)", "SUBJECT", "VERDICT"], &rows, output::width()))?;
+        let rows = last.iter().rev().map(row);
+        output::print(&output::table(&["AT (UTC)", "SUBJECT", "VERDICT"], rows, output::width()))?;
         if !unreadable.is_empty() {
             output::print(&left_out(&unreadable))?;
         }

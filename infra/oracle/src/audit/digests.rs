@@ -127,8 +127,7 @@ fn for_people(lines: &[Line], width: usize) -> String {
         ],
         below: String::new(),
     };
-    let rows: Vec<Row> = lines.iter().map(row).collect();
-    output::table(&["NUMBER", "MADE (UTC)", "OBJECTS", "SIGNATURE", "HASH"], &rows, width)
+    output::table(&["NUMBER", "MADE (UTC)", "OBJECTS", "SIGNATURE", "HASH"], lines.iter().map(row), width)
 }
 
 fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {

@@ -18,8 +18,8 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
         if cells.is_empty() {
             text.push_str("nothing\n");
         } else {
-            let rows: Vec<Row> = cells.into_iter().map(|cells| Row { cells, below: String::new() }).collect();
-            text.push_str(&output::table(head, &rows, width));
+            let rows = cells.into_iter().map(|cells| Row { cells, below: String::new() });
+            text.push_str(&output::table(head, rows, width));
         }
     };
     let money = |cents| amount(Some(&(cents, report.currency.to_owned())));

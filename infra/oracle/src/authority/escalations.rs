@@ -92,8 +92,7 @@ fn table(found: &[Escalation], width: usize) -> String {
         cells: vec![minute(&one.at), one.reason.clone(), one.targets.join(", ")],
         below: one.record.clone(),
     };
-    let rows: Vec<_> = found.iter().map(line).collect();
-    output::table(&["AT (UTC)", "REASON", "WHOM THE SPECIFICATION WANTS TOLD"], &rows, width)
+    output::table(&["AT (UTC)", "REASON", "WHOM THE SPECIFICATION WANTS TOLD"], found.iter().map(line), width)
 }
 
 #[cfg(test)]

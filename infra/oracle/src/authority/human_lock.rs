@@ -7,11 +7,11 @@ use domain::{
     open_work::Work,
     sale::{Authority, AuthorityDecision},
 };
-use operations::authority_gate::{self, DecideError};
+use operations::authority_gate;
 use serde_json::json;
 
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrRefused, Target, wait},
     sales::{signed_sale::SignedSale, waiting},
     stack::Deployed,
     terminal::output,
@@ -29,6 +29,8 @@ pub(crate) struct DecisionArguments {
     one: SignedSale,
 }
 
+const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+
 /// Lists the declined sales that people can still decide about, and those whose refund is due.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
     waiting::list(target, &[Work::Declined])
@@ -40,7 +42,7 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
     decide(arguments, question, async |deployed, by, session| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
-        let decision = authority_gate::approve(ports, by, session).await.map_err(failed)?;
+        let decision = authority_gate::approve(ports, by, session).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
                 ("counted", format!("{count} of {needed} approvals; another person has to follow within 24 hours"))
@@ -54,7 +56,7 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |session: &SessionId| rejection(session).0;
     decide(arguments, question, async |deployed, by, session| {
-        authority_gate::reject(deployed.stores.journal(), by, session).await.map_err(failed)?;
+        authority_gate::reject(deployed.stores.journal(), by, session).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(("rejected", rejection(session).1.to_owned()))
     })
 }
@@ -75,7 +77,7 @@ fn decide(
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    if !arguments.one.signature.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
+    if !arguments.one.signed.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
@@ -83,11 +85,7 @@ fn decide(
     let by = Authority { operator: &operator, role, credential, identity };
     let (word, text) = wait(async { act(&deployed, by, &session).await })?;
     let answer = json!({ "session_id": session, "decision": word });
-    output::print_answer(arguments.one.target.json, &answer, || format!("{} {text}\n", session.as_str()))
-}
-
-fn failed(error: DecideError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
+    output::print_answer(arguments.one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
 
 #[cfg(test)]

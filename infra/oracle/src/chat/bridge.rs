@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::bridge_report::{described, table, text};
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::Deployed,
     terminal::{output, when},
 };
@@ -62,9 +62,7 @@ pub(crate) struct GrantArguments {
     #[arg(long, value_name = "DAY")]
     expires: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Args)]
@@ -72,9 +70,7 @@ pub(crate) struct RevokeArguments {
     /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
     bridge: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Args)]
@@ -85,9 +81,7 @@ pub(crate) struct ReplyArguments {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
@@ -165,32 +159,30 @@ fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
     let expires = when::moment(&arguments.expires).ok_or_else(|| {
         CommandError::Usage(format!("{:?} is no day: 2027-03-01 and 2027-03-01T12:00:00Z are", arguments.expires))
     })?;
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let desk = deployed.bridge_desk()?;
     let question = format!("Grant {} access to the Bridge until {}?", arguments.bridge, expires.to_iso());
-    if !arguments.signature.confirm(&question)? {
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let bridge = wait(async {
         let who = find(&deployed, &arguments.bridge).await?;
         bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided)
     })?;
-    print_decided(&bridge.value, &arguments.target)
+    print_decided(&bridge.value, &arguments.signed.target)
 }
 
 fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let desk = deployed.bridge_desk()?;
-    if !arguments.signature.confirm(&format!("End the access of {} to the Bridge?", arguments.bridge))? {
+    if !arguments.signed.confirm(&format!("End the access of {} to the Bridge?", arguments.bridge))? {
         return Ok(Ended::Nothing);
     }
     let bridge = wait(async {
         let who = find(&deployed, &arguments.bridge).await?;
         bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided)
     })?;
-    print_decided(&bridge.value, &arguments.target)
+    print_decided(&bridge.value, &arguments.signed.target)
 }
 
 fn written(file: Option<&PathBuf>) -> Result<Message, CommandError> {
@@ -203,11 +195,10 @@ fn written(file: Option<&PathBuf>) -> Result<Message, CommandError> {
 
 fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let text = written(arguments.file.as_ref())?;
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let desk = deployed.bridge_desk()?;
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
-    if !arguments.signature.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
+    if !arguments.signed.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
         return Ok(Ended::Nothing);
     }
     let reply = wait(async {
@@ -215,7 +206,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
         bridge::reply(desk.ports(), &mailbox, &site, &who, &operator, &text).await.map_err(replied)
     })?;
     let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true });
-    output::print_answer(arguments.target.json, &answer, || {
+    output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} has the reply, on the page and by mail\n", arguments.bridge)
     })
 }

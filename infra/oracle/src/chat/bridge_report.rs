@@ -18,8 +18,7 @@ pub(crate) fn table(rows: &[Row], width: usize) -> String {
         ],
         below: String::new(),
     };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["BRIDGE", "STATE", "TASK", "DUE (UTC)", "EXPIRES (UTC)"], &rows, width)
+    output::table(&["BRIDGE", "STATE", "TASK", "DUE (UTC)", "EXPIRES (UTC)"], rows.iter().map(line), width)
 }
 
 pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: &[Shown], now: Timestamp) -> Value {

@@ -144,8 +144,7 @@ fn table(rows: &[Value], width: usize) -> String {
         ],
         below: remark(row),
     };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["SUBSCRIBER", "PLAN", "PAID UNTIL (UTC)", "INVOICES"], &rows, width)
+    output::table(&["SUBSCRIBER", "PLAN", "PAID UNTIL (UTC)", "INVOICES"], rows.iter().map(line), width)
 }
 
 fn text(shown: &Value) -> String {

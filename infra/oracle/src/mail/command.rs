@@ -2,15 +2,12 @@
 
 use backend::QueueName;
 use clap::Subcommand;
-use operations::{
-    redrive,
-    send_again::{SendAgainError, send_again},
-};
+use operations::{redrive, send_again::send_again};
 use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, wait},
+    command::{CommandError, Ended, OrRefused, wait},
     evidence,
     sales::signed_sale::SignedSale,
     terminal::output,
@@ -30,18 +27,15 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
     let question = format!("Send the mail of {} once more?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "mail send-again", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "mail send-again", &question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
-    wait(async { send_again(ports, &operator, &session).await.map_err(failed) })?;
+    let failed = "the mail was not sent again for certain";
+    wait(async { send_again(ports, &operator, &session).await.or_refused(failed) })?;
     let answer = json!({ "session_id": session, "mail": "sent_again" });
-    output::print_answer(one.target.json, &answer, || {
+    output::print_answer(one.signed.target.json, &answer, || {
         format!("{} is on its way to the customer again\n", session.as_str())
     })
-}
-
-fn failed(error: SendAgainError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the mail was not sent again for certain", error)
 }

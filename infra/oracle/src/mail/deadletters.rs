@@ -4,6 +4,7 @@ use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{Sale, SessionId, mail::Letter, ports::Clock};
 use operations::{
+    Done, NotDone,
     dead_letters::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
     settle::{self, Found},
@@ -13,7 +14,7 @@ use serde_json::json;
 use std::slice;
 
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     evidence,
     sales::{
         named_sale::NamedSale,
@@ -82,9 +83,7 @@ pub(crate) struct RedriveArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
@@ -112,17 +111,16 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         (Found::Sent, "Record that the mail was sent?")
     };
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&arguments.one.signature, &operator), "deadletters settle", question)? {
+    if !observed.confirm(&deployed, (&arguments.one.signed, &operator), "deadletters settle", question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
-    let settled = wait(async { Ok(settle::settle(ports, &operator, &session, found).await) })?;
-    let letters = settled
-        .map_err(|error| CommandError::refused_or_failed(error.is_refusal(), "the mail was not settled", error))?;
+    let letters =
+        wait(async { settle::settle(ports, &operator, &session, found).await.or_refused("the mail was not settled") })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
-        arguments.one.target.json,
+        arguments.one.signed.target.json,
         &names,
         "the sale has no mail of which nobody knows whether it went\n",
         || format!("settled: {}\n", names.join(", ")),
@@ -155,12 +153,11 @@ fn table(letters: &[DeadLetter], width: usize) -> String {
         ],
         below: letter.session_id.as_str().to_owned(),
     };
-    let rows: Vec<_> = letters.iter().map(line).collect();
-    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], &rows, width)
+    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], letters.iter().map(line), width)
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+    let deployed = arguments.signed.target.open()?;
     let named = arguments.sales.iter().map(|sale| sale.find(&deployed));
     let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {
@@ -168,14 +165,14 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         sessions.dedup();
     }
     if arguments.dry_run {
-        return dry_run(&deployed, &sessions, arguments.target.json);
+        return dry_run(&deployed, &sessions, arguments.signed.target.json);
     }
-    let operator = arguments.signature.operator(&deployed)?;
+    let operator = arguments.signed.operator(&deployed)?;
     let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
     let observed = evidence::of_sales(&deployed, &sessions)?;
-    let by = (&arguments.signature, &operator);
+    let by = (&arguments.signed, &operator);
     if sessions.is_empty() || !observed.confirm(&deployed, by, "deadletters redrive", &question)? {
-        output::print(if arguments.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
+        output::print(if arguments.signed.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -188,7 +185,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         }
         Ok(answers)
     })?;
-    report(answers, Format { json: arguments.target.json, is_plan: false })
+    report(answers, Format { json: arguments.signed.target.json, is_plan: false })
 }
 
 fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<Ended, CommandError> {
@@ -197,14 +194,14 @@ fn dry_run(deployed: &Deployed, sessions: &[SessionId], json: bool) -> Result<En
         for session in sessions {
             let sale = load(deployed, session).await?;
             let steps = sale.ok_or(RedriveError::NoSale).and_then(|sale| redrive::plan(&sale, System.now()));
-            planned.push((session.clone(), steps));
+            planned.push((session.clone(), steps.map_err(NotDone::Refused)));
         }
         Ok(planned)
     })?;
     report(planned, Format { json, is_plan: true })
 }
 
-type Answer = (SessionId, Result<Vec<(Letter, Step)>, RedriveError>);
+type Answer = (SessionId, Done<Vec<(Letter, Step)>, RedriveError>);
 
 /// How answers are printed.
 #[derive(Clone, Copy)]
@@ -249,7 +246,7 @@ fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ende
     }
 }
 
-fn is_done(answer: &Result<Vec<(Letter, Step)>, RedriveError>) -> bool {
+fn is_done(answer: &Done<Vec<(Letter, Step)>, RedriveError>) -> bool {
     answer.as_ref().is_ok_and(|steps| steps.iter().any(|(_, step)| *step != Step::NotWanted))
 }
 
@@ -281,7 +278,7 @@ mod tests {
         assert!(is_done(&Ok(vec![(Letter::Verdict, Step::PutBack)])));
         assert!(is_done(&Ok(vec![(Letter::Verdict, Step::AskAgain), (Letter::SilentDrop, Step::NotWanted)])));
         assert!(!is_done(&Ok(vec![(Letter::Verdict, Step::NotWanted)])) && !is_done(&Ok(vec![])));
-        assert!(!is_done(&Err(RedriveError::NoSale)));
+        assert!(!is_done(&Err(RedriveError::NoSale.into())));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -44,9 +44,7 @@ pub(crate) struct SettleArguments {
     /// The inquiry, as the list names it.
     inquiry: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &InquiriesCommand) -> Result<Ended, CommandError> {
@@ -85,8 +83,7 @@ pub(crate) fn table(waiting: &[Waiting], width: usize) -> String {
         ],
         below: String::new(),
     };
-    let rows: Vec<_> = waiting.iter().map(line).collect();
-    output::table(&["INQUIRY", "DUE (UTC)", "OPEN SALES OF THE ADDRESS"], &rows, width)
+    output::table(&["INQUIRY", "DUE (UTC)", "OPEN SALES OF THE ADDRESS"], waiting.iter().map(line), width)
 }
 
 fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
@@ -94,7 +91,7 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
     let mailbox = deployed.backend().mailbox()?;
     let says = wait(async {
         let found = waiting(&deployed, None).await?.into_iter().find(|it| it.inquiry == name);
-        let found = found.ok_or_else(|| CommandError::Refused(InquiryError::None.to_string()))?;
+        let found = found.ok_or_else(|| CommandError::refused(InquiryError::None))?;
         mailbox.correspondence(&found.message).await.or_failed("the mailbox cannot be read")
     })?;
     let text = |field: fn(&domain::inbox::Correspondence) -> &String| says.as_ref().map(field);
@@ -106,19 +103,15 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let name = &arguments.inquiry;
-    if !arguments.signature.confirm(&format!("Is the inquiry {name} answered?"))? {
+    if !arguments.signed.confirm(&format!("Is the inquiry {name} answered?"))? {
         return Ok(Ended::Nothing);
     }
     wait(async {
         let settled = inquiries::settle(deployed.stores.function_journal(INQUIRIES), &operator, name).await;
-        settled.map_err(|error| match error {
-            InquiryError::None => CommandError::Refused(error.to_string()),
-            error => CommandError::failed("the inquiry may still be on the list", error),
-        })
+        settled.or_refused("the inquiry may still be on the list")
     })?;
     let answer = json!({ "inquiry": name, "settled": true });
-    output::print_answer(arguments.target.json, &answer, || format!("{name} is settled\n"))
+    output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is settled\n"))
 }

@@ -6,14 +6,14 @@ use clap::Subcommand;
 use domain::{inbox::FollowupReply, ports::Clock};
 use operations::{
     list,
-    replies::{self, RepliesError, Shown},
+    replies::{self, Shown},
 };
 use runtime::System;
 use serde_json::json;
 
 use super::correspondence;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Target, wait},
     sales::{named_sale::NamedSale, signed_sale::SignedSale, waiting},
     terminal::output,
 };
@@ -48,10 +48,12 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
     }
 }
 
+const FAILED: &str = "the replies cannot be dealt with";
+
 fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     let (deployed, session) = one.open()?;
     let mailbox = deployed.backend().mailbox()?;
-    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, &session).await.map_err(failed) })?;
+    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, &session).await.or_refused(FAILED) })?;
     if one.target.json {
         let replies: Vec<_> = shown.iter().map(as_json).collect();
         output::print_json(&json!({ "session_id": session, "replies": replies }))?;
@@ -104,21 +106,14 @@ const fn meant(followup: FollowupReply) -> &'static str {
 
 fn settle(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
-    if !one.signature.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
+    if !one.signed.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     let settled =
-        wait(async { replies::settle(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
+        wait(async { replies::settle(deployed.stores.journal(), &operator, &session).await.or_refused(FAILED) })?;
     let answer = json!({ "session_id": session, "settled": settled });
-    output::print_answer(one.target.json, &answer, || format!("{settled} settled\n"))?;
+    output::print_answer(one.signed.target.json, &answer, || format!("{settled} settled\n"))?;
     Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
-}
-
-fn failed(error: RepliesError) -> CommandError {
-    match error {
-        RepliesError::NoSale => CommandError::Refused(error.to_string()),
-        error => CommandError::failed("the replies cannot be dealt with", error),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     content::{shown, state_hash},
     erase::customer,
 };
-use crate::command::{CommandError, Ended, OrFailed, Signature, Target, wait};
+use crate::command::{CommandError, Ended, OrFailed, Signed, wait};
 use audit::{Change, ChatJournal, ChatStatus, Record};
 use aws::SubjectSeal;
 use clap::Args;
@@ -30,9 +30,7 @@ pub(crate) struct CustomerArguments {
     #[arg(long)]
     pub(crate) customer: Option<String>,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    pub(crate) target: Target,
+    signed: Signed,
 }
 
 /// What is written about a customer's memory.
@@ -58,7 +56,7 @@ pub(crate) fn run(
     view: View,
     output: &mut impl Write,
 ) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
+    let deployed = arguments.signed.target.open()?;
     let id = customer(&deployed, name)?;
     let keys = deployed.memory_keys()?;
     let desk = Desk { journal: deployed.stores.chat_journal(), logs: &deployed.memory_logs(), keys: &keys };
@@ -66,7 +64,7 @@ pub(crate) fn run(
         writeln!(output, "{}", wait(verify(desk, &id))?)?;
         return Ok(Ended::Done);
     }
-    let operator = arguments.signature.operator_with_reason(&deployed, "reading a customer's memory")?;
+    let operator = arguments.signed.operator_with_reason(&deployed, "reading a customer's memory")?;
     let Read { written, missing } = wait(read(desk, &id, &operator, view))?;
     output.write_all(&written)?;
     writeln!(output)?;

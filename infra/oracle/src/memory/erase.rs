@@ -1,7 +1,7 @@
 //! `oracle memory erase`: begins the erasure of a customer's memory. The deadlines function ends it.
 
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, wait},
     evidence::Observed,
     stack::Deployed,
 };
@@ -24,23 +24,20 @@ pub(crate) struct EraseArguments {
     /// The customer: their email address in any spelling, or the subscriber's whole id.
     customer: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator_with_reason(&deployed, "an erasure")?;
+    let (deployed, operator) = arguments.signed.open_with_reason("an erasure")?;
     let id = customer(&deployed, &arguments.customer)?;
     let account = wait(found(deployed.stores.chat_journal(), deployed.stores.bridge_journal(), &id))?;
     let observed = observed(&account);
-    if !arguments.signature.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
+    if !arguments.signed.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
     wait(observed.record(&deployed, &operator, "memory erase", json!({})))?;
     let begun = wait(begin(deployed.stores.chat_journal(), account, &operator))?;
-    if arguments.target.json {
+    if arguments.signed.target.json {
         writeln!(output, "{begun}")?;
     } else {
         let sentence = match begun["began"] == true {

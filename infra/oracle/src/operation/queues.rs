@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::measurements::Measurements;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     evidence::Observed,
     stack::Deployed,
     terminal::{output, progress::counted},
@@ -81,9 +81,7 @@ pub(crate) struct RedriveArguments {
     )]
     queue: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Args)]
@@ -106,9 +104,7 @@ pub(crate) struct RemoveArguments {
     /// The message's id, as `oracle queues show` prints it.
     id: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 /// A queue by its name here.
@@ -213,8 +209,8 @@ fn table(rows: &[Row], width: usize) -> String {
         ],
         below: String::new(),
     };
-    let lines: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DELAYED", "DEAD LETTERS", "OLDEST"], &lines, width)
+    let lines = rows.iter().map(line);
+    output::table(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DELAYED", "DEAD LETTERS", "OLDEST"], lines, width)
 }
 
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
@@ -266,8 +262,7 @@ fn unreadable(queue: &str, body: &str) -> Option<String> {
 }
 
 fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let (queue, id) = (arguments.queue.name, arguments.id.as_str());
     let url = arguments.queue.address(&deployed)?;
     let desk = deployed.queues();
@@ -276,7 +271,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
         return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
     };
     let question = format!("Throw the message {id} of {queue} away? What it asks for is not done then.");
-    if !arguments.signature.confirm(&question)? {
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
@@ -288,13 +283,12 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     })?;
     let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
     let answer = json!({ "queue": queue, "id": id, "removed": removed });
-    output::print_answer(arguments.target.json, &answer, || format!("{id} {outcome}\n"))?;
+    output::print_answer(arguments.signed.target.json, &answer, || format!("{id} {outcome}\n"))?;
     Ok(if removed { Ended::Done } else { Ended::Nothing })
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let known = QUEUES.into_iter().find(|(queue, ..)| *queue == arguments.queue);
     let addresses = known.and_then(|(_, url, dead)| Some((deployed.output(url?)?, deployed.output(dead)?)));
     let Some((url, dead)) = addresses else {
@@ -306,7 +300,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
     let moved = if depth.waiting == 0 {
         0
-    } else if arguments.signature.confirm(&question)? {
+    } else if arguments.signed.confirm(&question)? {
         // Reading messages hides them for two minutes, so the evidence consists of the counts.
         let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
         let rules = &["a worker claims the message's sale first"];
@@ -316,7 +310,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     } else {
         return Ok(Ended::Nothing);
     };
-    if arguments.target.json {
+    if arguments.signed.target.json {
         output::print_json(&json!({ "queue": arguments.queue, "dead_letters": depth.waiting, "moved": moved }))?;
     } else if moved == 0 {
         let hidden = if depth.in_flight > 0 { "; some are hidden at the moment: try again in two minutes" } else { "" };

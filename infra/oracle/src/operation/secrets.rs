@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::secret_documents::Name;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::Deployed,
     terminal::output,
 };
@@ -42,9 +42,7 @@ pub(crate) struct SetArguments {
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
@@ -103,8 +101,7 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     let value = read(arguments)?;
     let name = arguments.name;
     // There is no confirmation, because standard input carries the value. Entering the value is the decision.
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let random = random()?;
     let document = wait(async {
         let current = current(&deployed, name).await?;
@@ -119,7 +116,7 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     })?;
     let id = format!("{}/{}", deployed.name(), name.text());
     let answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) });
-    output::print_answer(arguments.target.json, &answer, || {
+    output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{id} is stored ({})\n", fields(&document).join(", "))
     })
 }

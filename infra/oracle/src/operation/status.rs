@@ -3,8 +3,9 @@
 //! The file has more than 300 lines because every source is judged by a short function of its own, and all results go
 //! into one table.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, time::Duration};
 
+use anvil_rules::evidence::{self, Standing};
 use audit::Notebook;
 use audit_verify::{
     recheck::{self, Recheck},
@@ -46,42 +47,21 @@ const SCHEDULED: [(&str, &str, Duration); 7] = [
     ("smoke-test", "SmokeTestFunctionName", Duration::from_secs(26 * 3600)),
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Ok,
-    /// There is no measurement: the stack is new, or its CloudWatch, as the local one, does not measure functions.
-    Unmeasured,
-    /// Work waits for a human and is not urgent.
-    Waiting,
-    /// The source could not be read.
-    Unknown,
-    /// An operator must look now.
-    Wrong,
-}
-
-impl State {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Unmeasured => "unmeasured",
-            Self::Waiting => "waiting",
-            Self::Unknown => "unknown",
-            Self::Wrong => "wrong",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     what: String,
-    state: State,
+    state: Standing,
     detail: String,
 }
 
 impl Check {
-    fn new(what: impl Into<String>, state: State, detail: impl Into<String>) -> Self {
+    fn new(what: impl Into<String>, state: Standing, detail: impl Into<String>) -> Self {
         Self { what: what.into(), state, detail: detail.into() }
+    }
+
+    /// The check of what a source says, or that the source could not be read.
+    fn of<T, E: Display>(what: &str, said: Result<T, E>, judged: impl FnOnce(T) -> Self) -> Self {
+        said.map_or_else(|error| Self::new(what, Standing::Unknown, error.to_string()), judged)
     }
 }
 
@@ -89,7 +69,7 @@ impl Check {
 struct Status {
     stack: String,
     at: String,
-    state: State,
+    state: Standing,
     checks: Vec<Check>,
 }
 
@@ -97,25 +77,17 @@ pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let now = System.now();
     let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
-    let state = checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown);
+    let state = checks.iter().map(|check| check.state).max().unwrap_or(Standing::Unknown);
     let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
     output::print_answer(target.json, &status, || for_people(&status, output::width()))?;
-    Ok(if state >= State::Unknown { Ended::Nothing } else { Ended::Done })
+    Ok(if state >= Standing::Unknown { Ended::Nothing } else { Ended::Done })
 }
 
 /// The stack's name and the state of all its checks, for the quality gate.
-pub(crate) fn standings(target: &Target) -> Result<(String, Vec<anvil_rules::evidence::Check>), CommandError> {
-    use anvil_rules::evidence::{Check, Standing};
+pub(crate) fn standings(target: &Target) -> Result<(String, Vec<evidence::Check>), CommandError> {
     let deployed = target.open()?;
     let checks = wait(async { Ok(looked_at(&deployed, System.now()).await) })?;
-    let standing = |state| match state {
-        State::Ok => Standing::Ok,
-        State::Unmeasured => Standing::Unmeasured,
-        State::Waiting => Standing::Waiting,
-        State::Unknown => Standing::Unknown,
-        State::Wrong => Standing::Wrong,
-    };
-    let checks = checks.into_iter().map(|check| Check { state: standing(check.state), what: check.what });
+    let checks = checks.into_iter().map(|Check { what, state, .. }| evidence::Check { what, state });
     Ok((deployed.name().to_owned(), checks.collect()))
 }
 
@@ -125,51 +97,38 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         Ok(rows) => {
             checks
                 .extend(work(&rows.iter().map(|row| (row.work, row.since.as_str(), row.overdue)).collect::<Vec<_>>()));
-            checks.push(match inquiries::waiting(deployed, Some(&rows)).await {
-                Ok(rows) => waiting("inquiries", rows.iter().map(|row| row.overdue), "oracle inquiries list"),
-                Err(error) => Check::new("inquiries", State::Unknown, error.to_string()),
-            });
+            checks.push(Check::of("inquiries", inquiries::waiting(deployed, Some(&rows)).await, |rows| {
+                waiting("inquiries", rows.iter().map(|row| row.overdue), "oracle inquiries list")
+            }));
         }
-        Err(error) => checks.push(Check::new("open work", State::Unknown, error.to_string())),
+        Err(error) => checks.push(Check::new("open work", Standing::Unknown, error.to_string())),
     }
-    checks.push(match bridge_command::waiting(deployed).await {
-        Ok(rows) => waiting("bridge", rows.iter().map(|row| row.overdue), "oracle bridge list"),
-        Err(error) => Check::new("bridge", State::Unknown, error.to_string()),
-    });
-    checks.push(match toll_command::waiting(&deployed.stores.sales).await {
-        Ok(rows) => waiting("toll", rows.iter().map(|row| row.overdue), "oracle toll list"),
-        Err(error) => Check::new("toll", State::Unknown, error.to_string()),
-    });
-    match queues::rows(deployed, now).await {
-        Ok(rows) => checks.push(dead_letters(&rows)),
-        Err(error) => checks.push(Check::new("dead letters", State::Unknown, error.to_string())),
-    }
+    checks.push(Check::of("bridge", bridge_command::waiting(deployed).await, |rows| {
+        waiting("bridge", rows.iter().map(|row| row.overdue), "oracle bridge list")
+    }));
+    checks.push(Check::of("toll", toll_command::waiting(&deployed.stores.sales).await, |rows| {
+        waiting("toll", rows.iter().map(|row| row.overdue), "oracle toll list")
+    }));
+    checks.push(Check::of("dead letters", queues::rows(deployed, now).await, |rows| dead_letters(&rows)));
     let models = deployed.output("GeminiModels").unwrap_or_default();
     let models = models.split(',').map(str::trim).filter(|model| !model.is_empty());
     let circuits = models.flat_map(|model| Caller::ALL.map(|caller| caller.circuit(model)));
     let circuits = circuits.map(|circuit| (format!("model {circuit}"), circuit));
     for (what, circuit) in circuits.chain([(MAILBOX.to_owned(), MAILBOX.into())]) {
-        checks.push(match Breakers::load(&deployed.stores.sales, &circuit).await {
-            Ok(row) => breaker(what, &row.value),
-            Err(error) => Check::new(what, State::Unknown, error.to_string()),
-        });
+        let row = Breakers::load(&deployed.stores.sales, &circuit).await;
+        checks.push(Check::of(&what, row, |row| breaker(&what, &row.value)));
     }
     // A stack whose deployment is older than this check has no such output.
     if let Some(switch) = deployed.output("DeployGate") {
         let output = |name| deployed.output(name).unwrap_or_default();
-        checks.push(match release::verdicts(deployed.stores.function_journal(release::FUNCTION)).await {
-            Ok(verdicts) => deploy_gate(switch == "on", output("Release"), output("TrafficVersions"), &verdicts),
-            Err(error) => Check::new("deploy gate", State::Unknown, error.to_string()),
-        });
+        let verdicts = release::verdicts(deployed.stores.function_journal(release::FUNCTION)).await;
+        checks.push(Check::of("deploy gate", verdicts, |verdicts| {
+            deploy_gate(switch == "on", output("Release"), output("TrafficVersions"), &verdicts)
+        }));
     }
-    checks.push(match remembered(deployed).await {
-        Ok(found) => log(&found, now),
-        Err(error) => Check::new("audit log", State::Unknown, error.to_string()),
-    });
-    checks.push(match Notes::load(&deployed.stores.sales, doctor::FAILED_CHECKS_NOTE).await {
-        Ok(note) => dependencies(note.value.as_deref()),
-        Err(error) => Check::new("dependencies", State::Unknown, error.to_string()),
-    });
+    checks.push(Check::of("audit log", remembered(deployed).await, |found| log(&found, now)));
+    let note = Notes::load(&deployed.stores.sales, doctor::FAILED_CHECKS_NOTE).await;
+    checks.push(Check::of("dependencies", note, |note| dependencies(note.value.as_deref())));
     let measurements = Measurements::of(&deployed.account);
     checks.push(alarms(measurements.alarms(deployed.name()).await));
     for (name, output, longest) in SCHEDULED {
@@ -177,7 +136,7 @@ async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         // A schedule that can be disabled has an output with its state.
         let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
         checks.push(if is_off {
-            Check::new(format!("runs {name}"), State::Ok, "switched off")
+            Check::new(format!("runs {name}"), Standing::Ok, "switched off")
         } else {
             runs(name, measurements.runs(function, now).await, longest, now)
         });
@@ -194,13 +153,13 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
         let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
         // Such a sale is wrong even before it is overdue, because its customer has paid and has nothing.
         let is_wrong = overdue > 0 || matches!(work, Work::Failed | Work::Owed);
-        let state = if is_wrong { State::Wrong } else { State::Waiting };
+        let state = if is_wrong { Standing::Wrong } else { Standing::Waiting };
         let next = command(work);
         let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
         Some(Check::new(format!("open: {}", work.as_str()), state, detail))
     };
     let checks: Vec<Check> = Work::ALL.into_iter().filter_map(kind).collect();
-    if checks.is_empty() { vec![Check::new("open work", State::Ok, "nothing waits for a human")] } else { checks }
+    if checks.is_empty() { vec![Check::new("open work", Standing::Ok, "nothing waits for a human")] } else { checks }
 }
 
 /// The command that shows details of the work or does it.
@@ -222,26 +181,26 @@ const fn command(work: Work) -> &'static str {
 fn waiting(what: &str, overdue: impl Iterator<Item = bool>, command: &str) -> Check {
     let (count, overdue) = overdue.fold((0, 0), |(count, late), is_late| (count + 1, late + usize::from(is_late)));
     let state = match (count, overdue) {
-        (0, _) => return Check::new(what, State::Ok, "none"),
-        (_, 0) => State::Waiting,
-        _ => State::Wrong,
+        (0, _) => return Check::new(what, Standing::Ok, "none"),
+        (_, 0) => Standing::Waiting,
+        _ => Standing::Wrong,
     };
     Check::new(what, state, format!("{count}, {overdue} overdue: {command}"))
 }
 
 fn dead_letters(rows: &[queues::Row]) -> Check {
     let full: Vec<_> = rows.iter().filter(|row| row.dead_letters > 0).collect();
-    let Some(first) = full.first() else { return Check::new("dead letters", State::Ok, "none") };
+    let Some(first) = full.first() else { return Check::new("dead letters", Standing::Ok, "none") };
     let queues: Vec<String> = full.iter().map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
     let detail = format!("{}: oracle queues show {}", queues.join(", "), first.queue);
-    Check::new("dead letters", State::Wrong, detail)
+    Check::new("dead letters", Standing::Wrong, detail)
 }
 
-fn breaker(what: String, breaker: &Breaker) -> Check {
+fn breaker(what: &str, breaker: &Breaker) -> Check {
     match (breaker.opened_at, breaker.failures) {
-        (Some(at), _) => Check::new(what, State::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
-        (None, 0) => Check::new(what, State::Ok, "circuit closed"),
-        (None, failures) => Check::new(what, State::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+        (Some(at), _) => Check::new(what, Standing::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
+        (None, 0) => Check::new(what, Standing::Ok, "circuit closed"),
+        (None, failures) => Check::new(what, Standing::Ok, format!("circuit closed, {failures} failure(s) in a row")),
     }
 }
 
@@ -250,20 +209,20 @@ fn breaker(what: String, breaker: &Breaker) -> Check {
 fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
     let check = |state, detail: String| Check::new("deploy gate", state, detail);
     if !is_on {
-        return check(State::Waiting, "off: deployments go live without a verdict".to_owned());
+        return check(Standing::Waiting, "off: deployments go live without a verdict".to_owned());
     }
     let is_deployed =
         |build: &Build| build.deployment.is_some() && build.release == release && build.versions.join(",") == versions;
     let of_build = |entry: &&Entry| entry.build.as_ref().is_some_and(is_deployed);
     match verdicts.iter().rev().find(of_build) {
         Some(entry) if entry.verdict.may_ship() => {
-            check(State::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
+            check(Standing::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
         }
         Some(entry) => {
-            check(State::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
+            check(Standing::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
         }
         None => check(
-            State::Waiting,
+            Standing::Waiting,
             format!("no verdict on {release}, as after the deployment that switches it on: deploy a new Release"),
         ),
     }
@@ -291,19 +250,19 @@ const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The check of the last comparison of the log with its digests.
 fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
     let check = |state, detail: String| Check::new("audit log", state, detail);
-    let Some(head) = head else { return check(State::Unmeasured, "no digest was made yet".to_owned()) };
+    let Some(head) = head else { return check(Standing::Unmeasured, "no digest was made yet".to_owned()) };
     if !recheck.known.is_empty() {
         let detail = format!("not as it was digested: {}; oracle audit verify", recheck::names(&recheck.known));
-        return check(State::Wrong, detail);
+        return check(Standing::Wrong, detail);
     }
     let digests = format!("digest {} made {}", head.sequence, minute(&head.made_at));
     match recheck.sound_at {
         Some(at) if now.since(at) > SOUND_WITHIN => check(
-            State::Wrong,
+            Standing::Wrong,
             format!("not found sound since {}; {digests}; oracle audit verify", minute(&at.to_iso())),
         ),
-        Some(at) => check(State::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
-        None => check(State::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
+        Some(at) => check(Standing::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
+        None => check(Standing::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
     }
 }
 
@@ -312,35 +271,35 @@ fn dependencies(note: Option<&str>) -> Check {
     let check = |state, detail: String| Check::new("dependencies", state, detail);
     match note.map(serde_json::from_str::<BTreeSet<String>>).transpose() {
         Ok(failed) => match Vec::from_iter(failed.unwrap_or_default()).as_slice() {
-            [] => check(State::Ok, "boot-probe found nothing wrong".to_owned()),
+            [] => check(Standing::Ok, "boot-probe found nothing wrong".to_owned()),
             failed => {
                 let reasons = "boot-probe's log has the reasons";
-                check(State::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
+                check(Standing::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
             }
         },
-        Err(error) => check(State::Unknown, format!("boot-probe's note cannot be read: {error}")),
+        Err(error) => check(Standing::Unknown, format!("boot-probe's note cannot be read: {error}")),
     }
 }
 
 fn alarms(found: Option<Alarms>) -> Check {
     let check = |state, detail: String| Check::new("alarms", state, detail);
     let Some(Alarms { count, alarming, unevaluated, silent }) = found else {
-        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+        return check(Standing::Unknown, "CloudWatch could not be asked".to_owned());
     };
     match (count, alarming.as_slice(), unevaluated.len()) {
-        (0, ..) => check(State::Unknown, "CloudWatch knows none of this stack".to_owned()),
+        (0, ..) => check(Standing::Unknown, "CloudWatch knows none of this stack".to_owned()),
         // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
         // alarm.
         (_, [], missing) if missing + silent == count => {
-            check(State::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
+            check(Standing::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
         }
-        (_, [], 0) => check(State::Ok, format!("{count}, all quiet")),
+        (_, [], 0) => check(Standing::Ok, format!("{count}, all quiet")),
         (_, [], missing) => {
-            check(State::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
+            check(Standing::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
         }
         (_, alarming, missing) => {
             let missing = if missing == 0 { String::new() } else { format!("; {missing} more have no data") };
-            check(State::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
+            check(Standing::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
         }
     }
 }
@@ -348,15 +307,15 @@ fn alarms(found: Option<Alarms>) -> Check {
 fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> Check {
     let check = |state, detail: String| Check::new(format!("runs {name}"), state, detail);
     let Some(Runs { last, failed }) = found else {
-        return check(State::Unknown, "CloudWatch could not be asked".to_owned());
+        return check(Standing::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
         // A schedule that does not run raises an alarm, which the check of the alarms shows.
-        return check(State::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
+        return check(Standing::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);
     let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
-    let state = if ago > longest || failed > 0 { State::Wrong } else { State::Ok };
+    let state = if ago > longest || failed > 0 { Standing::Wrong } else { Standing::Ok };
     check(state, format!("{} ago{failures}", output::age(ago.as_secs())))
 }
 
@@ -365,16 +324,15 @@ fn for_people(status: &Status, width: usize) -> String {
         cells: vec![check.what.clone(), check.state.word().to_owned(), check.detail.clone()],
         below: String::new(),
     };
-    let rows: Vec<_> = status.checks.iter().map(line).collect();
     let verdict = match status.state {
-        State::Ok => "nothing is wrong",
-        State::Unmeasured => "nothing is wrong, as far as it is measured",
-        State::Waiting => "nothing is wrong; something waits",
-        State::Unknown => "not everything is known",
-        State::Wrong => "something is wrong",
+        Standing::Ok => "nothing is wrong",
+        Standing::Unmeasured => "nothing is wrong, as far as it is measured",
+        Standing::Waiting => "nothing is wrong; something waits",
+        Standing::Unknown => "not everything is known",
+        Standing::Wrong => "something is wrong",
     };
     let head = format!("{}, {} UTC: {verdict}\n\n", status.stack, minute(&status.at));
-    head + &output::table(&["WHAT", "STATE", "DETAIL"], &rows, width)
+    head + &output::table(&["WHAT", "STATE", "DETAIL"], status.checks.iter().map(line), width)
 }
 
 #[cfg(test)]
@@ -391,23 +349,23 @@ mod tests {
 
     #[test]
     fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
-        assert_eq!(work(&[])[0].state, State::Ok);
+        assert_eq!(work(&[])[0].state, Standing::Ok);
         let checks = work(&[open(Work::Review, false), open(Work::Refund, true), open(Work::Review, false)]);
         let states: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
-        assert_eq!(states, [("open: refund", State::Wrong), ("open: review", State::Waiting)]);
+        assert_eq!(states, [("open: refund", Standing::Wrong), ("open: review", Standing::Waiting)]);
         assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
         let failed = work(&[open(Work::Failed, false)]);
-        assert_eq!(failed[0].state, State::Wrong);
+        assert_eq!(failed[0].state, Standing::Wrong);
         assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
     }
 
     #[test]
     fn what_belongs_to_no_sale_waits_or_is_wrong_when_it_is_overdue() {
         let seen = |overdue: &[bool]| waiting("toll", overdue.iter().copied(), "oracle toll list");
-        assert_eq!(seen(&[]), Check::new("toll", State::Ok, "none"));
-        assert_eq!(seen(&[false]).state, State::Waiting);
+        assert_eq!(seen(&[]), Check::new("toll", Standing::Ok, "none"));
+        assert_eq!(seen(&[false]).state, Standing::Waiting);
         let wrong = seen(&[false, true]);
-        assert_eq!((wrong.state, wrong.detail.as_str()), (State::Wrong, "2, 1 overdue: oracle toll list"));
+        assert_eq!((wrong.state, wrong.detail.as_str()), (Standing::Wrong, "2, 1 overdue: oracle toll list"));
     }
 
     #[test]
@@ -427,13 +385,13 @@ mod tests {
         ];
         let seen = |is_on, release, versions| deploy_gate(is_on, release, versions, &judged);
         let sound = seen(true, "v7", "checkout:3,webhook:4");
-        assert_eq!((sound.state, sound.detail.as_str()), (State::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
-        assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, State::Waiting, "other code under the same name");
-        assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, State::Waiting, "judged by hand");
+        assert_eq!((sound.state, sound.detail.as_str()), (Standing::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
+        assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, Standing::Waiting, "other code under the same name");
+        assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, Standing::Waiting, "judged by hand");
         let overridden = seen(true, "v10", "checkout:6,webhook:6");
         let detail = "v10 was judged RED and is live by an override";
-        assert_eq!((overridden.state, overridden.detail.as_str()), (State::Waiting, detail));
-        assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, State::Waiting);
+        assert_eq!((overridden.state, overridden.detail.as_str()), (Standing::Waiting, detail));
+        assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, Standing::Waiting);
     }
 
     #[test]
@@ -443,50 +401,58 @@ mod tests {
         let head: Option<Head> = serde_json::from_value(head).ok();
         let seen_at = |recheck: Recheck, now| log(&Remembered { head: head.clone(), recheck }, now);
         let seen = |recheck: Recheck| seen_at(recheck, at(1));
-        assert_eq!(log(&Remembered::default(), at(1)).state, State::Unmeasured);
-        assert_eq!(seen(Recheck::default()).state, State::Unmeasured);
+        assert_eq!(log(&Remembered::default(), at(1)).state, Standing::Unmeasured);
+        assert_eq!(seen(Recheck::default()).state, Standing::Unmeasured);
         let sound = seen(Recheck { sound_at: Some(at(0)), ..Recheck::default() });
         assert_eq!(sound.detail, "last found sound 1970-01-01 00:00; digest 3 made 2026-11-22 10:00");
         let old = seen_at(Recheck { sound_at: Some(at(0)), ..Recheck::default() }, at(30 * 86_400 + 1));
-        assert!(old.state == State::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
+        assert!(old.state == Standing::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
         let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
         let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
-        assert_eq!((bad.state, bad.detail.contains("sale c3D4e5F6 record 3")), (State::Wrong, true), "{}", bad.detail);
+        assert_eq!(
+            (bad.state, bad.detail.contains("sale c3D4e5F6 record 3")),
+            (Standing::Wrong, true),
+            "{}",
+            bad.detail
+        );
     }
 
     #[test]
     fn a_check_of_boot_probe_that_still_fails_is_wrong() {
         let wrong = dependencies(Some(r#"["Stripe key for refunds","mailbox"]"#));
-        assert_eq!(wrong.state, State::Wrong);
+        assert_eq!(wrong.state, Standing::Wrong);
         assert!(wrong.detail.starts_with("Stripe key for refunds, mailbox; "), "{}", wrong.detail);
-        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (State::Ok, State::Ok));
-        assert_eq!(dependencies(Some("{}")).state, State::Unknown);
+        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (Standing::Ok, Standing::Ok));
+        assert_eq!(dependencies(Some("{}")).state, Standing::Unknown);
     }
 
     #[test]
     fn an_open_circuit_an_alarm_and_a_silent_schedule_are_wrong() {
         let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
-        assert_eq!(breaker("model m".into(), &open).state, State::Wrong);
-        let closed = breaker(MAILBOX.into(), &Breaker::default());
-        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", State::Ok));
+        assert_eq!(breaker("model m", &open).state, Standing::Wrong);
+        let closed = breaker(MAILBOX, &Breaker::default());
+        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", Standing::Ok));
         let seen = |count, alarming: usize, unevaluated: usize| {
             let names = |count| vec!["verdict failed".to_owned(); count];
             alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated), silent: 0 })).state
         };
-        assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (State::Wrong, State::Wrong, State::Ok));
-        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (State::Unknown, State::Unmeasured));
-        assert_eq!((alarms(None).state, seen(0, 0, 0)), (State::Unknown, State::Unknown));
+        assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (Standing::Wrong, Standing::Wrong, Standing::Ok));
+        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (Standing::Unknown, Standing::Unmeasured));
+        assert_eq!((alarms(None).state, seen(0, 0, 0)), (Standing::Unknown, Standing::Unknown));
         let silent = |unevaluated| {
             let unevaluated = vec!["verdict failed".to_owned(); unevaluated];
             alarms(Some(Alarms { count: 50, unevaluated, silent: 4, ..Alarms::default() })).state
         };
-        assert_eq!((silent(0), silent(1), silent(46)), (State::Ok, State::Unknown, State::Unmeasured));
+        assert_eq!((silent(0), silent(1), silent(46)), (Standing::Ok, Standing::Unknown, Standing::Unmeasured));
         let longest = Duration::from_secs(900);
         let ran =
             |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
-        assert_eq!((ran(900, 0).state, ran(901, 0).state, ran(1, 2).state), (State::Ok, State::Wrong, State::Wrong));
-        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, State::Unmeasured);
-        assert_eq!(runs("x", None, longest, at(0)).state, State::Unknown);
+        assert_eq!(
+            (ran(900, 0).state, ran(901, 0).state, ran(1, 2).state),
+            (Standing::Ok, Standing::Wrong, Standing::Wrong)
+        );
+        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, Standing::Unmeasured);
+        assert_eq!(runs("x", None, longest, at(0)).state, Standing::Unknown);
     }
 
     #[test]
@@ -498,17 +464,17 @@ mod tests {
         });
         let check = dead_letters(&rows);
         let detail = "email 2, payments 1: oracle queues show email";
-        assert_eq!((check.state, check.detail.as_str()), (State::Wrong, detail));
-        assert_eq!(dead_letters(&rows[..1]).state, State::Ok);
+        assert_eq!((check.state, check.detail.as_str()), (Standing::Wrong, detail));
+        assert_eq!(dead_letters(&rows[..1]).state, Standing::Ok);
     }
 
     #[test]
     fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
         let checks = vec![
             alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], ..Alarms::default() })),
-            Check::new("dead letters", State::Ok, "none"),
+            Check::new("dead letters", Standing::Ok, "none"),
         ];
-        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: State::Wrong, checks };
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: Standing::Wrong, checks };
         let text = for_people(&status, 80);
         assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

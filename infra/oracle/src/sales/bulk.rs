@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::sale_name::{self, SaleName};
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, wait},
+    command::{CommandError, Ended, OrFailed, Signed, wait},
     evidence,
     stack::Deployed,
     terminal::{output, progress::counted, when},
@@ -92,8 +92,7 @@ pub(crate) struct Answer {
 pub(crate) struct Bulk<'a> {
     pub(crate) deployed: &'a Deployed,
     pub(crate) selection: &'a Selection,
-    pub(crate) signature: &'a Signature,
-    pub(crate) json: bool,
+    pub(crate) signed: &'a Signed,
     /// The field of the JSON output that contains the word.
     pub(crate) field: &'static str,
     /// The command's name, for the audit log.
@@ -110,13 +109,13 @@ impl Bulk<'_> {
         act: impl AsyncFn(&SessionId) -> Result<Answer, CommandError>,
     ) -> Result<Ended, CommandError> {
         if sessions.is_empty() {
-            output::print(if self.json { "[]\n" } else { "no sale matches\n" })?;
+            output::print(if self.signed.target.json { "[]\n" } else { "no sale matches\n" })?;
             return Ok(Ended::Nothing);
         }
         if !self.selection.dry_run {
-            let operator = self.signature.operator(self.deployed)?;
+            let operator = self.signed.operator(self.deployed)?;
             let observed = evidence::of_sales(self.deployed, sessions)?;
-            if !observed.confirm(self.deployed, (self.signature, &operator), self.action, question)? {
+            if !observed.confirm(self.deployed, (self.signed, &operator), self.action, question)? {
                 return Ok(Ended::Nothing);
             }
         }
@@ -192,7 +191,7 @@ impl Bulk<'_> {
                 }
             }
         }
-        if self.json {
+        if self.signed.target.json {
             match documents.as_slice() {
                 [one] if self.selection.is_one() => output::print_json(one)?,
                 all => output::print_json(&all)?,
@@ -205,7 +204,7 @@ impl Bulk<'_> {
     }
 
     fn line(&self, session: &SessionId, text: &str) -> Result<(), CommandError> {
-        if self.json { Ok(()) } else { output::print(&format!("{} {text}\n", session.as_str())) }
+        if self.signed.target.json { Ok(()) } else { output::print(&format!("{} {text}\n", session.as_str())) }
     }
 }
 

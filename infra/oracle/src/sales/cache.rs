@@ -9,7 +9,7 @@ use domain::{
     cache_health::{FUNCTION, HealthRecord, unknown_block},
     ports::{CacheEntries, CacheEntry, Clock, Notes, SaleStore},
 };
-use operations::cache::{self, RemoveError};
+use operations::cache;
 use runtime::System;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use std::slice;
 
 use super::signed_sale::SignedSale;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Target, wait},
     evidence,
     terminal::output::{self, minute},
 };
@@ -107,13 +107,14 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     let question = format!("Take the cached verdict of {} out?", session.as_str());
     let mut observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     observed.items.push(wait(entry(&deployed.stores.sales, &session))?);
-    if !observed.confirm(&deployed, (&one.signature, &operator), "cache remove", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "cache remove", &question)? {
         return Ok(Ended::Nothing);
     }
     let removed = wait(async {
-        cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await.map_err(failed)
+        let removed = cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await;
+        removed.or_refused("it is not out for certain")
     })?;
-    if one.target.json {
+    if one.signed.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
         let outcome = if removed { "is out of the cache" } else { "was not in the cache" };
@@ -132,10 +133,6 @@ async fn entry(store: &dyn SaleStore, session: &SessionId) -> Result<Value, Comm
         CacheEntry::Corrupt => ("damaged", Value::Null),
     };
     Ok(json!({ "session": session, "entry": state, "verdict": verdict }))
-}
-
-fn failed(error: RemoveError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "it is not out for certain", error)
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use clap::Args;
 use domain::erasure::by_hand;
-use operations::erase::{self, EraseError, Erased, Plan};
+use operations::{
+    NotDone,
+    erase::{self, Erased, Plan},
+};
 use serde_json::json;
 
 use super::sale_name::{self, SaleName};
 use crate::{
-    command::{CommandError, Ended, Signature, Target, wait},
+    command::{CommandError, Ended, OrRefused, Signed, wait},
     evidence::Observed,
     terminal::output::{self, minute},
 };
@@ -21,47 +24,38 @@ pub(crate) struct EraseArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = || arguments.signature.operator_with_reason(&deployed, "an erasure");
+    let deployed = arguments.signed.target.open()?;
+    let operator = || arguments.signed.operator_with_reason(&deployed, "an erasure");
     let operator = if arguments.dry_run { None } else { Some(operator()?) };
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
-    let plan = wait(async { erase::plan(ports, &session).await.map_err(not_planned) })?;
+    let plan = wait(async { Ok(erase::plan(ports, &session).await) })?;
+    let is_decided = plan.as_ref().is_err_and(NotDone::is_decided);
+    let plan = plan.or_refused(if is_decided { UNFINISHED } else { "nothing is erased" })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
-        return output::print_answer(arguments.target.json, &answer, || planned(&plan));
+        return output::print_answer(arguments.signed.target.json, &answer, || planned(&plan));
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
-    if !arguments.signature.confirm(&question)? {
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let items = vec![json!(plan)];
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
-    let unfinished = |error| failed(UNFINISHED, error);
-    let erased = wait(async { erase::erase(ports, &operator, &session).await.map_err(unfinished) })?;
+    let erased = wait(async { erase::erase(ports, &operator, &session).await.or_refused(UNFINISHED) })?;
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
-    output::print_answer(arguments.target.json, &answer, || {
+    output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
     })
 }
 
 const UNFINISHED: &str = "the erasure is not finished";
-
-fn not_planned(error: EraseError) -> CommandError {
-    failed(if error.is_decided() { UNFINISHED } else { "nothing is erased" }, error)
-}
-
-fn failed(what: &str, error: EraseError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), what, error)
-}
 
 /// The steps that a human must do elsewhere.
 fn hands() -> Vec<String> {

@@ -164,8 +164,7 @@ fn table(rows: &[Row], width: usize) -> String {
         ],
         below: row.session_id.as_str().to_owned(),
     };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["REFERENCE", "BOUGHT (UTC)", "CHARGED", "OPEN", "STATE"], &rows, width)
+    output::table(&["REFERENCE", "BOUGHT (UTC)", "CHARGED", "OPEN", "STATE"], rows.iter().map(line), width)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::{path::PathBuf, slice};
 
 use clap::{Args, Subcommand};
 use domain::{customer_text, open_work::Work};
-use operations::findings::{self, FindingError};
+use operations::findings;
 use serde_json::json;
 
 use super::{named_sale::NamedSale, quarantine::read, signed_sale::SignedSale, waiting};
 use crate::{
-    command::{CommandError, Ended, Target, wait},
+    command::{CommandError, Ended, OrRefused, Target, wait},
     evidence,
     terminal::output,
 };
@@ -54,9 +54,11 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
     }
 }
 
+const NOT_SETTLED: &str = "the finding was not settled for certain";
+
 fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     let (deployed, session) = one.open()?;
-    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.map_err(failed) })?;
+    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.or_refused(NOT_SETTLED) })?;
     let verdict = &case.cached.verdict;
     if one.target.json {
         let (list, terms) = (&case.finding.list, &case.terms);
@@ -79,11 +81,11 @@ fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Let the verdict of {} stand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "findings dismiss", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "findings dismiss", &question)? {
         return Ok(Ended::Nothing);
     }
-    wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.map_err(failed) })?;
-    told(session.as_str(), &one.target, "dismissed", "stays as it was delivered")
+    wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.or_refused(NOT_SETTLED) })?;
+    told(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
 }
 
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
@@ -92,18 +94,16 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
     let question = format!("Replace what the page of {} shows?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "findings replace", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "findings replace", &question)? {
         return Ok(Ended::Nothing);
     }
-    wait(async { findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.map_err(failed) })?;
-    told(session.as_str(), &one.target, "replaced", "has the new text on its page")
+    wait(async {
+        findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.or_refused(NOT_SETTLED)
+    })?;
+    told(session.as_str(), &one.signed.target, "replaced", "has the new text on its page")
 }
 
 fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
     let answer = json!({ "session_id": session, "decided": word });
     output::print_answer(target.json, &answer, || format!("{session} {told}\n"))
-}
-
-fn failed(error: FindingError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the finding was not settled for certain", error)
 }

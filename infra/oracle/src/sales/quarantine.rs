@@ -25,7 +25,7 @@ use super::{
     waiting,
 };
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, read_file, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, read_file, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -49,9 +49,7 @@ pub(crate) enum QuarantineCommand {
         #[command(flatten)]
         selection: Selection,
         #[command(flatten)]
-        signature: Signature,
-        #[command(flatten)]
-        target: Target,
+        signed: Signed,
     },
     /// Put a cleaned verdict in place of the held one, if it passes the crosscheck and the content filter.
     #[command(
@@ -78,7 +76,7 @@ pub(crate) fn run(command: &QuarantineCommand) -> Result<Ended, CommandError> {
     match command {
         QuarantineCommand::List(target) => waiting::list(target, &[Work::Review]),
         QuarantineCommand::Show(one) => show(one),
-        QuarantineCommand::Approve { selection, signature, target } => approve(selection, signature, target),
+        QuarantineCommand::Approve { selection, signed } => approve(selection, signed),
         QuarantineCommand::Refund(arguments) => refunds::issue(arguments, &[Work::Review]),
         QuarantineCommand::Replace(arguments) => replace(arguments),
     }
@@ -166,40 +164,34 @@ impl Parts {
     }
 }
 
-fn approve(selection: &Selection, signature: &Signature, target: &Target) -> Result<Ended, CommandError> {
-    let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
+const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+
+fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError> {
+    let (deployed, operator) = signed.open()?;
     let sessions = selection.sessions(&deployed, &[Work::Review])?;
     let parts = Parts::of(&deployed)?;
     let submissions = DynamoSubmissions(&deployed.stores.sales);
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.map_err(DecideError::Storage).map_err(failed)?;
-            let sale = sale.ok_or(DecideError::NoSale).map_err(failed)?.value;
+            let sale = ports.journal.store.load(session).await.or_failed(NOT_CARRIED_OUT)?;
+            let sale = sale.ok_or(DecideError::NoSale).map_err(CommandError::refused)?.value;
             return match sale.fulfilment() {
                 Fulfilment::InReview { gate, .. } => {
                     let text =
                         format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
                     Ok(Answer { word: "would_approve", text, done: true })
                 }
-                _ => Err(failed(DecideError::NotHeld)),
+                _ => Err(CommandError::refused(DecideError::NotHeld)),
             };
         }
-        Ok(answer_for(quarantine::approve(ports, &operator, session).await.map_err(failed)?))
+        Ok(answer_for(quarantine::approve(ports, &operator, session).await.or_refused(NOT_CARRIED_OUT)?))
     };
     let question = match sessions.as_slice() {
         [one] => format!("Approve {} and deliver it?", one.as_str()),
         all => format!("Approve {} held sales and deliver them?", all.len()),
     };
-    let bulk = Bulk {
-        deployed: &deployed,
-        selection,
-        signature,
-        json: target.json,
-        field: "decided",
-        action: "quarantine approve",
-    };
+    let bulk = Bulk { deployed: &deployed, selection, signed, field: "decided", action: "quarantine approve" };
     bulk.run(&sessions, &question, act)
 }
 
@@ -211,14 +203,15 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let submissions = DynamoSubmissions(&deployed.stores.sales);
     let question = format!("Replace what is held of {} and deliver it?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&one.signature, &operator), "quarantine replace", &question)? {
+    if !observed.confirm(&deployed, (&one.signed, &operator), "quarantine replace", &question)? {
         return Ok(Ended::Nothing);
     }
     let ports = parts.ports(&deployed, &submissions);
-    let decided = wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.map_err(failed) })?;
+    let decided =
+        wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.or_refused(NOT_CARRIED_OUT) })?;
     let Answer { word, text, .. } = answer_for(decided);
     let answer = json!({ "session_id": session, "decided": word });
-    output::print_answer(one.target.json, &answer, || format!("{} {text}\n", session.as_str()))
+    output::print_answer(one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
 
 fn answer_for(decided: Decided) -> Answer {
@@ -227,10 +220,6 @@ fn answer_for(decided: Decided) -> Answer {
         Decided::AskedAgain => ("asked_again", "was decided already; its delivery is asked for again"),
     };
     Answer { word, text: text.to_owned(), done: true }
-}
-
-fn failed(error: DecideError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the decision was not carried out", error)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use domain::{Query, SessionId, Submission, Tier, open_work::Work};
 use operations::reattempt::{self, Reattempt, ReattemptError};
 
 use super::bulk::{Answer, Bulk, Selection};
-use crate::command::{CommandError, Ended, OrFailed, Signature, Target, read_file};
+use crate::command::{CommandError, Ended, OrFailed, OrRefused, Signed, read_file};
 
 #[derive(Args)]
 pub(crate) struct ReattemptArguments {
@@ -24,17 +24,17 @@ pub(crate) struct ReattemptArguments {
     #[arg(long, value_name = "FILE", requires = "tier", conflicts_with_all = ["failed_since", "reason_like"])]
     query_file: Option<PathBuf>,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
+
+const NOT_ORDERED: &str = "the verdict is not on order for certain";
 
 fn tier(key: &str) -> Result<Tier, String> {
     Tier::parse(key).map_err(|error| error.to_string())
 }
 
 pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError> {
-    let ReattemptArguments { selection, signature, target, .. } = arguments;
+    let ReattemptArguments { selection, signed, .. } = arguments;
     let submission = match (arguments.tier, &arguments.query_file) {
         (Some(_), Some(_)) if !selection.is_one() => {
             return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
@@ -42,8 +42,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         (Some(tier), Some(file)) => Some(Submission { tier, query: query(&text(file)?)? }),
         _ => None,
     };
-    let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
+    let (deployed, operator) = signed.open()?;
     // An unusable sale needs its customer's question, so the filters select failed sales only.
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
     let orders = deployed.backend().queue(QueueName::Orders)?;
@@ -52,9 +51,9 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let with = if submission.is_some() { ", with this question" } else { "" };
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.map_err(ReattemptError::Storage).map_err(failed)?;
-            let sale = sale.ok_or(ReattemptError::NoSale).map_err(failed)?;
-            let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(failed)?;
+            let sale = ports.journal.store.load(session).await.or_failed(NOT_ORDERED)?;
+            let sale = sale.ok_or(ReattemptError::NoSale).map_err(CommandError::refused)?;
+            let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(CommandError::refused)?;
             return Ok(match planned {
                 Reattempt::Ordered => answer("would_order", "would be ordered again"),
                 Reattempt::AskedAgain => {
@@ -62,8 +61,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
                 }
             });
         }
-        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await.map_err(failed)?;
-        Ok(match ordered {
+        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await;
+        Ok(match ordered.or_refused(NOT_ORDERED)? {
             Reattempt::Ordered => answer("ordered", "is ordered again"),
             Reattempt::AskedAgain => {
                 answer("asked_again", &format!("was ordered already; it is asked for again{with}"))
@@ -71,8 +70,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         })
     };
     let question = question(&sessions, submission.as_ref());
-    let bulk =
-        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "reattempt", action: "reattempt" };
+    let bulk = Bulk { deployed: &deployed, selection, signed, field: "reattempt", action: "reattempt" };
     bulk.run(&sessions, &question, act)
 }
 
@@ -92,10 +90,6 @@ fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
         [one] => format!("Order the verdict of {} again, {with}?", one.as_str()),
         all => format!("Order the verdicts of {} sales again, each {with}?", all.len()),
     }
-}
-
-fn failed(error: ReattemptError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the verdict is not on order for certain", error)
 }
 
 fn text(file: &Path) -> Result<String, CommandError> {

@@ -13,7 +13,7 @@ use domain::{
 };
 use operations::{
     list::{self, Row},
-    refunds::{self, IssueError, Issued, Planned},
+    refunds::{self, Issued, Planned},
 };
 use runtime::System;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use super::{
     sale_name::{self, SaleName},
 };
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     evidence,
     stack::Deployed,
     terminal::output::{self, minute},
@@ -60,9 +60,7 @@ pub(crate) struct RecordArguments {
     #[arg(value_parser = sale_name::parse)]
     session: SaleName,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Args)]
@@ -70,9 +68,7 @@ pub(crate) struct IssueArguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 #[derive(Serialize)]
@@ -94,31 +90,28 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
 
 /// Records that the money of a sale was given back by hand.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
-    let RecordArguments { session, signature, target } = arguments;
-    let deployed = target.open()?;
-    let operator = signature.operator_with_reason(&deployed, "recording a refund by hand")?;
+    let RecordArguments { session, signed } = arguments;
+    let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
     let session = &session.find(&deployed)?;
     let question = format!("Record that the money of {} went back by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
-    if !observed.confirm(&deployed, (signature, &operator), "refunds record", &question)? {
+    if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
     }
-    let recorded = wait(async { Ok(refunds::record(deployed.stores.journal(), &operator, session).await) })?;
-    recorded.map_err(|error| {
-        CommandError::refused_or_failed(error.is_refusal(), "it is not recorded for certain", error)
+    wait(async {
+        let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
+        recorded.or_refused("it is not recorded for certain")
     })?;
     let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
-    output::print_answer(target.json, &answer, || format!("{} is recorded as refunded by hand\n", session.as_str()))
+    output::print_answer(signed.target.json, &answer, || {
+        format!("{} is recorded as refunded by hand\n", session.as_str())
+    })
 }
 
 /// Refunds the named sales, or those on the lists of `works`.
 pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended, CommandError> {
-    let IssueArguments { selection, signature, target } = arguments;
-    let deployed = target.open()?;
-    let operator = match selection.dry_run {
-        true => signature.operator(&deployed)?,
-        false => signature.operator_with_reason(&deployed, "a refund")?,
-    };
+    let IssueArguments { selection, signed } = arguments;
+    let (deployed, operator) = if selection.dry_run { signed.open()? } else { signed.open_with_reason("a refund")? };
     let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
@@ -126,10 +119,12 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let planned = refunds::plan(ports, &operator, session, listed).await.map_err(not_planned)?;
+            let planned = refunds::plan(ports, &operator, session, listed).await;
+            let planned = planned.or_refused("the refund cannot be planned")?;
             return Ok(would(planned, charged.get(&session.paid_session())));
         }
-        let issued = refunds::issue(ports, &operator, session, listed).await.map_err(failed)?;
+        let issued = refunds::issue(ports, &operator, session, listed).await;
+        let issued = issued.or_refused("the refund is not carried out for certain")?;
         let (word, text) = match issued {
             Issued::Refunded => ("refunded", "is refunded"),
             Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),
@@ -137,8 +132,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         };
         Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
-    let bulk =
-        Bulk { deployed: &deployed, selection, signature, json: target.json, field: "refund", action: "refunds" };
+    let bulk = Bulk { deployed: &deployed, selection, signed, field: "refund", action: "refunds" };
     bulk.run(&sessions, &question(&sessions, &charged), act)
 }
 
@@ -151,10 +145,6 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
         Planned::AlreadyRefunded => ("already_refunded", "was refunded before".to_owned()),
     };
     Answer { word, text, done: planned != Planned::AlreadyRefunded }
-}
-
-fn not_planned(error: IssueError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the refund cannot be planned", error)
 }
 
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
@@ -184,10 +174,6 @@ fn question(sessions: &[SessionId], charges: &Charges) -> String {
     let unknown = paid.iter().filter(|session| !charges.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
-}
-
-fn failed(error: IssueError) -> CommandError {
-    CommandError::refused_or_failed(error.is_refusal(), "the refund is not carried out for certain", error)
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
@@ -222,8 +208,7 @@ fn table(charged: &[Charged], width: usize) -> String {
             below: row.session_id.as_str().to_owned(),
         }
     };
-    let rows: Vec<_> = charged.iter().map(line).collect();
-    output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], &rows, width)
+    output::table(&["WORK", "CHARGED", "DUE (UTC)", "DETAIL"], charged.iter().map(line), width)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use domain::{Operator, SessionId};
 
 use super::sale_name::{self, SaleName};
 use crate::{
-    command::{CommandError, Signature, Target},
+    command::{CommandError, Signed},
     stack::Deployed,
 };
 
@@ -15,28 +15,24 @@ pub(crate) struct SignedSale {
     #[arg(value_name = "SALE", value_parser = sale_name::parse)]
     sale: SaleName,
     #[command(flatten)]
-    pub(crate) signature: Signature,
-    #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) signed: Signed,
 }
 
 impl SignedSale {
     /// Opens the stack, and names the operator and the sale.
     pub(crate) fn open(&self) -> Result<(Deployed, Operator, SessionId), CommandError> {
-        self.open_by(|deployed| self.signature.operator(deployed))
+        self.find(self.signed.open()?)
     }
 
     /// The same, for an `action` that needs a reason.
     pub(crate) fn open_with_reason(&self, action: &str) -> Result<(Deployed, Operator, SessionId), CommandError> {
-        self.open_by(|deployed| self.signature.operator_with_reason(deployed, action))
+        self.find(self.signed.open_with_reason(action)?)
     }
 
-    fn open_by(
+    fn find(
         &self,
-        operator: impl FnOnce(&Deployed) -> Result<Operator, CommandError>,
+        (deployed, operator): (Deployed, Operator),
     ) -> Result<(Deployed, Operator, SessionId), CommandError> {
-        let deployed = self.target.open()?;
-        let operator = operator(&deployed)?;
         let session = self.sale.find(&deployed)?;
         Ok((deployed, operator, session))
     }

@@ -34,6 +34,5 @@ fn table(rows: &[Row], width: usize) -> String {
         ],
         below: row.session_id.as_str().to_owned(),
     };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], &rows, width)
+    output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], rows.iter().map(line), width)
 }

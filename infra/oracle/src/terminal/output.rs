@@ -78,7 +78,8 @@ pub(crate) fn width() -> usize {
 }
 
 /// Formats a table. Columns are as wide as their widest cell, and lines are cut at `width`.
-pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
+pub(crate) fn table(head: &[&str], rows: impl IntoIterator<Item = Row>, width: usize) -> String {
+    let rows: Vec<Row> = rows.into_iter().collect();
     let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
     let widths: Vec<usize> = head
         .iter()
@@ -87,7 +88,7 @@ pub(crate) fn table(head: &[&str], rows: &[Row], width: usize) -> String {
         .collect();
     let titles: Vec<String> = head.iter().map(|title| (*title).to_owned()).collect();
     let mut text = line(&titles, &widths, width, |_| style::TITLE);
-    for row in rows {
+    for row in &rows {
         let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
         text.push_str(&line(&cells, &widths, width, style::of_cell));
         if !row.below.is_empty() {
@@ -194,7 +195,7 @@ mod tests {
             },
             Row { cells: vec!["x".into(), "y".into(), "short".into()], below: "cs_1".into() },
         ];
-        let text = table(&["WORK", "DUE", "DETAIL"], &rows, 40);
+        let text = table(&["WORK", "DUE", "DETAIL"], rows, 40);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "WORK    DUE   DETAIL");
         assert_eq!((lines[1].chars().count(), lines[1].ends_with('…')), (40, true));

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     evidence::Observed,
     terminal::{
         output::{self, minute},
@@ -67,9 +67,7 @@ pub(crate) struct SettleArguments {
     /// The purchase, as the list names it.
     purchase: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &TollCommand) -> Result<Ended, CommandError> {
@@ -239,8 +237,7 @@ fn table(rows: &[Value], width: usize) -> String {
         ],
         below: format!("{}; transaction {}", text(row, "why"), text(row, "transaction")),
     };
-    let rows: Vec<_> = rows.iter().map(line).collect();
-    output::table(&["PURCHASE", "SINCE (UTC)", "USDC", "PAYER"], &rows, width)
+    output::table(&["PURCHASE", "SINCE (UTC)", "USDC", "PAYER"], rows.iter().map(line), width)
 }
 
 /// The purchase as it is before the operator decides.
@@ -251,8 +248,7 @@ fn observed(found: &Versioned<Purchase>) -> Observed<'static> {
 }
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
-    let deployed = arguments.target.open()?;
-    let operator = arguments.signature.operator(&deployed)?;
+    let (deployed, operator) = arguments.signed.open()?;
     let name = &arguments.purchase;
     let found = wait(async {
         let waiting = listed(&deployed.stores.sales, List::Humans).await?;
@@ -260,7 +256,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         found.ok_or_else(|| CommandError::Refused(format!("no purchase {name} waits for a human")))
     })?;
     let question = format!("Is the purchase {name} dealt with?");
-    if !observed(&found).confirm(&deployed, (&arguments.signature, &operator), "toll settle", &question)? {
+    if !observed(&found).confirm(&deployed, (&arguments.signed, &operator), "toll settle", &question)? {
         return Ok(Ended::Nothing);
     }
     let is_resolved = wait(async {
@@ -273,7 +269,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         return Err(CommandError::Refused(format!("{name} changed meanwhile and waits for no human any more")));
     }
     let answer = json!({ "purchase": name, "settled": true });
-    output::print_answer(arguments.target.json, &answer, || format!("{name} is noted as dealt with\n"))
+    output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is noted as dealt with\n"))
 }
 
 /// Notes that the purchase is dealt with; `false` if it waits for no human any more.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::corpus_files;
 use crate::{
-    command::{CommandError, Ended, OrFailed, Signature, Target, wait},
+    command::{CommandError, Ended, OrFailed, Signed, Target, wait},
     stack::Deployed,
     terminal::output::{self, minute},
 };
@@ -68,9 +68,7 @@ pub(crate) struct ActivateArguments {
     /// The version, or its first digits; `none` for answers without a corpus.
     version: String,
     #[command(flatten)]
-    signature: Signature,
-    #[command(flatten)]
-    target: Target,
+    signed: Signed,
 }
 
 pub(crate) fn run(command: &CorpusCommand) -> Result<Ended, CommandError> {
@@ -169,11 +167,10 @@ fn text_of(active: Option<&Active>, rows: &[Value]) -> String {
         ],
         below: String::new(),
     };
-    let rows: Vec<_> = rows.iter().map(row).collect();
     line + &if rows.is_empty() {
         String::new()
     } else {
-        output::table(&["VERSION", "KEPT (UTC)", ""], &rows, output::width())
+        output::table(&["VERSION", "KEPT (UTC)", ""], rows.iter().map(row), output::width())
     }
 }
 
@@ -227,9 +224,8 @@ fn show(name: &str, question: Option<&str>, target: &Target) -> Result<Ended, Co
 }
 
 fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
-    let ActivateArguments { version, signature, target } = arguments;
-    let deployed = target.open()?;
-    let operator = signature.operator(&deployed)?;
+    let ActivateArguments { version, signed } = arguments;
+    let (deployed, operator) = signed.open()?;
     let version = match version.as_str() {
         "none" => None,
         name => Some(wait(async {
@@ -240,7 +236,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
         })?),
     };
     let name = version.as_ref().map_or("no corpus", |version| version.prefix());
-    if !signature.confirm(&format!("Use {name} for every answer from now on?"))? {
+    if !signed.confirm(&format!("Use {name} for every answer from now on?"))? {
         return Ok(Ended::Nothing);
     }
     let active = wait(async {
@@ -248,7 +244,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
         let done = activate(&deployed.stores.sales, &operator, version.clone(), System.now()).await;
         done.or_failed("the version is not in use for certain")
     })?;
-    print(target, &said(&active), |_| format!("{name} is in use from now on\n"))
+    print(&signed.target, &said(&active), |_| format!("{name} is in use from now on\n"))
 }
 
 #[cfg(test)]

@@ -72,14 +72,14 @@ fn problem(verdict: &Verdict, evaluation: &Evaluation) -> Option<ReplyProblem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asking::Background;
+    use crate::{asking::Background, breaker_policy};
     use async_trait::async_trait;
     use domain::{
         Query, Tier, Timestamp,
         backoff::Backoff,
-        breaker::{BreakerPolicy, Reopen},
         ports::{Listener, Model, ModelError, ModelReply, Prompt},
     };
+    use runtime::Environment;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use testkit::{World, run};
 
@@ -112,13 +112,7 @@ mod tests {
         let policy = Policy {
             models: vec!["model-a".to_owned()],
             backoff: Backoff { attempts: 2, base: second, cap: second },
-            breaker: BreakerPolicy {
-                failures: 5,
-                slow_successes: 10,
-                slow: second * 40,
-                open: second * 60,
-                reopen: Reopen::STANDARD,
-            },
+            breaker: breaker_policy(&Environment::of(&[])).unwrap(),
             caller: domain::breaker::Caller::Toll,
             longest: Some(second * 13),
         };

@@ -95,10 +95,12 @@ impl Model for Tracked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::breaker_policy;
     use domain::{
         backoff::Backoff,
-        breaker::{Breaker, BreakerPolicy, Caller, Reopen},
+        breaker::{Breaker, Caller},
     };
+    use runtime::Environment;
     use testkit::{Fault, Plan, World, run};
 
     /// What the circuit of a model knows after a call was dropped that had this many seconds. Before it, the circuit was
@@ -109,13 +111,7 @@ mod tests {
             models: vec!["model-a".to_owned()],
             backoff: Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) },
             caller: Caller::Toll,
-            breaker: BreakerPolicy {
-                failures: 5,
-                slow_successes: 10,
-                slow: Duration::from_secs(40),
-                open: Duration::from_secs(60),
-                reopen: Reopen::STANDARD,
-            },
+            breaker: breaker_policy(&Environment::of(&[])).unwrap(),
             longest: None,
         };
         let circuit = policy.caller.circuit("model-a").into_owned();

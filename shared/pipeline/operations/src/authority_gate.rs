@@ -2,12 +2,13 @@
 //! safety or self-harm cannot be lifted, and every attempt to override it is recorded (Authority Governance,
 //! Appendix F).
 
+use crate::{Done, PartFailed, Refusals};
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Alert, Sale, SessionId, Timestamp,
     alert::Severity,
     message::{Message, OrderedBy},
-    ports::{Queue, QueueError, StorageError, Versioned},
+    ports::{Queue, Versioned},
     sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
 };
 
@@ -28,38 +29,21 @@ pub enum DecideError {
     /// The approval or the rejection is not valid.
     #[error(transparent)]
     NotApproved(#[from] NotApproved),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The verdict is ordered, but its message was not sent: the deadlines function sends it again.
-    #[error("the question is approved, but its message was not sent; the deadlines function sends it again")]
-    Queue(#[from] QueueError),
 }
 
-impl DecideError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::NotApproved(_))
-    }
-}
+impl Refusals for DecideError {}
 
 /// Counts an approval; the last required approval orders the verdict.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn approve(
-    ports: Ports<'_>,
-    by: Authority<'_>,
-    session: &SessionId,
-) -> Result<AuthorityDecision, DecideError> {
+pub async fn approve(ports: Ports<'_>, by: Authority<'_>, session: &SessionId) -> Done<AuthorityDecision, DecideError> {
     let approve = |sale: &mut Sale, now| sale.approve_declined(by, now);
     let (sale, decision) = decide(ports.journal, by, session, approve).await?;
     if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
-        ports.orders.send(&Message::order(session.clone(), sale.received_at(), OrderedBy::Operator)).await?;
+        let order = Message::order(session.clone(), sale.received_at(), OrderedBy::Operator);
+        let not_sent = "the question is approved, but its message was not sent; the deadlines function sends it again";
+        ports.orders.send(&order).await.map_err(|error| PartFailed::new(not_sent, error))?;
     }
     Ok(decision)
 }
@@ -69,7 +53,7 @@ pub async fn approve(
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn reject(journal: Journal<'_>, by: Authority<'_>, session: &SessionId) -> Result<(), DecideError> {
+pub async fn reject(journal: Journal<'_>, by: Authority<'_>, session: &SessionId) -> Done<(), DecideError> {
     let reject = |sale: &mut Sale, _| sale.reject_declined(by).map(|event| (event, AuthorityDecision::Rejected));
     decide(journal, by, session, reject).await.map(drop)
 }
@@ -79,7 +63,7 @@ async fn decide(
     by: Authority<'_>,
     session: &SessionId,
     transition: impl Fn(&mut Sale, Timestamp) -> Result<(Event, AuthorityDecision), NotApproved> + Send + Sync,
-) -> Result<(Sale, AuthorityDecision), DecideError> {
+) -> Done<(Sale, AuthorityDecision), DecideError> {
     let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;
     let decided = |sale: &mut Sale, now| match transition(sale, now) {
         Ok((event, decision)) => Change::of(&event, &Context::at(now), Ok(decision)),
@@ -88,9 +72,9 @@ async fn decide(
     let (sale, decision) = journal.commit(sale, decided).await?.settle().await;
     if decision == Err(NotApproved::Locked) {
         record_override(journal, sale, by).await?;
-        return Err(NotApproved::Locked.into());
+        return Err(DecideError::from(NotApproved::Locked).into());
     }
-    Ok((sale.value, decision?))
+    Ok((sale.value, decision.map_err(DecideError::from)?))
 }
 
 /// Records an attempt to override a locked outcome, and alerts operators.

@@ -1,13 +1,10 @@
 //! Removes a cached verdict: the archive keeps it, and the page restores it from there.
 
-use crate::Operator;
-use audit::{Change, CommitError, Context, Journal};
-use domain::{
-    Sale, SessionId, Timestamp,
-    ports::{CacheEntries, StorageError},
-};
+use crate::{Done, Operator, Refusals};
+use audit::{Change, Context, Journal};
+use domain::{Sale, SessionId, Timestamp, ports::CacheEntries};
 
-/// Why a cached verdict was not removed, or may not be.
+/// Why a cached verdict is not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
     /// There is no such sale.
@@ -16,21 +13,9 @@ pub enum RemoveError {
     /// Without an archived copy the customer would get another verdict (Regen Consistency, invariant 4).
     #[error("its verdict is not in the archive")]
     NotArchived,
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
 }
 
-impl RemoveError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::NotArchived)
-    }
-}
+impl Refusals for RemoveError {}
 
 /// Removes a sale's cached verdict, after recording the removal; `false` if there was none.
 ///
@@ -41,7 +26,7 @@ pub async fn remove(
     entries: &dyn CacheEntries,
     operator: &Operator,
     session: &SessionId,
-) -> Result<bool, RemoveError> {
+) -> Done<bool, RemoveError> {
     let sale = journal.store.load(session).await?.ok_or(RemoveError::NoSale)?;
     let decided = journal.commit(sale, |sale, now| decide(sale, operator, now)).await?;
     decided.settle().await.1?;

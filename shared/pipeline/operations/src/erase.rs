@@ -1,10 +1,8 @@
 //! Erases a sale on a customer's request, and shows beforehand what that would do.
 
-use crate::Operator;
-use audit::{Change, CommitError, Context};
-use domain::{
-    Sale, SessionId, StepError, Timestamp, erasure::Store, mail::Letter, ports::StorageError, sale::Fulfilment,
-};
+use crate::{Done, NotDone, Operator, PartFailed, Refusals};
+use audit::{Change, Context};
+use domain::{Sale, SessionId, StepError, Timestamp, erasure::Store, mail::Letter, sale::Fulfilment};
 use erasure::{Outcome, Ports};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,36 +24,9 @@ pub enum EraseError {
     /// A reason is missing: the log is kept for years and has to say why data was removed.
     #[error("an erasure needs a reason: --reason")]
     NoReason,
-    /// A store or the mailbox did not answer when its contents were counted, and nothing is decided.
-    #[error("the stored data could not be read, so nothing is decided: repeat the command")]
-    NotLooked(#[source] StepError),
-    /// The same, after an earlier run has decided.
-    #[error("the erasure is decided; the remaining data could not be read and is removed automatically")]
-    NotLookedAgain(#[source] StepError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The erasure is decided, but not everything could be removed.
-    #[error("it is decided, but not everything is removed yet; it is tried again within 20 minutes, then every five")]
-    Step(#[from] StepError),
 }
 
-impl EraseError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::SmokeTest | Self::MayStillBePaid | Self::NoReason)
-    }
-
-    /// Whether the erasure is known to be decided, so that what is left is removed without the operator.
-    #[must_use]
-    pub const fn is_decided(&self) -> bool {
-        matches!(self, Self::NotLookedAgain(_) | Self::Step(_))
-    }
-}
+impl Refusals for EraseError {}
 
 /// The effects that an erasure would have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -80,23 +51,30 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`EraseError`].
-pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Result<Plan, EraseError> {
+pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Done<Plan, EraseError> {
     let session = &session.paid_session();
     let sale = ports.journal.store.load(session).await?.ok_or(EraseError::NoSale)?.value;
     let followup = ports.journal.store.load(&session.followup()).await?.map(|followup| followup.value);
     if sale.smoke() {
-        return Err(EraseError::SmokeTest);
+        return Err(EraseError::SmokeTest.into());
     }
     if sale.may_still_be_paid() {
-        return Err(EraseError::MayStillBePaid);
+        return Err(EraseError::MayStillBePaid.into());
     }
     let replies: Vec<String> = match sale.fulfilment() {
         Fulfilment::Erased { replies, .. } => replies.clone(),
         _ => sale.replies().iter().map(|reply| reply.message.clone()).collect(),
     };
     // An earlier run may have decided, and failed at what fails now.
-    let not_looked: fn(StepError) -> EraseError =
-        if sale.is_erased() { EraseError::NotLookedAgain } else { EraseError::NotLooked };
+    let not_looked = |error: StepError| -> NotDone<EraseError> {
+        if sale.is_erased() {
+            let what = "it is decided, but what is left could not be looked at; it is removed without this command";
+            NotDone::Unfinished(PartFailed::new(what, error))
+        } else {
+            let what = "what is kept could not be looked at; nothing is decided, repeat the command";
+            NotDone::Undecided(PartFailed::new(what, error))
+        }
+    };
     let mut removes = by_name(&erasure::look(ports, session, &replies).await.map_err(not_looked)?);
     if let Some(followup) = &followup {
         add(&mut removes, by_name(&erasure::look(ports, followup.session_id(), &[]).await.map_err(not_looked)?));
@@ -157,9 +135,9 @@ pub struct Erased {
 ///
 /// # Errors
 /// [`EraseError`]. Repeating is safe.
-pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Erased, EraseError> {
+pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<Erased, EraseError> {
     if operator.reason().is_none() {
-        return Err(EraseError::NoReason);
+        return Err(EraseError::NoReason.into());
     }
     let (paid, followup) = (session.paid_session(), session.followup());
     let (decided_before, owed) = decide(ports, operator, &paid).await?.ok_or(EraseError::NoSale)?;
@@ -176,15 +154,11 @@ pub async fn erase(ports: Ports<'_>, operator: &Operator, session: &SessionId) -
 
 /// Decides about one of the two sales. Returns whether it was decided before, and whether it is owed; `None` if there is
 /// no such sale.
-async fn decide(
-    ports: Ports<'_>,
-    operator: &Operator,
-    session: &SessionId,
-) -> Result<Option<(bool, bool)>, EraseError> {
+async fn decide(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<Option<(bool, bool)>, EraseError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(None) };
     if sale.value.smoke() {
-        return Err(EraseError::SmokeTest);
+        return Err(EraseError::SmokeTest.into());
     }
     let decide = |sale: &mut Sale, now| match sale.erase(operator, now) {
         Ok(event) => Change::of(&event, &Context::at(now), Ok(false)),
@@ -195,8 +169,11 @@ async fn decide(
     Ok(Some((decided_before?, sale.value.is_owed())))
 }
 
-async fn remove(ports: Ports<'_>, session: &SessionId) -> Result<Erased, EraseError> {
-    let (removed, settles_at) = match erasure::carry_out(ports, session).await? {
+async fn remove(ports: Ports<'_>, session: &SessionId) -> Done<Erased, EraseError> {
+    let not_removed =
+        "it is decided, but not everything is removed yet; it is tried again within 20 minutes, then every five";
+    let carried_out = erasure::carry_out(ports, session).await;
+    let (removed, settles_at) = match carried_out.map_err(|error| PartFailed::new(not_removed, error))? {
         Outcome::Finished(counts) => (by_name(&counts), None),
         Outcome::Settling(counts, at) => (by_name(&counts), Some(at)),
         Outcome::AlreadyFinished | Outcome::NotDecided => (BTreeMap::new(), None),

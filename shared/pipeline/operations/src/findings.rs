@@ -2,13 +2,13 @@
 //! the verdict on the page (content filter, failure mode 4). A refund is `refunds::issue`, as for any other sale.
 
 use crate::{
-    Operator,
+    Done, Operator, Refusals,
     quarantine::examine::{self, Refusal},
 };
-use audit::{Change, CommitError, Context, Journal, digest};
+use audit::{Change, Context, Journal, digest};
 use domain::{
     CachedVerdict, Sale, SessionId,
-    ports::{CacheEntry, StorageError, Versioned},
+    ports::{CacheEntry, Versioned},
     sale::{Finding, NewVerdict},
 };
 use serde_json::Value;
@@ -30,22 +30,10 @@ pub enum FindingError {
     NotCached,
     /// The text must not be shown.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
+    Refused(Refusal),
 }
 
-impl FindingError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Storage(_) | Self::Commit(_))
-    }
-}
+impl Refusals for FindingError {}
 
 /// A finding, with the verdict that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +50,7 @@ pub struct Case {
 ///
 /// # Errors
 /// [`FindingError`].
-pub async fn show(journal: Journal<'_>, session: &SessionId) -> Result<Case, FindingError> {
+pub async fn show(journal: Journal<'_>, session: &SessionId) -> Done<Case, FindingError> {
     let (sale, cached) = open(journal, session).await?;
     let finding = sale.value.open_finding().cloned().ok_or(FindingError::NoFinding)?;
     let cached = cached.ok_or(FindingError::NotCached)?;
@@ -74,12 +62,12 @@ pub async fn show(journal: Journal<'_>, session: &SessionId) -> Result<Case, Fin
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
-pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<(), FindingError> {
+pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Done<(), FindingError> {
     reason(operator)?;
     let (sale, _) = open(journal, session).await?;
     let settle = |sale: &mut Sale, now| Change::made(sale.dismiss_finding(operator), &Context::at(now));
     let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
-    if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
+    if is_settled { Ok(()) } else { Err(FindingError::NoFinding.into()) }
 }
 
 /// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck, gate 1 and the grammar of a narrative
@@ -92,14 +80,14 @@ pub async fn replace(
     operator: &Operator,
     session: &SessionId,
     verdict: &Value,
-) -> Result<(), FindingError> {
+) -> Done<(), FindingError> {
     reason(operator)?;
     let (sale, cached) = open(journal, session).await?;
     let cached = cached.ok_or(FindingError::NotCached)?;
     let now = journal.clock.now();
-    let examined = examine::verdict(verdict, cached.tier, now)?;
+    let examined = examine::verdict(verdict, cached.tier, now).map_err(FindingError::Refused)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
-    let cached = examine::replaced(cached, sale.value.locale())?;
+    let cached = examine::replaced(cached, sale.value.locale()).map_err(FindingError::Refused)?;
     let hash = digest::verdict_hash(&cached.verdict);
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
@@ -108,7 +96,7 @@ pub async fn replace(
         Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, true) }
     };
     let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
-    if is_settled { Ok(()) } else { Err(FindingError::NoFinding) }
+    if is_settled { Ok(()) } else { Err(FindingError::NoFinding.into()) }
 }
 
 fn reason(operator: &Operator) -> Result<(), FindingError> {
@@ -119,13 +107,13 @@ fn reason(operator: &Operator) -> Result<(), FindingError> {
 async fn open(
     journal: Journal<'_>,
     session: &SessionId,
-) -> Result<(Versioned<Sale>, Option<CachedVerdict>), FindingError> {
+) -> Done<(Versioned<Sale>, Option<CachedVerdict>), FindingError> {
     let (sale, entry) = journal.store.load_with_verdict(session).await?;
     let sale = sale.ok_or(FindingError::NoSale)?;
     if sale.value.open_finding().is_none() {
         // Publishes records that an earlier command could not publish.
         journal.flush(sale).await;
-        return Err(FindingError::NoFinding);
+        return Err(FindingError::NoFinding.into());
     }
     let cached = match entry {
         CacheEntry::Hit(cached) => Some(*cached),
@@ -137,6 +125,7 @@ async fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::{self, Refused};
     use crate::testing::{
         at, decisions, journal, operator, sale, session, stored, whatever_breaks_or_is_done, world_with,
     };
@@ -167,7 +156,7 @@ mod tests {
         assert_eq!((case.finding.terms, case.terms), (1, vec!["CSDM".to_owned()]));
         let nameless = Operator::parse("dana", None).unwrap();
         let refused = run(dismiss(journal(&world), &nameless, &session())).unwrap();
-        assert!(matches!(refused, Err(FindingError::NoReason)));
+        assert!(matches!(refused, Err(Refused(FindingError::NoReason))));
         run(dismiss(journal(&world), &operator(), &session())).unwrap().unwrap();
         assert_eq!(stored(&world).open_work(), None);
         assert_eq!(decisions(&world)[0]["action"], "finding dismissed");
@@ -179,7 +168,7 @@ mod tests {
     fn a_replacement_passes_the_checks_of_a_models_reply() {
         let world = found();
         let still = run(replace(journal(&world), &operator(), &session(), &verdict("The CSDM it is."))).unwrap();
-        assert!(matches!(still, Err(FindingError::Refused(_))));
+        assert!(matches!(still, Err(Refused(FindingError::Refused(_)))));
         // A narrative answer keeps its grammar (Authority Governance, RFC-0009).
         let question = "What does 'force majeure' mean?";
         let ask = |question: &str| {
@@ -188,7 +177,7 @@ mod tests {
         ask(question);
         let breaking = verdict(&format!("Well, {}.", authority::evaluate(question, None).forbidden_phrases()[0]));
         let still = run(replace(journal(&world), &operator(), &session(), &breaking)).unwrap();
-        assert!(matches!(still, Err(FindingError::Refused(Refusal::Grammar(_)))), "{still:?}");
+        assert!(matches!(still, Err(Refused(FindingError::Refused(Refusal::Grammar(_))))), "{still:?}");
         ask("Move?");
         world.state().cache.get_mut(&session()).unwrap().notice = Some("The notice of an older rule.".to_owned());
         run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap().unwrap();
@@ -202,7 +191,7 @@ mod tests {
 
     #[test]
     fn whatever_breaks_a_finding_is_settled_once() {
-        let is_done = |refused: &FindingError| matches!(refused, FindingError::NoFinding);
+        let is_done = |refused: &NotDone<FindingError>| matches!(refused, Refused(FindingError::NoFinding));
         let dismissed = |world: &World| run(dismiss(journal(world), &operator(), &session()));
         whatever_breaks_or_is_done(found, dismissed, is_done, |world, what| {
             assert_eq!(stored(world).open_work(), None, "{what}");

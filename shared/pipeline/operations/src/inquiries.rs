@@ -1,8 +1,8 @@
 //! Messages from people that do not reply to a mail of ours. Operators list them with the open sales of the same
 //! address, read them, and settle them.
 
-use crate::{Operator, list::Row};
-use audit::{CommitError, FunctionJournal, Noted, sale_events::message_digest};
+use crate::{Done, Operator, Refusals, list::Row};
+use audit::{FunctionJournal, Noted, sale_events::message_digest};
 use domain::{
     Timestamp,
     inbox::{ANSWERED_WITHIN, INQUIRIES, Inquiries, Inquiry},
@@ -11,19 +11,15 @@ use domain::{
 use serde::Serialize;
 use serde_json::json;
 
-/// Why an inquiry was not listed or settled.
+/// Why an inquiry was not settled.
 #[derive(Debug, thiserror::Error)]
 pub enum InquiryError {
     /// No waiting inquiry has this name.
     #[error("there is no such open inquiry")]
     None,
-    /// The table failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The list could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
 }
+
+impl Refusals for InquiryError {}
 
 /// One inquiry in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,7 +71,7 @@ pub async fn waiting(journal: FunctionJournal<'_>, open: &[Row], now: Timestamp)
 ///
 /// # Errors
 /// [`InquiryError`].
-pub async fn settle(journal: FunctionJournal<'_>, operator: &Operator, name: &str) -> Result<(), InquiryError> {
+pub async fn settle(journal: FunctionJournal<'_>, operator: &Operator, name: &str) -> Done<(), InquiryError> {
     let journal = FunctionJournal { function: INQUIRIES, ..journal };
     let inquiries = journal.load::<Inquiries>().await?;
     let settle = |inquiries: &mut Inquiries, _| {
@@ -89,12 +85,13 @@ pub async fn settle(journal: FunctionJournal<'_>, operator: &Operator, name: &st
         Noted::save(true).requiring("inquiry_settled", facts)
     };
     let (_, settled) = journal.commit(inquiries, settle).await?.settle().await;
-    if settled { Ok(()) } else { Err(InquiryError::None) }
+    if settled { Ok(()) } else { Err(InquiryError::None.into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::{self, Refused};
     use crate::{
         list,
         testing::{at, operator, sale, whatever_breaks_or_is_done, world_with},
@@ -146,7 +143,7 @@ mod tests {
         run(settle(journal(&world), &operator(), &name)).unwrap().unwrap();
         assert_eq!(listed(&world, 0).len(), 1);
         let again = run(settle(journal(&world), &operator(), &name)).unwrap();
-        assert!(matches!(again, Err(InquiryError::None)));
+        assert!(matches!(again, Err(Refused(InquiryError::None))));
         let log: String = world.state().log.values().cloned().collect();
         assert!(log.contains("inquiry_settled") && log.contains("\"by\":\"dana\""), "{log}");
     }
@@ -160,7 +157,7 @@ mod tests {
         };
         let name = listed(&fresh(), 0)[0].inquiry.clone();
         let go = |world: &World| run(settle(journal(world), &operator(), &name));
-        let is_done = |refused: &InquiryError| matches!(refused, InquiryError::None);
+        let is_done = |refused: &NotDone<InquiryError>| matches!(refused, Refused(InquiryError::None));
         whatever_breaks_or_is_done(fresh, go, is_done, |world, what| {
             assert_eq!(listed(world, 0).len(), 1, "{what}");
             let state = world.state();

@@ -12,6 +12,7 @@ pub mod erase;
 pub mod findings;
 pub mod inquiries;
 pub mod list;
+mod not_done;
 pub mod quarantine;
 pub mod reattempt;
 pub mod redrive;
@@ -23,6 +24,7 @@ pub mod settle;
 pub mod show;
 
 pub use domain::{Operator, words::InvalidWords};
+pub use not_done::{Done, NotDone, PartFailed, Refusals};
 
 #[cfg(test)]
 mod testing;

@@ -3,12 +3,12 @@
 //! The verdict comes from the standard pipeline alone, prompts and gates included (Silent Drop, invariant 4): an
 //! operator hands in the customer's tier and question, never a verdict.
 
-use crate::{Operator, authority_gate};
-use audit::{Change, CommitError, Context, Journal};
+use crate::{Done, Operator, PartFailed, Refusals, authority_gate};
+use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Timestamp,
     message::{Message, OrderedBy},
-    ports::{Queue, QueueError, StorageError, Submissions},
+    ports::{Queue, Submissions},
     sale::{Authority, Fulfilment, NotApproved},
 };
 
@@ -42,27 +42,9 @@ pub enum ReattemptError {
     /// The lock cannot be overridden. The attempt is recorded.
     #[error("the authority gate declined the question for good: {}", NotApproved::Locked)]
     Locked,
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The verdict is ordered, but its message was not sent.
-    #[error("the verdict is ordered, but its message was not sent; repeating the command is safe")]
-    Queue(#[from] QueueError),
 }
 
-impl ReattemptError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::NoSale | Self::MoneyWentBack | Self::NotOpen | Self::NoSubmission | Self::Declined | Self::Locked
-        )
-    }
-}
+impl Refusals for ReattemptError {}
 
 /// The effect of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,18 +90,18 @@ pub async fn reattempt(
     operator: &Operator,
     session: &SessionId,
     submission: Option<&Submission>,
-) -> Result<Reattempt, ReattemptError> {
+) -> Done<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
     if journal.stopped_by_session(session).await? {
-        return Err(ReattemptError::MoneyWentBack);
+        return Err(ReattemptError::MoneyWentBack.into());
     }
     if let Err(refused) = plan(&sale.value, submission) {
         if matches!(refused, ReattemptError::Locked) {
             let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
             authority_gate::record_override(journal, sale, by).await?;
         }
-        return Err(refused);
+        return Err(refused.into());
     }
     if let Some(submission) = submission {
         // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
@@ -128,7 +110,9 @@ pub async fn reattempt(
     let received_at = sale.value.received_at();
     let order = |sale: &mut Sale, now| order(sale, operator, submission, now);
     let ordered = journal.commit(sale, order).await?.settle().await.1?;
-    ports.orders.send(&Message::order(session.clone(), received_at, OrderedBy::Operator)).await?;
+    let not_sent = "the verdict is ordered, but its message was not sent; repeating the command is safe";
+    let message = Message::order(session.clone(), received_at, OrderedBy::Operator);
+    ports.orders.send(&message).await.map_err(|error| PartFailed::new(not_sent, error))?;
     Ok(ordered)
 }
 
@@ -151,6 +135,7 @@ fn order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         Query, Tier,
@@ -177,7 +162,7 @@ mod tests {
         Submission { tier: Tier::Full, query: Query::parse("Should I move?").unwrap() }
     }
 
-    async fn go(world: &World, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
+    async fn go(world: &World, submission: Option<&Submission>) -> Done<Reattempt, ReattemptError> {
         let ports = Ports { journal: journal(world), submissions: world, orders: world };
         reattempt(ports, &operator(), &session(), submission).await
     }
@@ -221,7 +206,7 @@ mod tests {
         assert_eq!(run(go(&world, None)).unwrap().unwrap(), Reattempt::Ordered);
         assert!(!stored(&world).is_resubmitted());
         let world = world_with(unusable());
-        assert!(matches!(run(go(&world, None)), Some(Err(ReattemptError::NoSubmission))));
+        assert!(matches!(run(go(&world, None)), Some(Err(Refused(ReattemptError::NoSubmission)))));
         assert!(world.state().queue.is_empty() && stored(&world) == unusable());
     }
 
@@ -233,8 +218,8 @@ mod tests {
         for (left, went_back) in [(sale(), false), (refunded, true), (held, false), (waiting, false)] {
             let world = world_with(left.clone());
             match run(go(&world, Some(&submission()))).unwrap().unwrap_err() {
-                ReattemptError::MoneyWentBack => assert!(went_back),
-                ReattemptError::NotOpen => assert!(!went_back),
+                Refused(ReattemptError::MoneyWentBack) => assert!(went_back),
+                Refused(ReattemptError::NotOpen) => assert!(!went_back),
                 error => panic!("{error}"),
             }
             assert_eq!(stored(&world), left);

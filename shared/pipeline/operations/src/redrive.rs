@@ -3,13 +3,13 @@
 //! A dead-lettered mail goes back to its first attempt, with its draft and hash: the next worker checks whether the
 //! draft was sent before it does anything, so no customer is mailed twice.
 
-use crate::Operator;
-use audit::{Change, CommitError, Context, Journal};
+use crate::{Done, Operator, PartFailed, Refusals};
+use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     mail::{Letter, Mail},
     message::Message,
-    ports::{Queue, QueueError, StorageError},
+    ports::Queue,
 };
 use serde::Serialize;
 
@@ -20,6 +20,15 @@ pub struct Ports<'a> {
     pub journal: Journal<'a>,
     /// The e-mail retry queue.
     pub retries: &'a dyn Queue,
+}
+
+impl Ports<'_> {
+    /// Sends the message of a mail that is due.
+    pub(crate) async fn send(self, session: &SessionId, letter: Letter, now: Timestamp) -> Result<(), PartFailed> {
+        let not_sent = "the mail is due again, but its message was not sent; repeating the command is safe";
+        let sent = self.retries.send(&Message::mail_retry(session.clone(), now, letter)).await;
+        sent.map_err(|error| PartFailed::new(not_sent, error))
+    }
 }
 
 /// The effect on one mail.
@@ -46,24 +55,9 @@ pub enum RedriveError {
     /// No mail of unknown outcome may be sent.
     #[error("the state of the sale's money allows no such mail")]
     NoSuchMail,
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The mail is due, but its message was not sent: repeat the command, or wait for the deadlines function.
-    #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
-    Queue(#[from] QueueError),
 }
 
-impl RedriveError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::MoneyWentBack | Self::NoSuchMail)
-    }
-}
+impl Refusals for RedriveError {}
 
 /// The effect that a redrive would have on each letter; empty without dead-lettered mails.
 ///
@@ -101,14 +95,14 @@ pub async fn redrive(
     ports: Ports<'_>,
     operator: &Operator,
     session: &SessionId,
-) -> Result<Vec<(Letter, Step)>, RedriveError> {
+) -> Done<Vec<(Letter, Step)>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
     plan(&sale.value, journal.clock.now())?;
     let (_, steps) = journal.commit(sale, |sale, now| put_back(sale, operator, now)).await?.settle().await;
     for (letter, step) in &steps {
         if matches!(step, Step::PutBack | Step::AskAgain) {
-            ports.retries.send(&Message::mail_retry(session.clone(), journal.clock.now(), *letter)).await?;
+            ports.send(session, *letter, journal.clock.now()).await?;
         }
     }
     Ok(steps)
@@ -125,6 +119,7 @@ fn put_back(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::{self, Refused};
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         mail::{Draft, Progress},
@@ -148,7 +143,7 @@ mod tests {
         sale().with("mail", Mail::Dead { at: at(-100), progress }).with("chased", 3)
     }
 
-    async fn go(world: &World) -> Result<Vec<(Letter, Step)>, RedriveError> {
+    async fn go(world: &World) -> Done<Vec<(Letter, Step)>, RedriveError> {
         redrive(Ports { journal: journal(world), retries: world }, &operator(), &session()).await
     }
 
@@ -209,7 +204,7 @@ mod tests {
         let world = world_with(refunded);
         assert!(run(go(&world)).unwrap().unwrap_err().is_refusal());
         assert!(world.state().queue.is_empty());
-        assert!(matches!(run(go(&crate::testing::world())), Some(Err(RedriveError::NoSale))));
+        assert!(matches!(run(go(&crate::testing::world())), Some(Err(Refused(RedriveError::NoSale)))));
     }
 
     #[test]
@@ -238,7 +233,7 @@ mod tests {
     fn two_messages_find_one_claim() {
         let world = world_with(with_dead_mail(progress("503", true)));
         world.plan(Plan::none().whenever("queue.send", Fault::LoseReply));
-        assert!(matches!(run(go(&world)), Some(Err(RedriveError::Queue(_)))));
+        assert!(matches!(run(go(&world)), Some(Err(NotDone::Unfinished(_)))));
         world.plan(Plan::none());
         run(go(&world)).unwrap().unwrap();
         assert_eq!(world.state().queue.len(), 2);

@@ -1,12 +1,12 @@
 //! Refunds by an operator's decision (Silent Drop, output 3 and invariant 6): recorded first, then carried out.
 
-use crate::Operator;
-use audit::{Change, CommitError, Context, Journal};
+use crate::{Done, Operator, PartFailed, Refusals};
+use audit::{Change, Context, Journal};
 use domain::{
-    CheckoutSession, Sale, SessionId, StepError, Timestamp,
+    CheckoutSession, Sale, SessionId, Timestamp,
     money::{Authorisation, Money},
     open_work::Work,
-    ports::{PaymentError, StorageError, Versioned},
+    ports::Versioned,
     words::InvalidWords,
 };
 use refund::{Decision, Outcome, Ports};
@@ -38,38 +38,9 @@ pub enum IssueError {
     /// Stripe made the refund, and the money bounced.
     #[error("the refund came back ({0}): issue it again, or give the money back by hand and record it")]
     Bounced(String),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// Stripe could not be asked.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The refund is authorised, and it is unknown whether Stripe has received it: repeat the command, or wait for the
-    /// deadlines function.
-    #[error("the refund is authorised, and Stripe has not confirmed it; repeating the command is safe")]
-    NotCarriedOut(#[source] StepError),
 }
 
-impl IssueError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        match self {
-            Self::NoSale
-            | Self::NoReason
-            | Self::Moved
-            | Self::Authorisation(_)
-            | Self::NotPaid
-            | Self::Disputed
-            | Self::Failed(_)
-            | Self::Bounced(_) => true,
-            Self::Storage(_) | Self::Payment(_) | Self::Commit(_) | Self::NotCarriedOut(_) => false,
-        }
-    }
-}
+impl Refusals for IssueError {}
 
 /// The state of a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +67,9 @@ pub async fn issue(
     operator: &Operator,
     named: &SessionId,
     listed: Option<&[Work]>,
-) -> Result<Issued, IssueError> {
-    let authorisation = Authorisation::by_operator(operator, operator.reason().ok_or(IssueError::NoReason)?)?;
+) -> Done<Issued, IssueError> {
+    let reason = operator.reason().ok_or(IssueError::NoReason)?;
+    let authorisation = Authorisation::by_operator(operator, reason).map_err(IssueError::from)?;
     let Found { sale, checkout, listed } = find(ports, named, listed).await?;
     let now = ports.journal.clock.now();
     let decide = |sale: &mut Sale, _| decide(sale, &checkout, &authorisation, listed, now);
@@ -105,13 +77,15 @@ pub async fn issue(
     if planned(decided)? == Planned::AlreadyRefunded {
         return Ok(Issued::AlreadyRefunded);
     }
-    match refund::carry_out(ports, &named.paid_session()).await.map_err(IssueError::NotCarriedOut)? {
+    let not_confirmed = "the refund is authorised, and Stripe has not confirmed it; repeating the command is safe";
+    let carried_out = refund::carry_out(ports, &named.paid_session()).await;
+    match carried_out.map_err(|error| PartFailed::new(not_confirmed, error))? {
         Outcome::Refunded => Ok(Issued::Refunded),
         Outcome::Pending => Ok(Issued::Pending),
-        Outcome::Refused(code) => Err(IssueError::Failed(code)),
-        Outcome::Bounced(code) => Err(IssueError::Bounced(code)),
+        Outcome::Refused(code) => Err(IssueError::Failed(code).into()),
+        Outcome::Bounced(code) => Err(IssueError::Bounced(code).into()),
         // Stripe's own event came first, and reported a dispute.
-        Outcome::NotAuthorised => Err(IssueError::Disputed),
+        Outcome::NotAuthorised => Err(IssueError::Disputed.into()),
     }
 }
 
@@ -135,10 +109,11 @@ pub async fn plan(
     operator: &Operator,
     named: &SessionId,
     listed: Option<&[Work]>,
-) -> Result<Planned, IssueError> {
-    let authorisation = Authorisation::by_operator(operator, operator.reason().unwrap_or("a dry run"))?;
+) -> Done<Planned, IssueError> {
+    let reason = operator.reason().unwrap_or("a dry run");
+    let authorisation = Authorisation::by_operator(operator, reason).map_err(IssueError::from)?;
     let Found { mut sale, checkout, listed } = find(ports, named, listed).await?;
-    planned(decide(&mut sale.value, &checkout, &authorisation, listed, ports.journal.clock.now()).answer)
+    Ok(planned(decide(&mut sale.value, &checkout, &authorisation, listed, ports.journal.clock.now()).answer)?)
 }
 
 /// The sale whose money is asked for.
@@ -151,12 +126,12 @@ struct Found<'a> {
 }
 
 /// Finds the sale whose money the named sale was paid with.
-async fn find<'a>(ports: Ports<'_>, named: &SessionId, listed: Option<&'a [Work]>) -> Result<Found<'a>, IssueError> {
+async fn find<'a>(ports: Ports<'_>, named: &SessionId, listed: Option<&'a [Work]>) -> Done<Found<'a>, IssueError> {
     let session = &named.paid_session();
     let sale = ports.journal.store.load(session).await?.ok_or(IssueError::NoSale)?;
     let is_named = named == session;
     if !is_named && ports.journal.store.load(named).await?.is_some_and(|followup| has_moved(&followup.value, listed)) {
-        return Err(IssueError::Moved);
+        return Err(IssueError::Moved.into());
     }
     let checkout = ports.payments.session(session).await?;
     Ok(Found { sale, checkout, listed: listed.filter(|_| is_named) })
@@ -202,34 +177,22 @@ pub enum RecordError {
     /// No refund is under way or has failed.
     #[error("no refund of this sale is under way or has failed")]
     NothingToRecord,
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
 }
 
-impl RecordError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoReason | Self::NothingToRecord)
-    }
-}
+impl Refusals for RecordError {}
 
 /// Records that an operator gave the money of a session back by other means than Stripe, which is the end of a refund
 /// that bounces for good. An open follow-up of the session stops too.
 ///
 /// # Errors
 /// [`RecordError`]. Repeating is safe.
-pub async fn record(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<(), RecordError> {
+pub async fn record(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Done<(), RecordError> {
     if operator.reason().is_none() {
-        return Err(RecordError::NoReason);
+        return Err(RecordError::NoReason.into());
     }
     let note = |sale: &mut Sale, now| Change::made(sale.refunded_by_hand(operator, now), &Context::at(now));
     let session = session.paid_session();
-    let Some(sale) = journal.store.load(&session).await? else { return Err(RecordError::NothingToRecord) };
+    let sale = journal.store.load(&session).await?.ok_or(RecordError::NothingToRecord)?;
     let (sale, mut is_recorded) = journal.commit(sale, note).await?.settle().await;
     // Also done if an earlier command failed between the two sales.
     if matches!(sale.value.money(), Money::Refunded { .. })
@@ -237,12 +200,13 @@ pub async fn record(journal: Journal<'_>, operator: &Operator, session: &Session
     {
         is_recorded |= journal.commit(followup, note).await?.settle().await.1;
     }
-    if is_recorded { Ok(()) } else { Err(RecordError::NothingToRecord) }
+    if is_recorded { Ok(()) } else { Err(RecordError::NothingToRecord.into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::{self, Refused};
     use crate::testing::{
         at, journal, operator, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done, world_with,
     };
@@ -262,7 +226,7 @@ mod tests {
         world
     }
 
-    async fn go(world: &World) -> Result<Issued, IssueError> {
+    async fn go(world: &World) -> Done<Issued, IssueError> {
         let ports = Ports { journal: journal(world), payments: world, ledger: world };
         issue(ports, &operator(), &session(), None).await
     }
@@ -283,11 +247,11 @@ mod tests {
         let world = failed();
         let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
         let nameless = Operator::parse("dana", None).unwrap();
-        assert!(matches!(run(issue(ports, &nameless, &session(), None)), Some(Err(IssueError::NoReason))));
+        assert!(matches!(run(issue(ports, &nameless, &session(), None)), Some(Err(Refused(IssueError::NoReason)))));
         let stranger = SessionId::parse("cs_test_unknown").unwrap();
-        assert!(matches!(run(issue(ports, &operator(), &stranger, None)), Some(Err(IssueError::NoSale))));
+        assert!(matches!(run(issue(ports, &operator(), &stranger, None)), Some(Err(Refused(IssueError::NoSale)))));
         world.state().sessions.values_mut().for_each(|session| session.payment_status = PaymentStatus::Unpaid);
-        assert!(matches!(run(go(&world)), Some(Err(IssueError::NotPaid))));
+        assert!(matches!(run(go(&world)), Some(Err(Refused(IssueError::NotPaid)))));
         assert_eq!(*stored(&world).money(), Money::Kept);
         let disputed = failed();
         disputed.change_sales("money", &Money::Disputed { at: at(-1), refund: None, bounced: false });
@@ -313,7 +277,7 @@ mod tests {
                 let again = run(issue(ports, &operator(), &session(), Some(listed))).unwrap();
                 assert_eq!(again.unwrap(), Issued::AlreadyRefunded, "repeating is safe");
             } else {
-                assert!(matches!(issued, Err(IssueError::Moved)));
+                assert!(matches!(issued, Err(Refused(IssueError::Moved))));
                 assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded, "by name");
             }
         }
@@ -348,16 +312,16 @@ mod tests {
         let unpaid = failed();
         unpaid.state().sessions.values_mut().for_each(|session| session.payment_status = PaymentStatus::Unpaid);
         let ports = Ports { journal: journal(&unpaid), payments: &unpaid, ledger: &unpaid };
-        assert!(matches!(run(plan(ports, &operator(), &session(), None)), Some(Err(IssueError::NotPaid))));
+        assert!(matches!(run(plan(ports, &operator(), &session(), None)), Some(Err(Refused(IssueError::NotPaid)))));
         let moved = run(plan(ports, &operator(), &session(), Some(&[Work::Unusable]))).unwrap();
-        assert!(matches!(moved, Err(IssueError::Moved)), "{moved:?}");
+        assert!(matches!(moved, Err(Refused(IssueError::Moved))), "{moved:?}");
     }
 
     #[test]
     fn a_refund_that_stripe_refuses_stays_authorised() {
         let world = failed();
         world.state().refund_refused = Some("balance_insufficient".to_owned());
-        assert!(matches!(run(go(&world)), Some(Err(IssueError::Failed(_)))));
+        assert!(matches!(run(go(&world)), Some(Err(Refused(IssueError::Failed(_))))));
         assert!(matches!(stored(&world).money(), Money::RefundAuthorised { .. }));
         world.state().refund_refused = None;
         assert_eq!(run(go(&world)).unwrap().unwrap(), Issued::Refunded);
@@ -368,13 +332,13 @@ mod tests {
         for by_hand in [false, true] {
             let world = failed();
             world.state().refund_status = Some(RefundStatus::Failed);
-            assert!(matches!(run(go(&world)), Some(Err(IssueError::Bounced(_)))));
+            assert!(matches!(run(go(&world)), Some(Err(Refused(IssueError::Bounced(_))))));
             assert!(matches!(stored(&world).money(), Money::RefundFailed { .. }));
             world.state().refund_status = None;
             if by_hand {
                 run(record(journal(&world), &operator(), &session())).unwrap().unwrap();
                 let again = run(record(journal(&world), &operator(), &session())).unwrap();
-                assert!(matches!(again, Err(RecordError::NothingToRecord)));
+                assert!(matches!(again, Err(Refused(RecordError::NothingToRecord))));
                 let log: String = world.state().log.values().cloned().collect();
                 assert!(log.contains("\"action\":\"refunded by hand\",\"by\":\"dana\""), "{log}");
             } else {
@@ -399,7 +363,7 @@ mod tests {
             world
         };
         let go = |world: &World| run(record(journal(world), &operator(), &session()));
-        let is_done = |refused: &RecordError| matches!(refused, RecordError::NothingToRecord);
+        let is_done = |refused: &NotDone<RecordError>| matches!(refused, Refused(RecordError::NothingToRecord));
         whatever_breaks_or_is_done(fresh, go, is_done, |world, what| {
             for id in [session(), session().followup()] {
                 let sale = world.state().sales[&id].0.clone();

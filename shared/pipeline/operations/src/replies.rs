@@ -1,11 +1,11 @@
 //! Customers' replies to a sale's mails: an operator reads and settles them (Silent Drop, GAP-SD-09).
 
-use crate::Operator;
-use audit::{Change, CommitError, Context, Journal};
+use crate::{Done, Operator, Refusals};
+use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     inbox::{Correspondence, Reply},
-    ports::{Inbox, MailError, SaleStore, StorageError},
+    ports::{Inbox, SaleStore},
     sale::Event,
 };
 
@@ -15,16 +15,9 @@ pub enum RepliesError {
     /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The mailbox failed.
-    #[error(transparent)]
-    Mailbox(#[from] MailError),
 }
+
+impl Refusals for RepliesError {}
 
 /// A reply with its text, which is fetched for display and stored nowhere.
 #[derive(Clone)]
@@ -39,7 +32,7 @@ pub struct Shown {
 ///
 /// # Errors
 /// [`RepliesError`].
-pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId) -> Result<Vec<Shown>, RepliesError> {
+pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId) -> Done<Vec<Shown>, RepliesError> {
     let sale = store.load(session).await?.ok_or(RepliesError::NoSale)?;
     let mut shown = Vec::new();
     for reply in sale.value.waiting_replies() {
@@ -52,7 +45,7 @@ pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId)
 ///
 /// # Errors
 /// [`RepliesError`]. Repeating is safe: a settled reply is not settled again.
-pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Result<usize, RepliesError> {
+pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Done<usize, RepliesError> {
     let sale = journal.store.load(session).await?.ok_or(RepliesError::NoSale)?;
     let settled = journal.commit(sale, |sale, now| settled(sale, operator, now)).await?;
     Ok(settled.settle().await.1)

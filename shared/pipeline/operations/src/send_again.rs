@@ -1,12 +1,10 @@
 //! Sends a delivered mail again, if its customer cannot find it; recorded, and by an operator's decision.
 
-use crate::{Operator, redrive::Ports};
-use audit::{Change, CommitError, Context};
+use crate::{Done, Operator, Refusals, redrive::Ports};
+use audit::{Change, Context};
 use domain::{
     Sale, SessionId,
     mail::{Letter, Mail},
-    message::Message,
-    ports::{QueueError, StorageError},
 };
 
 /// Why nothing was sent.
@@ -21,30 +19,15 @@ pub enum SendAgainError {
     /// No mail was delivered, or its money went back.
     #[error("no mail of this sale was delivered, or its money went back")]
     NotDelivered,
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The mail is due, but its message was not sent.
-    #[error("the mail is due again, but its message was not sent; repeating the command is safe")]
-    Queue(#[from] QueueError),
 }
 
-impl SendAgainError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NoSale | Self::SentBefore | Self::NotDelivered)
-    }
-}
+impl Refusals for SendAgainError {}
 
 /// Sends the delivered verdict mail once more, to the address that Stripe has for the sale.
 ///
 /// # Errors
 /// [`SendAgainError`]. Repeating is safe: one mail is sent, however often its message is.
-pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<(), SendAgainError> {
+pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<(), SendAgainError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
     let now = journal.clock.now();
@@ -54,22 +37,22 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
     match sale.mail() {
         // Also done if an earlier command failed before it sent the message.
         Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
-            ports.retries.send(&Message::mail_retry(session.clone(), now, Letter::Verdict)).await?;
-            Ok(())
+            Ok(ports.send(session, Letter::Verdict, now).await?)
         }
-        Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore),
-        _ => Err(SendAgainError::NotDelivered),
+        Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore.into()),
+        _ => Err(SendAgainError::NotDelivered.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{mail::Progress, money::Money};
     use testkit::{World, run, sale::WithField};
 
-    async fn go(world: &World) -> Result<(), SendAgainError> {
+    async fn go(world: &World) -> Done<(), SendAgainError> {
         send_again(Ports { journal: journal(world), retries: world }, &operator(), &session()).await
     }
 
@@ -89,7 +72,7 @@ mod tests {
         let world = world_with(sale());
         run(go(&world)).unwrap().unwrap();
         world.change_sales("mail", &Mail::Sent { at: at(1) });
-        assert!(matches!(run(go(&world)), Some(Err(SendAgainError::SentBefore))));
+        assert!(matches!(run(go(&world)), Some(Err(Refused(SendAgainError::SentBefore)))));
         for undelivered in [sale().with("mail", Mail::NoAddress), sale().with("money", Money::Refunded { at: at(-1) })]
         {
             let world = world_with(undelivered);

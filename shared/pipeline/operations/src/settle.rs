@@ -1,11 +1,11 @@
 //! Settles mails whose outcome is unknown: an operator has checked the mailbox and enters the result.
 
 use crate::{
-    Operator,
+    Done, Operator,
     redrive::{Ports, RedriveError, due},
 };
 use audit::{Change, Context};
-use domain::{Sale, SessionId, mail::Letter, message::Message};
+use domain::{Sale, SessionId, mail::Letter};
 
 pub use domain::mail::Found;
 
@@ -20,7 +20,7 @@ pub async fn settle(
     operator: &Operator,
     session: &SessionId,
     found: Found,
-) -> Result<Vec<Letter>, RedriveError> {
+) -> Done<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
     let now = journal.clock.now();
@@ -38,7 +38,7 @@ pub async fn settle(
     let letters = letters.ok_or(RedriveError::NoSuchMail)?;
     if found == Found::NotSent {
         for letter in &letters {
-            ports.retries.send(&Message::mail_retry(session.clone(), now, *letter)).await?;
+            ports.send(session, *letter, now).await?;
         }
     }
     Ok(letters)
@@ -47,6 +47,7 @@ pub async fn settle(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
         mail::{Mail, Progress},
@@ -60,7 +61,7 @@ mod tests {
         world_with(sale().with("fulfilment", fulfilment).with("mail", Mail::Unknown { at: at(-100) }))
     }
 
-    async fn go(world: &World, found: Found) -> Result<Vec<Letter>, RedriveError> {
+    async fn go(world: &World, found: Found) -> Done<Vec<Letter>, RedriveError> {
         settle(Ports { journal: journal(world), retries: world }, &operator(), &session(), found).await
     }
 
@@ -90,7 +91,7 @@ mod tests {
     fn a_repeated_command_sends_the_message_that_the_first_one_lost() {
         let world = unknown();
         world.plan(Plan::none().whenever("queue.send", Fault::Fail));
-        assert!(matches!(run(go(&world, Found::NotSent)), Some(Err(RedriveError::Queue(_)))));
+        assert!(matches!(run(go(&world, Found::NotSent)), Some(Err(NotDone::Unfinished(_)))));
         world.plan(Plan::none());
         assert_eq!(run(go(&world, Found::NotSent)).unwrap().unwrap(), [Letter::Verdict]);
         assert_eq!((decisions(&world).len(), world.state().queue.len()), (1, 1));

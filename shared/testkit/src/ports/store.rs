@@ -22,40 +22,25 @@ trait Kind: Audited {
     fn table(state: &mut State) -> &mut Table<Self>;
 }
 
-impl Kind for Account {
-    const LOAD: &str = "accounts.load";
-    const SAVE: &str = "accounts.save";
+/// The kinds, each with its table, which begins the names of its boundaries.
+macro_rules! kinds {
+    ($($kind:ty: $table:ident,)*) => {$(
+        impl Kind for $kind {
+            const LOAD: &str = concat!(stringify!($table), ".load");
+            const SAVE: &str = concat!(stringify!($table), ".save");
 
-    fn table(state: &mut State) -> &mut Table<Self> {
-        &mut state.accounts
-    }
+            fn table(state: &mut State) -> &mut Table<Self> {
+                &mut state.$table
+            }
+        }
+    )*};
 }
 
-impl Kind for Subscriber {
-    const LOAD: &str = "subscribers.load";
-    const SAVE: &str = "subscribers.save";
-
-    fn table(state: &mut State) -> &mut Table<Self> {
-        &mut state.subscribers
-    }
-}
-
-impl Kind for Bridge {
-    const LOAD: &str = "bridges.load";
-    const SAVE: &str = "bridges.save";
-
-    fn table(state: &mut State) -> &mut Table<Self> {
-        &mut state.bridges
-    }
-}
-
-impl Kind for Purchase {
-    const LOAD: &str = "purchases.load";
-    const SAVE: &str = "purchases.save";
-
-    fn table(state: &mut State) -> &mut Table<Self> {
-        &mut state.purchases
-    }
+kinds! {
+    Account: accounts,
+    Subscriber: subscribers,
+    Bridge: bridges,
+    Purchase: purchases,
 }
 
 #[async_trait]

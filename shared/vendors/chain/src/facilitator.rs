@@ -169,8 +169,8 @@ impl Facilitator for FacilitatorClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_server::with_server;
     use domain::Timestamp;
+    use test_server::{Request, with_server};
 
     fn payment() -> SignedPayment {
         SignedPayment {
@@ -192,7 +192,7 @@ mod tests {
 
     /// What a call returns for which the facilitator sends this reply.
     async fn asked<T>(status: u16, reply: Value, call: impl AsyncFnOnce(FacilitatorClient) -> T) -> T {
-        let answer = |_: &str| (status, String::new(), reply.to_string());
+        let answer = |_: &Request| test_server::json(status, &reply);
         with_server(answer, async |url: String| call(FacilitatorClient::new(&url).unwrap()).await).await
     }
 

@@ -124,8 +124,8 @@ fn lost(error: reqwest::Error) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_server::with_server;
     use serde_json::json;
+    use test_server::{Request, with_server};
 
     #[test]
     fn two_redirects_to_https_that_keep_the_body_are_followed() {
@@ -145,7 +145,8 @@ mod tests {
             (302, "https://www.x402.example/v2", "www.x402.example/v2"),
             (301, "/v2/verify", "127.0.0.1/v2/verify"),
         ] {
-            let answer = |_: &str| (status, format!("location: {location}\r\n"), "Redirecting...".to_owned());
+            let headers = format!("location: {location}\r\n");
+            let answer = |_: &Request| test_server::reply(status, &headers, "Redirecting...");
             let call = async |url: String| {
                 let endpoint = Endpoint::new(&url, Duration::from_secs(5)).unwrap();
                 endpoint.post("/verify", &json!({}), None).await.unwrap_err().to_string()

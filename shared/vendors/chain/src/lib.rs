@@ -12,8 +12,6 @@ mod network;
 mod node;
 mod outage;
 pub mod payment;
-#[cfg(test)]
-mod test_server;
 pub mod transfer;
 pub mod wire;
 

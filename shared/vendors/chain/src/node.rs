@@ -298,11 +298,11 @@ impl Node for NodeClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_server::with_server;
     use std::{
         cell::Cell,
         sync::atomic::{AtomicI64, Ordering},
     };
+    use test_server::{Reply, Request, with_server};
 
     const HEAD: u64 = 30_000_000;
     /// The time of [`HEAD`] in Unix seconds.
@@ -348,9 +348,8 @@ mod tests {
             Self { expired: EXPIRED, used, most, refusal: REFUSAL, keeps_receipts: true, searches: Cell::new(0) }
         }
 
-        fn answer(&self, request: &str) -> (u16, String, String) {
-            let (_, body) = request.split_once("\r\n\r\n").unwrap();
-            let call: Value = serde_json::from_str(body).unwrap();
+        fn answer(&self, request: &Request) -> Reply {
+            let call: Value = serde_json::from_str(request.text()).unwrap();
             let params = &call["params"];
             let number = |value: &Value| u64::try_from(serde_json::from_value::<U64>(value.clone()).unwrap()).unwrap();
             let result = match call["method"].as_str().unwrap() {
@@ -365,7 +364,7 @@ mod tests {
                     let blocks = number(&params[0]["fromBlock"])..=number(&params[0]["toBlock"]);
                     if blocks.end() - blocks.start() >= self.most {
                         let (status, body) = self.refusal;
-                        return (status, String::new(), body.to_owned());
+                        return test_server::json(status, body);
                     }
                     let found = blocks.contains(&self.used).then(|| json!({ "transactionHash": TRANSACTION }));
                     Value::from_iter(found)
@@ -377,7 +376,7 @@ mod tests {
                 }),
                 method => panic!("{method}"),
             };
-            (200, String::new(), json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string())
+            test_server::json(200, json!({ "jsonrpc": "2.0", "id": 1, "result": result }))
         }
 
         async fn whereabouts(&self) -> Result<Whereabouts, StorageError> {
@@ -493,7 +492,7 @@ mod tests {
     /// The path of a node's address may contain a key.
     #[tokio::test]
     async fn a_redirect_of_a_node_is_named_by_its_host() {
-        let answer = |_: &str| (301, "location: https://node.example/key\r\n".to_owned(), String::new());
+        let answer = |_: &Request| test_server::reply(301, "location: https://node.example/key\r\n", "");
         let error = with_server(answer, async |url: String| client(&url).chain_id().await.unwrap_err()).await;
         assert_eq!(error.source.to_string(), "eth_chainId: status 301, a redirect to node.example");
     }

@@ -27,10 +27,11 @@ pub fn is_outage(source: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FacilitatorClient, Network, NodeClient, test_server::with_server};
+    use crate::{FacilitatorClient, Network, NodeClient};
     use alloy_primitives::Address;
     use domain::{Timestamp, ports::Clock};
     use std::sync::Arc;
+    use test_server::{Request, with_server};
 
     struct Still;
 
@@ -52,7 +53,7 @@ mod tests {
             (404, "", "a page", false),
             (301, "location: https://www.x402.example/\r\n", "", false),
         ] {
-            let answer = |_: &str| (status, lines.to_owned(), body.to_owned());
+            let answer = |_: &Request| test_server::reply(status, lines, body);
             let ask = async |url: String| {
                 let facilitator = FacilitatorClient::new(&url).unwrap();
                 let node = NodeClient::new(&url, Network::Base, Address::ZERO, Arc::new(Still)).unwrap();

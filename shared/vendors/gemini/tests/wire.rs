@@ -2,17 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../stripe/tests/server/mod.rs"]
-mod server;
-
 use domain::{
     Secret,
     ports::{Listener, Model, ModelError, ModelReply, Prompt},
 };
 use gemini::{Client, Config, ConfigError};
 use serde_json::{Value, json as object};
-use server::{Reply, Server, json, json_with};
 use std::sync::Arc;
+use test_server::{Reply, Server, json, json_with};
 
 const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"{\"verdict\":\"GREEN\"}"}]},"finishReason":"STOP"}],
                          "modelVersion":"gemini-2.5-flash"}"#;
@@ -89,7 +86,7 @@ async fn whether_a_model_is_served_is_asked_without_a_question() {
     assert!(matches!(client.knows("gemini-2.5-flash").await, Err(ModelError::Unauthorized(403))));
     let request = &server.seen()[0];
     assert_eq!(request.line, "GET /v1beta/models/gemini-2.5-flash HTTP/1.1");
-    assert_eq!((request.header("x-goog-api-key"), request.body.as_str()), (Some("AIza-key"), ""));
+    assert_eq!((request.header("x-goog-api-key"), request.text()), (Some("AIza-key"), ""));
 }
 
 async fn outcome(reply: Reply) -> Result<domain::ports::ModelReply, ModelError> {
@@ -122,7 +119,7 @@ async fn every_family_is_asked_in_its_own_way() {
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("x-evil"), None);
         settings.as_object_mut().unwrap().extend(common.as_object().unwrap().clone());
-        let sent: Value = serde_json::from_str(&request.body).unwrap();
+        let sent: Value = serde_json::from_str(request.text()).unwrap();
         let expected = object!({
             "systemInstruction": {"parts": [{"text": "Judge."}]},
             "contents": [{"role": "user", "parts": [{"text": prompt().content}]}],
@@ -171,7 +168,7 @@ async fn lost_connections_are_the_networks() {
         let error = outcome(reply).await.unwrap_err();
         assert!(matches!(error, ModelError::Network(_)), "{error:?}");
     }
-    let error = client(&server::nobody().await).ask("gemini-2.5-flash", &prompt()).await.unwrap_err();
+    let error = client(&test_server::nobody().await).ask("gemini-2.5-flash", &prompt()).await.unwrap_err();
     assert!(matches!(&error, ModelError::Network(_)) && !format!("{error} {error:?}").contains("AIza"), "{error:?}");
 }
 
@@ -246,24 +243,25 @@ async fn a_stream_is_heard_part_by_part_and_only_its_end_is_a_reply() {
     let mut last = part(".\"}");
     last["candidates"][0]["finishReason"] = object!("STOP");
     let begun = format!("{STREAM}{}", event(&part("{\"reply\":\"A")));
-    let (whole, heard) = streamed(Reply::Bytes(format!("{begun}{}", event(&last)))).await;
+    let (whole, heard) = streamed(Reply::Bytes(format!("{begun}{}", event(&last)).into())).await;
     assert_eq!(whole.unwrap().text, "{\"reply\":\"A.\"}");
     assert_eq!(heard, ["{\"reply\":\"A", "{\"reply\":\"A.\"}"]);
 
     let first = ["{\"reply\":\"A"];
-    let (cut, heard) = streamed(Reply::Bytes(begun.clone())).await;
+    let (cut, heard) = streamed(Reply::Bytes(begun.clone().into())).await;
     assert!(matches!(&cut, Err(error @ ModelError::Incomplete(_)) if error.is_retriable()), "{cut:?}");
     assert_eq!(heard, first);
     let failed = event(&object!({"error": {"code": 503, "status": "UNAVAILABLE"}}));
-    let (failed, heard) = streamed(Reply::Bytes(format!("{begun}{failed}"))).await;
+    let (failed, heard) = streamed(Reply::Bytes(format!("{begun}{failed}").into())).await;
     assert!(matches!(failed, Err(ModelError::Unavailable(503))), "{failed:?}");
     assert_eq!(heard, first);
-    let (damaged, _) = streamed(Reply::Bytes(format!("{begun}data: {{\r\n\r\n"))).await;
+    let (damaged, _) = streamed(Reply::Bytes(format!("{begun}data: {{\r\n\r\n").into())).await;
     assert!(matches!(damaged, Err(ModelError::Network(_))), "{damaged:?}");
-    let (lost, heard) = streamed(Reply::Bytes(begun.replace("Connection: close", "Content-Length: 99999"))).await;
+    let (lost, heard) =
+        streamed(Reply::Bytes(begun.replace("Connection: close", "Content-Length: 99999").into())).await;
     assert!(matches!(lost, Err(ModelError::Network(_))), "{lost:?}");
     assert_eq!(heard, first);
-    let (endless, _) = streamed(Reply::Bytes(format!("{STREAM}{}", "x".repeat(1024 * 1024 + 1)))).await;
+    let (endless, _) = streamed(Reply::Bytes(format!("{STREAM}{}", "x".repeat(1024 * 1024 + 1)).into())).await;
     assert!(matches!(endless, Err(ModelError::NoVerdict(_))), "{endless:?}");
     let (refused, heard) = streamed(json(429, "{}")).await;
     assert!(matches!(refused, Err(ModelError::Unavailable(429))) && heard.is_empty(), "{refused:?}");
@@ -280,7 +278,7 @@ async fn a_stream_that_hangs_times_out() {
 async fn a_rotated_key_streams_without_a_restart() {
     let mut last = part("{}");
     last["candidates"][0]["finishReason"] = object!("STOP");
-    let whole = Reply::Bytes(format!("{STREAM}{}", event(&last)));
+    let whole = Reply::Bytes(format!("{STREAM}{}", event(&last)).into());
     let server = Server::start([json(401, "{}"), whole]).await;
     let client = gemini::LazyClient::new(server.url.clone(), gemini::client::DEFAULT_TIMEOUT, Arc::new(Rotated));
     let mut heard = Heard::default();

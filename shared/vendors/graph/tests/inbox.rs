@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../stripe/tests/server/mod.rs"]
-mod server;
 mod support;
 
 use domain::{
@@ -12,9 +10,9 @@ use domain::{
     inbox::{Acknowledgement, Incoming, Order, ReceivedAt},
     ports::{Inbox, MailError, SaleMails},
 };
-use server::{Server, json, json_with};
 use std::time::Duration;
 use support::{TOKEN, parts};
+use test_server::{Server, json, json_with};
 
 const MAILBOX: &str = "/graph/v1.0/users/oracle%4042sisters.ai";
 
@@ -76,7 +74,7 @@ async fn every_question_is_asked_as_graph_reads_it() {
         preferences,
         [Some(lasting), Some(lasting), Some(with_text), Some(with_text), Some(lasting), Some(lasting), None]
     );
-    let draft: serde_json::Value = serde_json::from_str(&seen[7].body).unwrap();
+    let draft: serde_json::Value = serde_json::from_str(seen[7].text()).unwrap();
     assert_eq!(draft["subject"], "Re: a  Bcc: b");
     let headers = draft["internetMessageHeaders"].as_array().unwrap();
     assert_eq!((headers.len(), &headers[0]["name"]), (1, &"X-Auto-Response-Suppress".into()), "none names the sale");

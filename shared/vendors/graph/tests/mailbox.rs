@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../stripe/tests/server/mod.rs"]
-mod server;
 mod support;
 
 use domain::{
@@ -11,9 +9,9 @@ use domain::{
     sale::Draft,
 };
 use graph::{Client, Config, ConfigError, Grant};
-use server::{Reply, Server, json, json_with};
 use std::sync::Arc;
 use support::{TOKEN, build, config, draft, mail, parts, refresh_grant};
+use test_server::{Reply, Server, json, json_with};
 
 const CREATED: &str = r#"{"id":"AAMk1","internetMessageId":"<1@x>","isDraft":true}"#;
 
@@ -91,7 +89,7 @@ async fn every_operation_is_sent_as_graph_reads_it() {
     }
     assert_eq!(seen[1].header("content-type"), Some("application/json"));
     assert_eq!(
-        serde_json::from_str::<serde_json::Value>(&seen[1].body).unwrap(),
+        serde_json::from_str::<serde_json::Value>(seen[1].text()).unwrap(),
         serde_json::json!({
             "subject": "Your 42 Sisters AI Verdict",
             "body": {"contentType": "Text", "content": mail().body},
@@ -102,7 +100,7 @@ async fn every_operation_is_sent_as_graph_reads_it() {
             }],
         })
     );
-    assert_eq!((seen[2].header("content-length"), seen[2].body.as_str()), (Some("0"), ""));
+    assert_eq!((seen[2].header("content-length"), seen[2].text()), (Some("0"), ""));
 }
 
 #[tokio::test]
@@ -176,7 +174,7 @@ async fn a_hanging_call_is_given_up_after_ten_seconds() {
 async fn a_mailbox_nobody_listens_at_did_nothing() {
     let login = Server::start([json(200, TOKEN)]).await;
     let stored = Arc::default();
-    let config = Config { graph_url: server::nobody().await, ..config(&login.url, refresh_grant(&stored, None)) };
+    let config = Config { graph_url: test_server::nobody().await, ..config(&login.url, refresh_grant(&stored, None)) };
     let client = build(config).1.unwrap();
     assert!(matches!(client.send_draft(&draft()).await, Err(MailError::Unavailable(0))));
 }

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../stripe/tests/server/mod.rs"]
-mod server;
 mod support;
 
 use domain::{
@@ -11,12 +9,12 @@ use domain::{
     ports::{MailError, Mailbox},
 };
 use graph::Grant;
-use server::{Reply, Request, Server, json, json_with};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 use support::{Stored, TOKEN, build, config, draft, parts, refresh_grant};
+use test_server::{Reply, Request, Server, json, json_with};
 
 const EXISTS: &str = r#"{"isDraft":true}"#;
 
@@ -26,7 +24,7 @@ fn token(access: &str, refresh: &str) -> Reply {
 
 fn form(request: &Request) -> BTreeMap<String, String> {
     assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
-    let url = reqwest::Url::parse(&format!("http://x/?{}", request.body)).unwrap();
+    let url = reqwest::Url::parse(&format!("http://x/?{}", request.text())).unwrap();
     url.query_pairs().into_owned().collect()
 }
 

@@ -12,7 +12,7 @@ use domain::{
     backoff::Backoff,
     ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
 };
-use reqwest::{Url, header::HeaderValue};
+use reqwest::header::HeaderValue;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
@@ -176,9 +176,8 @@ pub(crate) fn idempotency_key(key: &str) -> Result<HeaderValue, PaymentError> {
 pub(crate) fn created(reply: &Value) -> Result<CreatedCheckoutSession, CallError> {
     let id = reply["id"].as_str().and_then(|id| SessionId::parse(id).ok());
     let id = id.ok_or(CallError::Unexpected("no session id"))?;
-    let url = reply["url"].as_str().and_then(|url| Url::parse(url).ok());
-    let url = url.filter(is_web).ok_or(CallError::Unexpected("no address to pay at"))?;
-    Ok(CreatedCheckoutSession { id, url: url.into(), amount_total: reply["amount_total"].as_i64() })
+    let url = session::page_address(&reply["url"]).ok_or(CallError::Unexpected("no address to pay at"))?;
+    Ok(CreatedCheckoutSession { id, url, amount_total: reply["amount_total"].as_i64() })
 }
 
 /// The id of a promotion code that every customer may use. Stripe compares codes regardless of case, and also lists
@@ -197,10 +196,6 @@ fn mode_of(key: &str) -> Option<bool> {
         "test" => Some(false),
         _ => None,
     }
-}
-
-fn is_web(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https") && url.has_host()
 }
 
 fn is_header_word(text: &str) -> bool {

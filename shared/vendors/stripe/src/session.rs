@@ -2,6 +2,7 @@
 
 use crate::payment_objects;
 use domain::{CheckoutSession, EmailAddress, PaymentStatus, SessionId, SessionStage, Timestamp};
+use reqwest::Url;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -92,8 +93,12 @@ fn email(object: &Value) -> Option<EmailAddress> {
 
 /// The address where the session can be paid, which it has while it is open.
 fn pay_address(object: &Value) -> Option<String> {
-    let address = object["url"].as_str().filter(|_| object["status"] == "open")?;
-    let url = reqwest::Url::parse(address).ok()?;
+    page_address(&object["url"]).filter(|_| object["status"] == "open")
+}
+
+/// An address to which a customer's browser may be led.
+pub(crate) fn page_address(value: &Value) -> Option<String> {
+    let url = Url::parse(value.as_str()?).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.into())
 }
 

@@ -6,6 +6,7 @@ use crate::{
     client::{created, idempotency_key},
     payment_objects,
     reply::CallError,
+    session::page_address,
     transport::{Call, Expected},
 };
 use async_trait::async_trait;
@@ -16,7 +17,6 @@ use domain::{
     ports::{BillingReports, NewSubscription, PaymentError, SubscriptionDesk, SubscriptionLedger},
     tier::CURRENCY,
 };
-use reqwest::Url;
 use serde_json::Value;
 
 const SUBSCRIPTIONS: &str = "/v1/subscriptions";
@@ -66,9 +66,8 @@ impl SubscriptionDesk for Client {
         let path = "/v1/billing_portal/sessions";
         let call = Call::Post { path, form: &form, idempotency_key: idempotency_key(key)? };
         let reply = self.transport.call(&call).await?;
-        let url = reply["url"].as_str().and_then(|url| Url::parse(url).ok());
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        Ok(url.ok_or(CallError::Unexpected("no address of the portal"))?.into())
+        let url = page_address(&reply["url"]);
+        Ok(url.ok_or(CallError::Unexpected("no address of the portal"))?)
     }
 }
 

@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod server;
-
 use async_trait::async_trait;
 use domain::{
     EmailAddress, Secret, Timestamp,
     ports::{Pause, Randomness},
 };
-use server::{Server, json};
 use std::{sync::Arc, time::Duration};
 use stripe::{Client, Config, LastDigits, Wanted};
+use test_server::{Server, json};
 
 struct Steady;
 

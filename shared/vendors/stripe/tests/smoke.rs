@@ -2,17 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod server;
-
 use async_trait::async_trait;
 use domain::{
     RenewableSecret, Secret, SessionId,
     ports::{Pause, PaymentError, Randomness, SecretSource, StorageError},
     smoke::SmokeSessions,
 };
-use server::{Server, json};
 use std::{sync::Arc, time::Duration};
 use stripe::SmokeClient;
+use test_server::{Server, json};
 
 const CREATED: &str = r#"{"id":"cs_test_1","url":"https://checkout.stripe.com/c/pay/cs_test_1","status":"open"}"#;
 const FACTS: &str = r#"{"id":"cs_test_1","payment_status":"unpaid","status":"open","livemode":false}"#;

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod server;
-
 use async_trait::async_trait;
 use domain::{
     PaymentStatus, Query, Secret, SessionId, SessionStage, Tier, Timestamp,
@@ -11,7 +9,6 @@ use domain::{
     money::{PaymentId, RefundStatus},
     ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness, ReportsSince},
 };
-use server::{Reply, Server, json, json_with};
 use std::{
     sync::{
         Arc, Mutex,
@@ -20,6 +17,7 @@ use std::{
     time::Duration,
 };
 use stripe::{Client, Config, ConfigError};
+use test_server::{Reply, Server, json, json_with};
 
 const CREATED: &str = r#"{"id":"cs_test_1","url":"https://checkout.stripe.com/c/pay/cs_test_1"}"#;
 const SESSION: &str = r#"{"id":"cs_test_1","payment_status":"paid","status":"complete"}"#;
@@ -102,7 +100,7 @@ async fn creation_is_sent_as_stripe_reads_it() {
     assert_eq!(request.header("idempotency-key"), Some("checkout-1"));
     assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
     assert_eq!(
-        request.body,
+        request.text(),
         "mode=payment\
          &success_url=https%3A%2F%2Foracle.example%2Foracle%2Fresult%3Fsession_id%3D%7BCHECKOUT_SESSION_ID%7D\
          &cancel_url=https%3A%2F%2Foracle.example%2F%3Fcanceled%3D1\
@@ -124,7 +122,7 @@ async fn a_session_is_retrieved_by_id() {
     assert_eq!((session.payment_status, session.stage), (PaymentStatus::Paid, SessionStage::Complete));
     let [request] = &server.seen()[..] else { panic!("one request") };
     assert_eq!(request.line, "GET /v1/checkout/sessions/cs_test_1 HTTP/1.1");
-    assert_eq!((request.header("idempotency-key"), request.body.as_str()), (None, ""));
+    assert_eq!((request.header("idempotency-key"), request.text()), (None, ""));
 }
 
 #[tokio::test]
@@ -161,7 +159,7 @@ async fn a_refund_is_asked_for_whole_and_under_one_key() {
     for request in &seen {
         assert_eq!(request.line, "POST /v1/refunds HTTP/1.1");
         assert_eq!(
-            (request.header("idempotency-key"), request.body.as_str()),
+            (request.header("idempotency-key"), request.text()),
             (Some("refund-cs_test_1"), "payment_intent=pi_1&metadata%5Battempt%5D=refund-cs_test_1")
         );
     }
@@ -442,7 +440,7 @@ async fn the_budget_ends_everything() {
 
 #[tokio::test]
 async fn an_unreachable_provider_is_unavailable_and_its_address_stays_out_of_the_error() {
-    let url = server::nobody().await;
+    let url = test_server::nobody().await;
     let error = client(&url).session(&id()).await.unwrap_err();
     let text = chain(&error);
     assert!(matches!(error, PaymentError::Unavailable(_)));

@@ -1,9 +1,10 @@
 use super::*;
-use crate::asking::Background;
+use crate::{asking::Background, breaker_policy};
 use domain::{
     backoff::Backoff,
-    breaker::{Breaker, BreakerPolicy, Reopen},
+    breaker::{Breaker, BreakerPolicy},
 };
+use runtime::Environment;
 use std::time::Duration;
 use testkit::{World, run};
 
@@ -11,13 +12,7 @@ fn policy() -> Policy {
     Policy {
         models: vec!["model-a".to_owned(), "model-b".to_owned()],
         backoff: Backoff { attempts: 3, base: Duration::from_secs(1), cap: Duration::from_secs(8) },
-        breaker: BreakerPolicy {
-            failures: 5,
-            slow_successes: 10,
-            slow: Duration::from_secs(40),
-            open: Duration::from_secs(60),
-            reopen: Reopen::STANDARD,
-        },
+        breaker: breaker_policy(&Environment::of(&[])).unwrap(),
         caller: domain::breaker::Caller::Orders,
         longest: None,
     }

@@ -1,6 +1,7 @@
 //! Approvals by two people, roles, credentials, expiry, and locks that cannot be overridden.
 
 use super::*;
+use crate::NotDone::{self, Refused};
 use crate::{
     Operator,
     reattempt::{self, ReattemptError, reattempt},
@@ -38,7 +39,7 @@ fn two_people() -> HumanLock {
     HumanLock::People { persons: 2, roles: named(&["pharmacist", "physician"]), sources: named(&["npi_registry"]) }
 }
 
-fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Result<AuthorityDecision, DecideError> {
+fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Done<AuthorityDecision, DecideError> {
     let operator = Operator::parse(name, Some("looked at it")).unwrap();
     let by = Authority { operator: &operator, role, credential, identity: None };
     run(approve(Ports { journal: journal(world), orders: world }, by, &session())).unwrap()
@@ -59,7 +60,10 @@ fn two_different_people_let_it_be_answered() {
         ("eve", "npi_registry:1-2-3"),
     ] {
         let again = approve_as(&world, name, "physician", credential);
-        assert!(matches!(again, Err(DecideError::NotApproved(NotApproved::SamePerson(_)))), "{name} {credential}");
+        assert!(
+            matches!(again, Err(Refused(DecideError::NotApproved(NotApproved::SamePerson(_))))),
+            "{name} {credential}"
+        );
     }
     approve_as(&world, "eve", "pharmacist", "npi_registry:456").unwrap();
     let sale = stored(&world);
@@ -86,10 +90,10 @@ fn an_approval_of_yesterday_does_not_count() {
 fn a_role_or_a_credential_of_another_kind_does_not_count() {
     let world = declined(two_people());
     let role = approve_as(&world, "dana", "manager", "npi_registry:123");
-    assert!(matches!(role, Err(DecideError::NotApproved(NotApproved::Role { .. }))));
+    assert!(matches!(role, Err(Refused(DecideError::NotApproved(NotApproved::Role { .. })))));
     for credential in ["npi_registry", "npi_registry:", "friends:123", "npi_registry:1 2 3", "npi_registry:<b>"] {
         let refused = approve_as(&world, "dana", "physician", credential);
-        assert!(matches!(refused, Err(DecideError::NotApproved(NotApproved::Credential(_)))), "{credential}");
+        assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Credential(_))))), "{credential}");
     }
     assert!(decisions(&world).is_empty());
 }
@@ -99,11 +103,14 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
     let world = declined(HumanLock::Never);
     for role in ["physician", "supervisor", "ceo"] {
         let refused = approve_as(&world, "dana", role, "npi_registry:123");
-        assert!(matches!(refused, Err(DecideError::NotApproved(NotApproved::Locked))));
+        assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Locked)))));
     }
     let operator = Operator::parse("dana", None).unwrap();
     let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
-    assert!(matches!(run(reattempt(ports, &operator, &session(), None)).unwrap(), Err(ReattemptError::Locked)));
+    assert!(matches!(
+        run(reattempt(ports, &operator, &session(), None)).unwrap(),
+        Err(Refused(ReattemptError::Locked))
+    ));
     let log = decisions(&world);
     assert_eq!(log.len(), 4, "{log:?}");
     assert!(log.iter().all(|record| record["action"].as_str().unwrap().starts_with("authority override refused")));
@@ -120,7 +127,7 @@ fn a_rejection_makes_the_refund_due_at_once() {
     run(reject(journal(&world), by, &session())).unwrap().unwrap();
     assert!(stored(&world).open_work().unwrap().due <= at(0));
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
-    assert!(matches!(late, Err(DecideError::NotApproved(NotApproved::Nobody))));
+    assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
 }
 
 fn eve() -> Operator {
@@ -132,13 +139,13 @@ fn by(eve: &Operator) -> Authority<'_> {
     Authority { operator: eve, role: "pharmacist", credential: "npi_registry:456", identity: None }
 }
 
-fn approve_by_eve(world: &World) -> Option<Result<AuthorityDecision, DecideError>> {
+fn approve_by_eve(world: &World) -> Option<Done<AuthorityDecision, DecideError>> {
     run(approve(Ports { journal: journal(world), orders: world }, by(&eve()), &session()))
 }
 
 /// Whether a repeated decision is refused because it has been made.
-fn is_decided(refused: &DecideError) -> bool {
-    matches!(refused, DecideError::NotApproved(NotApproved::NotDeclined(_) | NotApproved::Nobody))
+fn is_decided(refused: &NotDone<DecideError>) -> bool {
+    matches!(refused, Refused(DecideError::NotApproved(NotApproved::NotDeclined(_) | NotApproved::Nobody)))
 }
 
 #[test]
@@ -173,7 +180,7 @@ fn whatever_breaks_a_rejection_is_on_record_once_and_makes_the_refund_due() {
 fn whatever_breaks_an_attempt_to_override_is_on_record_with_an_alert() {
     // The refusal is what the attempt is answered with.
     let go = |world: &World| match approve_by_eve(world) {
-        Some(Err(DecideError::NotApproved(NotApproved::Locked))) => Some(Ok(())),
+        Some(Err(Refused(DecideError::NotApproved(NotApproved::Locked)))) => Some(Ok(())),
         other => other.map(|decided| decided.map(drop)),
     };
     let check = |world: &World, what: &str| {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::NotDone::Refused;
 use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
 use crate::{quarantine, reattempt, redrive, settle};
 use domain::{
@@ -110,7 +111,7 @@ fn lives() -> Vec<Sale> {
     ]
 }
 
-async fn go(world: &World) -> Result<Erased, EraseError> {
+async fn go(world: &World) -> Done<Erased, EraseError> {
     erase(ports(world), &operator(), &session()).await
 }
 
@@ -278,7 +279,7 @@ fn a_store_that_cannot_be_looked_at_is_told_as_such_and_decides_nothing() {
         let world = full(&hashed());
         world.plan(Plan::none().whenever(store, Fault::Fail));
         let error = run(plan(ports(&world), &session())).unwrap().unwrap_err();
-        assert!(matches!(error, EraseError::NotLooked(_)) && !error.is_refusal(), "{store}: {error:?}");
+        assert!(matches!(error, NotDone::Undecided(_)) && !error.is_refusal(), "{store}: {error:?}");
         assert!(error.to_string().contains("nothing is decided") && !error.is_decided(), "{store}: {error}");
         assert!(!stored(&world).is_erased(), "{store}");
     }
@@ -333,9 +334,12 @@ fn what_may_still_be_paid_is_erased_when_it_is_paid_or_over() {
     for why in [NotPaid::Unpaid, NotPaid::Unknown] {
         let world = full(&failed.with("not_paid", Some(why)));
         let before = (stored(&world), traces(&world));
-        assert!(matches!(run(plan(ports(&world), &session())).unwrap(), Err(EraseError::MayStillBePaid)), "{why:?}");
+        assert!(
+            matches!(run(plan(ports(&world), &session())).unwrap(), Err(Refused(EraseError::MayStillBePaid))),
+            "{why:?}"
+        );
         let refused = run(go(&world)).unwrap().unwrap_err();
-        assert!(matches!(refused, EraseError::MayStillBePaid) && refused.is_refusal(), "{why:?}: {refused}");
+        assert!(matches!(refused, Refused(EraseError::MayStillBePaid)), "{why:?}: {refused}");
         assert_eq!((stored(&world), traces(&world)), before, "{why:?}");
     }
 }

@@ -6,13 +6,13 @@
 
 pub mod examine;
 
-use crate::Operator;
-use audit::{Change, CommitError, Context, Journal, Record, digest};
+use crate::{Done, NotDone, Operator, PartFailed, Refusals};
+use audit::{Change, Context, Journal, Record, digest};
 use domain::{
     CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
-    ports::{CacheEntry, PaymentError, Payments, Quarantine, Queue, QueueError, StorageError, Submissions, Versioned},
+    ports::{CacheEntry, Payments, Quarantine, Queue, QueueError, Submissions, Versioned},
     sale::{Decision, Fulfilment, NewVerdict},
 };
 use examine::{Held, Refusal};
@@ -55,39 +55,17 @@ pub enum DecideError {
     NoQuestion,
     /// The text must not be delivered.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
+    Refused(Refusal),
     /// The cache does not have the first verdict of a follow-up.
     #[error("the first verdict is not in the cache: open its result page, which restores it, and repeat the command")]
     NoFirstVerdict,
-    /// Stripe could not be asked for the question.
-    #[error(transparent)]
-    Payment(#[from] PaymentError),
-    /// The sale could not be changed.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// The sale is released, but its message was not sent.
-    #[error("it is decided, but the message that delivers it was not sent; repeating the command is safe")]
-    Queue(#[from] QueueError),
 }
 
-impl DecideError {
-    /// Whether the command was refused, rather than that something failed.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        match self {
-            Self::NoSale
-            | Self::MoneyWentBack
-            | Self::NotHeld
-            | Self::DraftExists
-            | Self::NoVerdict
-            | Self::NoQuestion
-            | Self::NoFirstVerdict
-            | Self::Refused(_) => true,
-            Self::Storage(_) | Self::Payment(_) | Self::Commit(_) | Self::Queue(_) => false,
-        }
+impl Refusals for DecideError {}
+
+impl From<Refusal> for NotDone<DecideError> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(DecideError::Refused(refusal))
     }
 }
 
@@ -104,7 +82,7 @@ pub enum Decided {
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
-pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Result<Decided, DecideError> {
+pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<Decided, DecideError> {
     let case = match Case::open(ports, session).await? {
         Opened::Held(case) => case,
         Opened::Decided(sale) => return ask_again(ports, *sale).await,
@@ -132,17 +110,17 @@ pub async fn replace(
     operator: &Operator,
     session: &SessionId,
     verdict: &Value,
-) -> Result<Decided, DecideError> {
+) -> Done<Decided, DecideError> {
     let case = match Case::open(ports, session).await? {
         Opened::Held(case) => case,
         Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
     if *case.sale.value.notice() == Mail::Held {
-        return Err(DecideError::NoVerdict);
+        return Err(DecideError::NoVerdict.into());
     }
     let now = ports.journal.clock.now();
     if case.sale.value.may_have_draft(now) {
-        return Err(DecideError::DraftExists);
+        return Err(DecideError::DraftExists.into());
     }
     let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
     let examined = examine::verdict(verdict, tier, now)?;
@@ -165,22 +143,22 @@ enum Opened {
 }
 
 impl Case {
-    async fn open(ports: Ports<'_>, session: &SessionId) -> Result<Opened, DecideError> {
+    async fn open(ports: Ports<'_>, session: &SessionId) -> Done<Opened, DecideError> {
         let (sale, entry) = ports.journal.store.load_with_verdict(session).await?;
         let sale = sale.ok_or(DecideError::NoSale)?;
         if !sale.value.is_money_kept() || ports.journal.stopped_by_session(session).await? {
-            return Err(DecideError::MoneyWentBack);
+            return Err(DecideError::MoneyWentBack.into());
         }
         match *sale.value.fulfilment() {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
             Fulfilment::Ready { .. } if sale.value.is_undispatched() => Ok(Opened::Decided(Box::new(sale))),
-            _ => Err(DecideError::NotHeld),
+            _ => Err(DecideError::NotHeld.into()),
         }
     }
 
     /// The cached verdict: with the question of the held one, or the customer's question. Refuses a
     /// narrative answer that breaks its grammar, also one that an operator wrote (Authority Governance, RFC-0009).
-    async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
+    async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Done<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
@@ -190,7 +168,7 @@ impl Case {
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
         if sale.is_followup() {
             let (_, first) = ports.journal.store.load_with_verdict(&sale.session_id().paid_session()).await?;
-            let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict) };
+            let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict.into()) };
             cached.first = Some(Box::new((*first).into()));
         }
         cached.notice = examine::grammar(&cached, sale.locale())?;
@@ -209,7 +187,7 @@ impl Case {
         verdict: Option<CachedVerdict>,
         records: Vec<Record>,
         now: Timestamp,
-    ) -> Result<Decided, DecideError> {
+    ) -> Done<Decided, DecideError> {
         let journal = ports.journal;
         let held = self.sale.value.fulfilment().clone();
         let new = verdict.as_ref().map(|cached| (cached.verdict.verdict, digest::verdict_hash(&cached.verdict)));
@@ -223,25 +201,26 @@ impl Case {
         let (sale, decided) = journal.commit(self.sale, decide).await?.settle().await;
         if !decided {
             let has_draft = decision == Decision::Replace && sale.value.may_have_draft(now);
-            return Err(if has_draft { DecideError::DraftExists } else { DecideError::NotHeld });
+            let refused = if has_draft { DecideError::DraftExists } else { DecideError::NotHeld };
+            return Err(refused.into());
         }
-        send(ports, &sale.value, now).await?;
+        send(ports, &sale.value, now).await.map_err(not_sent)?;
         Ok(Decided::Freed)
     }
 }
 
 /// The customer's question: the one that an operator handed in, or the one that Stripe has.
-async fn question(ports: Ports<'_>, sale: &Sale) -> Result<Query, DecideError> {
+async fn question(ports: Ports<'_>, sale: &Sale) -> Done<Query, DecideError> {
     if (sale.is_resubmitted() || sale.is_followup())
         && let Some(submission) = ports.submissions.find(sale.session_id()).await?
     {
         return Ok(submission.query);
     }
     if sale.is_followup() {
-        return Err(DecideError::NoQuestion);
+        return Err(DecideError::NoQuestion.into());
     }
     let session = ports.payments.session(sale.session_id()).await?;
-    session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion)
+    session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion.into())
 }
 
 /// Sends the messages that continue the sale: its order, and the mails that were in work when it was held. A message
@@ -259,8 +238,13 @@ async fn send(ports: Ports<'_>, sale: &Sale, now: Timestamp) -> Result<(), Queue
     ports.orders.send(&Message::order(session_id.clone(), received_at, OrderedBy::Operator)).await
 }
 
-async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Result<Decided, DecideError> {
-    send(ports, &sale.value, ports.journal.clock.now()).await?;
+fn not_sent(error: QueueError) -> PartFailed {
+    let what = "it is decided, but the message that delivers it was not sent; repeating the command is safe";
+    PartFailed::new(what, error)
+}
+
+async fn ask_again(ports: Ports<'_>, sale: Versioned<Sale>) -> Done<Decided, DecideError> {
+    send(ports, &sale.value, ports.journal.clock.now()).await.map_err(not_sent)?;
     ports.journal.flush(sale).await;
     Ok(Decided::AskedAgain)
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::NotDone::Refused;
 use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
 use domain::{
     Colour,
@@ -61,11 +62,11 @@ fn ports(world: &World) -> Ports<'_> {
     }
 }
 
-async fn approve_it(world: &World) -> Result<Decided, DecideError> {
+async fn approve_it(world: &World) -> Done<Decided, DecideError> {
     approve(ports(world), &operator(), &session()).await
 }
 
-async fn replace_it(world: &World, verdict: &Value) -> Result<Decided, DecideError> {
+async fn replace_it(world: &World, verdict: &Value) -> Done<Decided, DecideError> {
     replace(ports(world), &operator(), &session(), verdict).await
 }
 
@@ -97,7 +98,7 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
 fn what_the_filter_still_holds_stays_held() {
     let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
     let error = run(approve_it(&world)).unwrap().unwrap_err();
-    assert!(matches!(&error, DecideError::Refused(Refusal::Blocked { gate: 1, terms: 1, .. })), "{error}");
+    assert!(matches!(&error, Refused(DecideError::Refused(Refusal::Blocked { gate: 1, terms: 1, .. }))), "{error}");
     assert!(error.is_refusal() && !error.to_string().contains("CSDM"));
     untouched(&world, &held_at_gate_1());
 }
@@ -107,7 +108,7 @@ fn a_hold_without_its_payload_stays_held() {
     for payloads in [vec![], vec![payload(1, -200, &quick(CLEAN))], vec![payload(2, -100, &quick(CLEAN))]] {
         let world = world_holding(held_at_gate_1(), &payloads);
         let error = run(approve_it(&world)).unwrap().unwrap_err();
-        assert!(matches!(error, DecideError::Refused(Refusal::NoPayload)));
+        assert!(matches!(error, Refused(DecideError::Refused(Refusal::NoPayload))));
         untouched(&world, &held_at_gate_1());
     }
 }
@@ -153,13 +154,13 @@ fn a_replacement_is_no_way_around_the_checks() {
     for cleaned in structural {
         let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
         let error = run(replace_it(&world, &cleaned)).unwrap().unwrap_err();
-        let refused = matches!(error, DecideError::Refused(Refusal::Crosscheck(_) | Refusal::Structure(_)));
+        let refused = matches!(error, Refused(DecideError::Refused(Refusal::Crosscheck(_) | Refusal::Structure(_))));
         assert!(refused, "{cleaned}: {error}");
         untouched(&world, &held_at_gate_1());
     }
     let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
     let error = run(replace_it(&world, &quick("The C S D M says sign."))).unwrap().unwrap_err();
-    assert!(matches!(error, DecideError::Refused(Refusal::Blocked { .. })), "{error}");
+    assert!(matches!(error, Refused(DecideError::Refused(Refusal::Blocked { .. }))), "{error}");
     untouched(&world, &held_at_gate_1());
     // The verdict lacks the fields of a dearer tier.
     let full = held_at_gate_1().with("tier", Some(domain::Tier::Full));
@@ -186,7 +187,7 @@ fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
         let world = world_holding(held.clone(), &[payload(2, -100, &quick(BLOCKED))]);
         cache(&world, BLOCKED);
         let decided = run(replace_it(&world, &quick(CLEAN))).unwrap();
-        assert_eq!(matches!(decided, Err(DecideError::DraftExists)), refused, "{mail:?}");
+        assert_eq!(matches!(decided, Err(Refused(DecideError::DraftExists))), refused, "{mail:?}");
         let sale = stored(&world);
         if refused {
             assert_eq!(sale, held);
@@ -240,7 +241,7 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     for decided in [run(approve_it(&world)), run(replace_it(&world, &breaking)), run(replace_it(&world, &quick(CLEAN)))]
     {
         let error = decided.unwrap().unwrap_err();
-        assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
+        assert!(matches!(error, Refused(DecideError::Refused(Refusal::Grammar(_)))), "{error}");
         untouched(&world, &held_at_gate_1());
     }
     // At gate 2 the question is the one of the cache.
@@ -248,7 +249,7 @@ fn a_narrative_answer_keeps_its_notice_and_its_grammar() {
     cache(&world, BLOCKED);
     world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
     let error = run(replace_it(&world, &breaking)).unwrap().unwrap_err();
-    assert!(matches!(error, DecideError::Refused(Refusal::Grammar(_))), "{error}");
+    assert!(matches!(error, Refused(DecideError::Refused(Refusal::Grammar(_)))), "{error}");
     // The held verdict is older than the rule: the replacement has the notice that it was checked with.
     world.state().cache.get_mut(&session()).unwrap().notice = Some(texts::REGENERATED_NOTICE.to_owned());
     run(replace_it(&world, &quick(referring))).unwrap().unwrap();
@@ -265,7 +266,7 @@ fn a_question_that_nobody_may_approve_stays_held() {
         ask(&world, question);
         for decided in [run(approve_it(&world)), run(replace_it(&world, &referring))] {
             let error = decided.unwrap().unwrap_err();
-            assert!(matches!(error, DecideError::Refused(Refusal::Question(_))), "{question}: {error}");
+            assert!(matches!(error, Refused(DecideError::Refused(Refusal::Question(_)))), "{question}: {error}");
             untouched(&world, &held_at_gate_1());
         }
     }
@@ -279,7 +280,7 @@ fn a_held_request_for_the_submission_is_asked_for_again() {
     let held = held_at_gate_2().with("notice", Mail::Held).with("mail", Mail::NotOrdered);
     let mail = json!({ "subject": "Your question", "body": "Please send it." });
     let world = world_holding(held, &[payload(2, -100, &mail)]);
-    assert!(matches!(run(replace_it(&world, &quick(CLEAN))), Some(Err(DecideError::NoVerdict))));
+    assert!(matches!(run(replace_it(&world, &quick(CLEAN))), Some(Err(Refused(DecideError::NoVerdict)))));
     run(approve_it(&world)).unwrap().unwrap();
     let sale = stored(&world);
     assert_eq!((sale.notice(), sale.fulfilment()), (&Mail::NotOrdered, &Fulfilment::Unusable { at: at(0) }));
@@ -293,8 +294,8 @@ fn what_is_not_held_or_was_paid_back_is_left_alone() {
         let world = world_holding(left.clone(), &[payload(1, -100, &quick(CLEAN))]);
         for decided in [run(approve_it(&world)), run(replace_it(&world, &quick(CLEAN)))] {
             match decided.unwrap().unwrap_err() {
-                DecideError::MoneyWentBack => assert!(went_back),
-                DecideError::NotHeld => assert!(!went_back),
+                Refused(DecideError::MoneyWentBack) => assert!(went_back),
+                Refused(DecideError::NotHeld) => assert!(!went_back),
                 error => panic!("{error}"),
             }
         }

@@ -4,13 +4,13 @@ use super::Evidence;
 use crate::assessment::{Reason, shown_name};
 use serde::{Deserialize, Serialize};
 
-/// The state of one check of a running stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The state of one check of a running stack, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Sound.
     Ok,
-    /// Not measured yet.
+    /// There is no measurement: the stack is new, or its CloudWatch, as the local one, does not measure functions.
     Unmeasured,
     /// Waits for a human; not urgent.
     Waiting,
@@ -18,6 +18,20 @@ pub enum Standing {
     Unknown,
     /// Needs immediate attention.
     Wrong,
+}
+
+impl Standing {
+    /// Its word, as in JSON.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unmeasured => "unmeasured",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+            Self::Wrong => "wrong",
+        }
+    }
 }
 
 /// One check of a running stack.
