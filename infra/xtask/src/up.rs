@@ -7,7 +7,7 @@ pub(crate) use services::{EMULATOR, await_port, free_port, start_emulator};
 pub(crate) use stopping::{down, stop, stop_on_signal};
 
 use crate::{
-    deployment::{self, Addresses},
+    deployment::{self, Addresses, Given},
     error::Error,
     functions::{self, Built},
     local_dir::{LocalDir, REGION, STACK, StackFile},
@@ -19,7 +19,6 @@ use crate::{
 use serde_json::json;
 use services::{address, configure_sandbox, listen, open_door, step};
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
     fs,
     io::{self, Read, Seek, SeekFrom, Write},
@@ -48,6 +47,9 @@ pub(crate) struct Options {
     /// Use the sandbox for every vendor, whatever .env says
     #[arg(long)]
     pub(crate) sandbox_only: bool,
+    /// Disable the schedules: a function runs only when it is invoked
+    #[arg(long)]
+    pub(crate) unscheduled: bool,
     /// Give a template parameter another value (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) parameter: Vec<(String, String)>,
@@ -82,7 +84,9 @@ fn detached(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCod
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut command = Command::new(program);
     command.args(["up", "--background", "--dir"]).arg(dir.path());
-    for (flag, is_set) in [("--built", options.built), ("--sandbox-only", options.sandbox_only)] {
+    let flags =
+        [("--built", options.built), ("--sandbox-only", options.sandbox_only), ("--unscheduled", options.unscheduled)];
+    for (flag, is_set) in flags {
         if is_set {
             command.arg(flag);
         }
@@ -184,9 +188,9 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<S
     })?;
     supervisor.record()?;
     let deployment = step("deploying template.yaml", || {
-        let parameters = parameters(&vendors, options, &site, &sandbox);
+        let given = given(&vendors, options, &site, &sandbox);
         let addresses = Addresses { emulator: &endpoint, sandbox: &sandbox };
-        deployment::deploy(dir, supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
+        deployment::deploy(dir, supervisor, &environment, addresses, &built, &given)
     })?;
     let api = deployment
         .outputs
@@ -221,9 +225,9 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     let vendors = Vendors::new(dir, options.sandbox_only)?;
     let (environment, built) = prepare(&supervisor, options)?;
     stack.outputs = step("deploying template.yaml", || {
-        let parameters = parameters(&vendors, options, &stack.site, &stack.sandbox);
+        let given = given(&vendors, options, &stack.site, &stack.sandbox);
         let addresses = Addresses { emulator: &stack.aws_endpoint, sandbox: &stack.sandbox };
-        deployment::deploy(dir, &supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
+        deployment::deploy(dir, &supervisor, &environment, addresses, &built, &given)
     })?
     .outputs;
     configure_sandbox(&stack.sandbox, &stack.site, &vendors)?;
@@ -244,7 +248,7 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     modified(file) > modified(than)
 }
 
-fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -> BTreeMap<String, String> {
+fn given<'a>(vendors: &'a Vendors, options: &Options, site: &str, sandbox: &str) -> Given<'a> {
     let mut parameters = vendors.parameters(site, sandbox);
     // Functions are built for this machine, and a local stack needs no firewall.
     parameters.insert("Architecture".to_owned(), architecture().to_owned());
@@ -256,7 +260,7 @@ fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -
         parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }
     parameters.extend(options.parameter.iter().cloned());
-    parameters
+    Given { parameters, secrets: &vendors.secrets, is_unscheduled: options.unscheduled }
 }
 
 /// This machine's processor architecture, in Lambda's terms.
