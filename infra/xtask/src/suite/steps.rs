@@ -193,9 +193,8 @@ fn start(suite: &Suite, stack: &LocalDir) -> Result<(), Error> {
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     start.args(["--parameter", "VerdictRetryDelays=1,2"]);
     // Four stacks share this machine, and a call that is given up alerts or fails.
-    for patience in ["ApiConnectTimeoutMs=5000", "CacheConnectTimeoutMs=10000", "AlertTableTimeoutMs=5000"] {
-        start.args(["--parameter", patience]);
-    }
+    start.args(["--parameter", "ApiConnectTimeoutMs=5000", "--parameter", "CacheConnectTimeoutMs=10000"]);
+    start.args(["--parameter", "AlertTableTimeoutMs=5000", "--parameter", "AlertTopicTimeoutMs=5000"]);
     run(suite, "cargo xtask up", &mut start).map(drop)
 }
 
