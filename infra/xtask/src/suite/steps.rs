@@ -189,6 +189,8 @@ fn start(suite: &Suite, stack: &LocalDir) -> Result<(), Error> {
     start.args(["up", "--detach", "--built", "--sandbox-only", "--unscheduled", "--dir"]).arg(stack.path());
     // The call timeout of a model that hangs is really tested, but with less than 45 s.
     start.args(["--parameter", "GeminiCallTimeoutMs=5000", "--parameter", "GeminiBackoffBaseMs=20"]);
+    // A test holds a call of the chat's model until a slow machine has read what it began.
+    start.args(["--parameter", "ChatCallTimeoutMs=20000"]);
     // The retries of mails do not wait for hours either.
     start.args(["--parameter", "EmailRetryDelays=0,1,1,1"]);
     start.args(["--parameter", "VerdictRetryDelays=1,2"]);
