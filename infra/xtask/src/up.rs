@@ -3,7 +3,7 @@
 mod services;
 mod stopping;
 
-pub(crate) use services::{EMULATOR, await_port, free_port, start_emulator};
+pub(crate) use services::{EMULATOR, SANDBOX_PORT, await_port, free_port, start_emulator};
 pub(crate) use stopping::{down, stop, stop_on_signal};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     vendors::Vendors,
 };
 use serde_json::json;
-use services::{address, configure_sandbox, listen, open_door, step};
+use services::{Door, address, configure_sandbox, open_door, step};
 use std::{
     ffi::OsStr,
     fs,
@@ -28,9 +28,6 @@ use std::{
     time::{Duration, Instant},
 };
 use stopping::{clear, forget, forget_on_signal};
-
-const SITE_PORT: u16 = 8080;
-const SANDBOX_PORT: u16 = 8090;
 
 /// How `up` starts a stack.
 #[derive(clap::Args)]
@@ -169,11 +166,10 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<S
     let vendors = Vendors::new(dir, options.sandbox_only)?;
     let (environment, built) = prepare(supervisor, options)?;
 
-    let door = listen(SITE_PORT)?;
-    let site = address(door.local_addr().map_err(Error::io("the front door's address"))?.port());
-    let sandbox_port = free_port(SANDBOX_PORT)?;
+    let Door { listener, site, place } = Door::take()?;
+    let sandbox_port = free_port(SANDBOX_PORT, place)?;
     let sandbox = address(sandbox_port);
-    let endpoint = start_emulator(dir, supervisor, &environment)?;
+    let endpoint = start_emulator(dir, supervisor, &environment, place)?;
     // The sandbox's calls and replies, for `cargo xtask test --only vendors`; only those of this stack.
     let recording = dir.file("vendor-calls.jsonl");
     fs::write(&recording, "").map_err(Error::io(format!("writing {}", recording.display())))?;
@@ -196,7 +192,7 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<S
         .outputs
         .get("ApiId")
         .ok_or_else(|| Error::Refused("template.yaml has no output ApiId".to_owned()))?;
-    open_door(door, format!("{endpoint}/restapis/{api}/live/_user_request_"))?;
+    open_door(listener, format!("{endpoint}/restapis/{api}/live/_user_request_"))?;
     configure_sandbox(&sandbox, &site, &vendors)?;
 
     let stack = StackFile {

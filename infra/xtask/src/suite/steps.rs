@@ -168,7 +168,7 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let [visited, called, shared @ ..] = &suite.stacks;
     let counts = thread::scope(|scope| {
-        // One stack after the other, because each takes the first ports that are free.
+        // One stack after the other: a deployment keeps the processors busy, and waits for itself only so long.
         shared.iter().try_for_each(|stack| start(suite, stack))?;
         let tests = scope.spawn(|| stack_tests(suite, shared));
         start(suite, visited)?;
