@@ -2,7 +2,7 @@
 
 Reads one JSON object from standard input:
   {"endpoint", "region", "stack", "template", "work_dir", "parameters": {…}, "secrets": {name: document},
-   "binaries": {name: path}}
+   "binaries": {name: path}, "unscheduled": whether no function runs by its schedule}
 Does what `sam package` and `aws cloudformation deploy` do on AWS: one zip per function (the same bytes for the same
 binary, uploaded only when new), CodeUri pointing at it, a change set, and a wait; then what `oracle secrets set` does
 there: the secrets, which a deployment creates empty, get their values. Progress goes to standard error, the
@@ -132,6 +132,14 @@ def with_numeric_concurrency(template, parameters):
             if isinstance(limit, dict):
                 name = limit["Ref"]
                 scaling["MaximumConcurrency"] = int(parameters.get(name, template["Parameters"][name]["Default"]))
+
+
+def without_schedules(template):
+    """Disables all schedules: a function runs when it is invoked, and at no other time."""
+    for _, resource in of_type(template, "AWS::Serverless::Function"):
+        for event in resource["Properties"].get("Events", {}).values():
+            if event["Type"] == "Schedule":
+                event["Properties"]["State"] = "DISABLED"
 
 
 def with_plain_alarms(value):
@@ -314,6 +322,8 @@ def main():
     without_traffic_shifts(template)
     with_plain_alarms(template["Resources"])
     with_numeric_concurrency(template, request["parameters"])
+    if request["unscheduled"]:
+        without_schedules(template)
     new = package(template, request["binaries"], request["work_dir"], client("s3"))
     say(f"{new} of {len(request['binaries'])} functions have new code")
     cloudformation = client("cloudformation")

@@ -28,10 +28,12 @@ impl Driver {
     }
 
     fn try_start(driver: &OsStr) -> Option<Self> {
-        let mut process =
-            Command::new(driver).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap_or_else(
-                |error| panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver"),
-            );
+        let mut command = Command::new(driver);
+        // The browser shows times in this zone, wherever the machine is.
+        command.arg("--port=0").env("TZ", "UTC").stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap_or_else(|error| {
+            panic!("chromedriver cannot be started ({error}); Debian has it as chromium-driver")
+        });
         let output = process.stdout.take().expect("its output is piped");
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
         let port = lines.find_map(|line| {

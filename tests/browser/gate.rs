@@ -34,6 +34,8 @@ fn page(directory: &std::path::Path) -> std::path::PathBuf {
 async fn it_is_accessible_on_a_phone_and_a_laptop_in_both_colour_schemes() {
     let browser = Browser::open().await;
     let directory = std::env::temp_dir().join(format!("gate-{}", std::process::id()));
+    // A process that was killed may have had this number, and its ledger would be read.
+    fs::remove_dir_all(&directory).ok();
     fs::create_dir_all(&directory).expect("a directory");
     let html = page(&directory);
     browser.open_file(&html).await;

@@ -108,8 +108,17 @@ async fn a_reply_is_readable_while_the_model_writes_it_and_a_broken_stream_is_no
     let browser = Browser::sign_in(&world, &email()).await;
     let reply = "Count the rent first. Then ask three customers.";
     let held = json!({ "text": json!({ "reply": reply }).to_string(), "stream": { "hold_after": 1 } });
-    // One process holds the stream while another one is asked about it; both start before that.
-    tokio::join!(browser.get("/api/chat/me"), browser.get("/api/chat/me"));
+    // One process holds the stream while another one is asked about it. Both start before that: the first one waits for
+    // the model when the other one is needed.
+    world.stack.faults("gemini", json!([{ "delay_ms": 2000 }])).await;
+    let other = Browser::sign_in(&world, &email()).await;
+    let is_asked = async || (!world.calls("gemini", "").await.is_empty()).then_some(());
+    let meanwhile = async {
+        eventually("a call of the model", SOON, is_asked).await;
+        other.get("/api/chat/me").await
+    };
+    let (first, text) = (id(), question());
+    tokio::join!(other.ask(&first, &text), meanwhile);
     world.stack.faults("gemini", json!([held])).await;
     let (first, text) = (id(), question());
     let path = format!("/api/chat/exchanges/{first}");

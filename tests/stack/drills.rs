@@ -326,6 +326,10 @@ async fn worse_prompt() {
 #[tokio::test]
 async fn quiet_morning() {
     let world = World::alone().await;
+    // Other tests leave dead letters behind.
+    for queue in ["Alert", "Email", "EmailRetry", "LogNotices", "Notices", "Orders", "Payments"] {
+        world.aws.purge(&format!("{queue}DeadLettersUrl")).await;
+    }
     let sale = world.bought("quick").await;
     world.drained().await;
     listed(&world, &["list"], &sale.session, false).await;

@@ -231,6 +231,8 @@ async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     decided(world, &["reattempt", &session, "--tier", "quick", "--query-file", file]);
     assert_eq!(world.answered(&session).await.status, 200);
     listed(world, &["replies", "list"], &session, false).await;
+    // The next test must not meet its mail.
+    world.settled(&session).await;
 }
 
 /// An operator settles a reply to a verdict.

@@ -25,8 +25,8 @@ use std::time::Duration;
 /// How many times each voice is asked at most.
 const ATTEMPTS: u32 = 2;
 
-/// A model that had this much time when the time limit drops its call has failed. It is half of a call's own time-out
-/// (GEMINI_CALL_TIMEOUT_MS).
+/// A model that had this much time when the time limit drops its call has failed. It is half of the default of a
+/// call's own time-out (`ChatCallTimeoutMs`).
 const ENOUGH: Duration = Duration::from_secs(5);
 
 /// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.

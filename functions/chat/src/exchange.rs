@@ -272,7 +272,8 @@ async fn make(
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
     let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
     let notice = evaluation.notice();
-    let live = Live::new(ports, account.value.id(), ask, notice.as_deref(), asked.at.plus(settings.lease), seal);
+    let (id, until) = (account.value.id(), asked.at.plus(settings.lease));
+    let live = Live::new(ports, id, ask, notice.as_deref(), until, settings.write_time, seal);
     let made = answer::make(ports, settings, voices(access.plan), context, &live, asked.at).await;
     let turn = Turn {
         asked: asked.message.as_str().to_owned(),

@@ -23,9 +23,6 @@ use std::{collections::BTreeMap, time::Duration};
 /// The shortest time between two writes of an exchange.
 const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 
-/// The longest time of a write. The model's stream is not read meanwhile.
-const WRITE_TIME: Duration = Duration::from_secs(1);
-
 /// The beginnings of an exchange's replies, as they are stored.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Begun {
@@ -43,6 +40,7 @@ pub(crate) struct Live<'a> {
     ask: &'a Ask,
     notice: Option<&'a str>,
     until: Timestamp,
+    write_time: Duration,
     seal: SubjectSeal,
     state: Mutex<State>,
 }
@@ -69,16 +67,17 @@ impl State {
 }
 
 impl<'a> Live<'a> {
-    /// `until` is the end of the claim.
+    /// `until` is the end of the claim, `write_time` the longest time of a write.
     pub(crate) fn new(
         ports: Ports<'a>,
         who: &'a SubscriberId,
         ask: &'a Ask,
         notice: Option<&'a str>,
         until: Timestamp,
+        write_time: Duration,
         seal: SubjectSeal,
     ) -> Self {
-        Self { ports, who, ask, notice, until, seal, state: Mutex::default() }
+        Self { ports, who, ask, notice, until, write_time, seal, state: Mutex::default() }
     }
 
     /// Makes a voice's sentences unreadable: its reply was rejected.
@@ -113,7 +112,9 @@ impl<'a> Live<'a> {
         let plain = serde_json::to_vec(&begun).map_err(|_| NotDone::Form("a beginning"))?;
         let sealed = hex::encode(self.seal.seal(0, &plain));
         let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
-        Ok(within(self.ports.pause, WRITE_TIME, put).await.map_err(|_| NotDone::Form("the time of a beginning"))??)
+        Ok(within(self.ports.pause, self.write_time, put)
+            .await
+            .map_err(|_| NotDone::Form("the time of a beginning"))??)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Settings {
     pub model_time: Duration,
     /// The time from a request's arrival until the model's calls must end.
     pub answer_time: Duration,
+    /// The longest time of a write of a reply's beginning. The model's stream is not read meanwhile.
+    pub write_time: Duration,
     /// How many links are mailed within a minute in all. The mailbox's rate is limited, and verdicts need it too.
     pub mails_a_minute: u32,
     /// How many free exchanges one network gets within a day, and how many links it may request within an hour.
@@ -55,6 +57,7 @@ impl Settings {
             lease: LEASE,
             model_time: MODEL_TIME,
             answer_time: ANSWER_TIME,
+            write_time: Duration::from_millis(environment.bounded("CHAT_BEGINNING_TIMEOUT_MS", 1000, 100, 10_000)?),
             mails_a_minute: environment.bounded("CHAT_MAILS_A_MINUTE", 15, 1, 1_000_000)?,
             per_network: environment.bounded("CHAT_PER_NETWORK", 90, 1, 1_000_000)?,
         })

@@ -4,7 +4,7 @@
 mod support;
 
 use async_trait::async_trait;
-use chat::Ports;
+use chat::{Ports, Settings};
 use domain::{
     Timestamp,
     chat::{ExchangeId, PaidPlan, SubscriberId},
@@ -231,8 +231,11 @@ fn the_reply_does_not_depend_on_its_beginnings() {
     }
     let (world, cookie) = writing(&[GOOD]);
     let ports = Ports { beginnings: &Silent, ..ports(&world) };
-    let reply = run(chat::handle(ports, &settings(), asking(1, QUESTION, &cookie))).unwrap();
+    let settings = Settings { write_time: Duration::from_millis(700), ..settings() };
+    let reply = run(chat::handle(ports, &settings, asking(1, QUESTION, &cookie))).unwrap();
     assert_eq!(reply.body(), expected);
+    let waits = world.state().paused.iter().filter(|wait| **wait == settings.write_time).count();
+    assert_eq!(waits, 1, "the model's stream waits no longer for a write");
 }
 
 /// A store that never answers.

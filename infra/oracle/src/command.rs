@@ -191,6 +191,7 @@ mod tests {
     fn the_local_stack_is_found_from_a_folder_inside_the_repository() {
         let root = std::env::temp_dir().join(format!("oracle-local-file-{}", std::process::id()));
         let (inside, local) = (root.join("infra/oracle"), root.join("target/local"));
+        std::fs::remove_dir_all(&root).ok();
         std::fs::create_dir_all(&inside).unwrap();
         assert_eq!(local_file_from(None, &inside), inside.join("target/local/stack.json"));
         std::fs::create_dir_all(&local).unwrap();

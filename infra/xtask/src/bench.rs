@@ -32,10 +32,6 @@ struct Bench {
     supervisor: Supervisor,
 }
 
-/// Parameters without which scheduled functions would run while a benchmark measures.
-const UNSCHEDULED: [&str; 4] =
-    ["BootProbe=DISABLED", "CacheHealth=DISABLED", "InboxWatch=DISABLED", "SmokeTest=DISABLED"];
-
 type Run = fn(&Bench) -> Result<(), Error>;
 
 const ALL: [(&str, Run); 12] = [
@@ -85,11 +81,11 @@ fn example(verb: &str, package: &str, name: &str) -> Command {
     command
 }
 
-/// Builds and starts a stack with these parameters, measures on it, and stops it.
+/// Builds and starts a stack with these parameters, measures on it, and stops it. No function runs by itself meanwhile.
 fn on_stack(bench: &Bench, parameters: &[&str], measure: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     let this = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut start = Command::new(this);
-    start.args(["up", "--detach", "--sandbox-only", "--dir"]).arg(bench.dir.path());
+    start.args(["up", "--detach", "--sandbox-only", "--unscheduled", "--dir"]).arg(bench.dir.path());
     for parameter in parameters {
         start.args(["--parameter", parameter]);
     }

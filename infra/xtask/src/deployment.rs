@@ -30,6 +30,16 @@ pub(crate) struct Addresses<'a> {
     pub(crate) sandbox: &'a str,
 }
 
+/// What a deployment gives the stack.
+pub(crate) struct Given<'a> {
+    /// The parameters of the template.
+    pub(crate) parameters: BTreeMap<String, String>,
+    /// The values of the secrets, by name.
+    pub(crate) secrets: &'a BTreeMap<String, Value>,
+    /// Whether all schedules are disabled.
+    pub(crate) is_unscheduled: bool,
+}
+
 /// Packages, uploads and deploys, and fills the stack's secrets; does little if nothing has changed.
 pub(crate) fn deploy(
     dir: &LocalDir,
@@ -37,8 +47,7 @@ pub(crate) fn deploy(
     environment: &Environment,
     addresses: Addresses<'_>,
     built: &Built,
-    parameters: &BTreeMap<String, String>,
-    secrets: &BTreeMap<String, Value>,
+    given: &Given<'_>,
 ) -> Result<Deployment, Error> {
     let request = json!({
         "endpoint": addresses.emulator,
@@ -47,8 +56,9 @@ pub(crate) fn deploy(
         "stack": STACK,
         "template": dir.root().join("template.yaml"),
         "work_dir": dir.file("zips"),
-        "parameters": parameters,
-        "secrets": secrets,
+        "parameters": given.parameters,
+        "secrets": given.secrets,
+        "unscheduled": given.is_unscheduled,
         "binaries": built.functions,
     });
     dir.write("deployment-request.json", &request)?;

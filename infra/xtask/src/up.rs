@@ -3,11 +3,11 @@
 mod services;
 mod stopping;
 
-pub(crate) use services::{EMULATOR, await_port, free_port, start_emulator};
+pub(crate) use services::{EMULATOR, SANDBOX_PORT, await_port, free_port, start_emulator};
 pub(crate) use stopping::{down, stop, stop_on_signal};
 
 use crate::{
-    deployment::{self, Addresses},
+    deployment::{self, Addresses, Given},
     error::Error,
     functions::{self, Built},
     local_dir::{LocalDir, REGION, STACK, StackFile},
@@ -17,9 +17,8 @@ use crate::{
     vendors::Vendors,
 };
 use serde_json::json;
-use services::{address, configure_sandbox, listen, open_door, step};
+use services::{Door, address, configure_sandbox, open_door, step};
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
     fs,
     io::{self, Read, Seek, SeekFrom, Write},
@@ -29,9 +28,6 @@ use std::{
     time::{Duration, Instant},
 };
 use stopping::{clear, forget, forget_on_signal};
-
-const SITE_PORT: u16 = 8080;
-const SANDBOX_PORT: u16 = 8090;
 
 /// How `up` starts a stack.
 #[derive(clap::Args)]
@@ -48,6 +44,9 @@ pub(crate) struct Options {
     /// Use the sandbox for every vendor, whatever .env says
     #[arg(long)]
     pub(crate) sandbox_only: bool,
+    /// Disable the schedules: a function runs only when it is invoked
+    #[arg(long)]
+    pub(crate) unscheduled: bool,
     /// Give a template parameter another value (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) parameter: Vec<(String, String)>,
@@ -82,7 +81,9 @@ fn detached(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCod
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut command = Command::new(program);
     command.args(["up", "--background", "--dir"]).arg(dir.path());
-    for (flag, is_set) in [("--built", options.built), ("--sandbox-only", options.sandbox_only)] {
+    let flags =
+        [("--built", options.built), ("--sandbox-only", options.sandbox_only), ("--unscheduled", options.unscheduled)];
+    for (flag, is_set) in flags {
         if is_set {
             command.arg(flag);
         }
@@ -165,11 +166,10 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<S
     let vendors = Vendors::new(dir, options.sandbox_only)?;
     let (environment, built) = prepare(supervisor, options)?;
 
-    let door = listen(SITE_PORT)?;
-    let site = address(door.local_addr().map_err(Error::io("the front door's address"))?.port());
-    let sandbox_port = free_port(SANDBOX_PORT)?;
+    let Door { listener, site, place } = Door::take()?;
+    let sandbox_port = free_port(SANDBOX_PORT, place)?;
     let sandbox = address(sandbox_port);
-    let endpoint = start_emulator(dir, supervisor, &environment)?;
+    let endpoint = start_emulator(dir, supervisor, &environment, place)?;
     // The sandbox's calls and replies, for `cargo xtask test --only vendors`; only those of this stack.
     let recording = dir.file("vendor-calls.jsonl");
     fs::write(&recording, "").map_err(Error::io(format!("writing {}", recording.display())))?;
@@ -184,15 +184,15 @@ fn start(dir: &LocalDir, supervisor: &Supervisor, options: &Options) -> Result<S
     })?;
     supervisor.record()?;
     let deployment = step("deploying template.yaml", || {
-        let parameters = parameters(&vendors, options, &site, &sandbox);
+        let given = given(&vendors, options, &site, &sandbox);
         let addresses = Addresses { emulator: &endpoint, sandbox: &sandbox };
-        deployment::deploy(dir, supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
+        deployment::deploy(dir, supervisor, &environment, addresses, &built, &given)
     })?;
     let api = deployment
         .outputs
         .get("ApiId")
         .ok_or_else(|| Error::Refused("template.yaml has no output ApiId".to_owned()))?;
-    open_door(door, format!("{endpoint}/restapis/{api}/live/_user_request_"))?;
+    open_door(listener, format!("{endpoint}/restapis/{api}/live/_user_request_"))?;
     configure_sandbox(&sandbox, &site, &vendors)?;
 
     let stack = StackFile {
@@ -221,9 +221,9 @@ fn refresh(dir: &LocalDir, options: &Options, begin: Instant) -> Result<ExitCode
     let vendors = Vendors::new(dir, options.sandbox_only)?;
     let (environment, built) = prepare(&supervisor, options)?;
     stack.outputs = step("deploying template.yaml", || {
-        let parameters = parameters(&vendors, options, &stack.site, &stack.sandbox);
+        let given = given(&vendors, options, &stack.site, &stack.sandbox);
         let addresses = Addresses { emulator: &stack.aws_endpoint, sandbox: &stack.sandbox };
-        deployment::deploy(dir, &supervisor, &environment, addresses, &built, &parameters, &vendors.secrets)
+        deployment::deploy(dir, &supervisor, &environment, addresses, &built, &given)
     })?
     .outputs;
     configure_sandbox(&stack.sandbox, &stack.site, &vendors)?;
@@ -244,7 +244,7 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     modified(file) > modified(than)
 }
 
-fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -> BTreeMap<String, String> {
+fn given<'a>(vendors: &'a Vendors, options: &Options, site: &str, sandbox: &str) -> Given<'a> {
     let mut parameters = vendors.parameters(site, sandbox);
     // Functions are built for this machine, and a local stack needs no firewall.
     parameters.insert("Architecture".to_owned(), architecture().to_owned());
@@ -256,7 +256,7 @@ fn parameters(vendors: &Vendors, options: &Options, site: &str, sandbox: &str) -
         parameters.insert("SmokeTest".to_owned(), "DISABLED".to_owned());
     }
     parameters.extend(options.parameter.iter().cloned());
-    parameters
+    Given { parameters, secrets: &vendors.secrets, is_unscheduled: options.unscheduled }
 }
 
 /// This machine's processor architecture, in Lambda's terms.

@@ -166,15 +166,9 @@ impl Aws {
     /// Deletes a scheduled function's stored state, such as the time of its last clean-up, but not its position in the
     /// log.
     pub(crate) async fn forget_function(&self, name: &str) {
-        let table = self.output("TableName");
-        let key = [("pk", format!("NOTE#{name}")), ("sk", "NOTE".to_owned())];
-        let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
-        let got = self.dynamodb.get_item().table_name(table).set_key(Some(key)).send().await.expect("a note");
-        let Some(mut item) = got.item else { return };
-        let mut document: Value = serde_json::from_str(item["document"].as_s().expect("text")).expect("JSON");
+        let Some(mut document) = self.note(name).await else { return };
         document["memory"] = serde_json::json!({});
-        item.insert("document".to_owned(), AttributeValue::S(document.to_string()));
-        self.dynamodb.put_item().table_name(table).set_item(Some(item)).send().await.expect("a note");
+        self.replace_note(name, &document).await;
     }
 
     /// Deletes the rows of storms, so that the alerts of earlier tests withhold none.

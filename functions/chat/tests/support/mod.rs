@@ -48,6 +48,7 @@ pub fn settings() -> Settings {
         lease: Duration::from_secs(35),
         model_time: Duration::from_secs(21),
         answer_time: Duration::from_secs(25),
+        write_time: Duration::from_secs(1),
         mails_a_minute: 1000,
         per_network: 1000,
     }

@@ -234,6 +234,8 @@ mod tests {
     #[test]
     fn a_repository_with_work_that_is_not_committed_is_of_no_commit() {
         let directory = std::env::temp_dir().join(format!("specification-work-{}", std::process::id()));
+        // A process that was killed may have had this number.
+        fs::remove_dir_all(&directory).ok();
         fs::create_dir_all(&directory).unwrap();
         let git = |arguments: &[&str]| {
             let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
@@ -254,6 +256,7 @@ mod tests {
     #[test]
     fn the_results_of_a_run_decide_each_rule() {
         let directory = std::env::temp_dir().join(format!("specification-{}", std::process::id()));
+        fs::remove_dir_all(&directory).ok();
         let at = |path: &str| directory.join(path);
         for folder in ["infra/spec", "shared/a/src", "functions", "tests", "results"] {
             fs::create_dir_all(at(folder)).unwrap();

@@ -46,9 +46,10 @@ const ACCOUNT: [&str; 5] =
     ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
 /// Variables of the operator's own process: the vendors' addresses of a deployed stack, and how patient calls to AWS are.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "ALERT_SUPPRESSION_S",
     "ALERT_TABLE_TIMEOUT_MS",
+    "ALERT_TOPIC_TIMEOUT_MS",
     "AWS_DEFAULT_REGION",
     "CACHE_RETRY_COUNT",
     "CACHE_RETRY_DELAY_MS",

@@ -45,6 +45,7 @@ mod tests {
     #[test]
     fn texts_are_found_in_folders_and_other_files_are_not() {
         let folder = std::env::temp_dir().join(format!("oracle-corpus-{}", std::process::id()));
+        fs::remove_dir_all(&folder).ok();
         fs::create_dir_all(folder.join("deep")).unwrap();
         assert!(matches!(read(&folder), Err(CommandError::Refused(_))));
         for (name, content) in [("a.md", "A."), ("deep/b.txt", "B."), ("c.png", "C.")] {

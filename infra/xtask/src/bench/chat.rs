@@ -1,7 +1,7 @@
 //! How much later than the model's own stream the page can read the first sentence of a reply, on a separate stack. The
 //! model's stream is held before its first sentence; the time runs from its release.
 
-use super::{Bench, UNSCHEDULED, median, on_stack, report};
+use super::{Bench, median, on_stack, report};
 use crate::{
     error::Error,
     http::{Caller, chain, client},
@@ -30,7 +30,7 @@ const MOST_LATER_MS: f64 = 300.0;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn chat(bench: &Bench) -> Result<(), Error> {
-    on_stack(bench, &UNSCHEDULED, || measure(&bench.dir.stack()?))
+    on_stack(bench, &[], || measure(&bench.dir.stack()?))
 }
 
 fn measure(stack: &StackFile) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Hostile and paying clients at the front door of a separate stack: how many Stripe calls hostile clients cause, and
 //! how much they delay paying customers. Limited, and on this machine only. The benchmark fails if either is too much.
 
-use super::{Bench, UNSCHEDULED, median, on_stack, report};
+use super::{Bench, median, on_stack, report};
 use crate::{
     error::Error,
     http::{Caller, HttpClient, client},
@@ -34,8 +34,7 @@ const MOST_DELAY: f64 = 2.0;
 
 pub(super) fn front_door(bench: &Bench) -> Result<(), Error> {
     // The limit that customers have; the local stack has none, because all its requests come from one network.
-    let parameters = [&UNSCHEDULED[..], &["UnknownIdsPerNetwork=3"]].concat();
-    on_stack(bench, &parameters, || measure(bench))
+    on_stack(bench, &["UnknownIdsPerNetwork=3"], || measure(bench))
 }
 
 fn measure(bench: &Bench) -> Result<(), Error> {

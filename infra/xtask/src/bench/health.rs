@@ -8,9 +8,9 @@ use std::process::Command;
 const SIZES: [&str; 2] = ["100", "10000"];
 
 pub(super) fn health(bench: &Bench) -> Result<(), Error> {
-    // Without the schedule only the measured looks run. The emulator reads an index by scanning the table, which takes a
-    // second per request at ten thousand entries. The read units are comparable.
-    on_stack(bench, &["CacheHealth=DISABLED", "CacheConnectTimeoutMs=10000"], || {
+    // The emulator reads an index by scanning the table, which takes a second per request at ten thousand entries. The
+    // read units are comparable.
+    on_stack(bench, &["CacheConnectTimeoutMs=10000"], || {
         let python = python::stack_environment(&bench.supervisor)?;
         let mut measure = Command::new(python.program("python"));
         measure.arg(repository()?.join("infra/local/bench_health.py")).arg(bench.dir.file("stack.json")).args(SIZES);

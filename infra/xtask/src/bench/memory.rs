@@ -16,7 +16,7 @@ pub(super) fn memory(bench: &Bench) -> Result<(), Error> {
     run(bench, "memory", example("run", "memory", "memory_bench").args(["--features", "peers"]))?;
     run(bench, "cargo build", &mut example("build", "aws", "memory_table"))?;
     let python = python::stack_environment(&bench.supervisor)?;
-    let endpoint = up::start_emulator(&bench.dir, &bench.supervisor, &python);
+    let endpoint = up::start_emulator(&bench.dir, &bench.supervisor, &python, 0);
     let measured = endpoint.and_then(|endpoint| table(bench, &python, &endpoint));
     bench.supervisor.stop(EMULATOR);
     measured

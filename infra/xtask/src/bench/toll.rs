@@ -1,7 +1,7 @@
 //! The toll: its own time, the same handshake behind x402-axum, a sale on a stack whose model takes a second, and its start.
 
 use super::{
-    Bench, UNSCHEDULED, example,
+    Bench, example,
     lambda::{Measured, measure},
     median, on_stack, report, run,
     start::{event, gateway_event, isolated},
@@ -43,7 +43,7 @@ pub(super) fn toll(bench: &Bench) -> Result<(), Error> {
     eprintln!("toll/overhead has the target of {MOST_OVERHEAD_MS} ms");
     run(bench, "toll", &mut example("run", "toll", "toll_bench"))?;
     start(bench)?;
-    on_stack(bench, &UNSCHEDULED, || sales(bench).and_then(|()| handshakes(bench)))
+    on_stack(bench, &[], || sales(bench).and_then(|()| handshakes(bench)))
 }
 
 /// From the start of the process to its first poll, beside the webhook function.

@@ -7,7 +7,7 @@ use crate::{
     functions::{binaries, metadata},
     http::Caller,
     processes::{MARK, Supervisor},
-    up::{await_port, free_port},
+    up::{SANDBOX_PORT, await_port, free_port},
 };
 use serde_json::json;
 use std::process::Command;
@@ -24,7 +24,7 @@ const CONTAMINATED: usize = 6;
 pub(super) fn prompts(suite: &Suite) -> Result<Count, Error> {
     build(suite)?;
     let programs = binaries(&metadata(&suite.root)?, "debug");
-    let port = free_port(0)?;
+    let port = free_port(SANDBOX_PORT, 0)?;
     let sandbox = format!("http://127.0.0.1:{port}");
     // A separate supervisor, because one that has stopped everything starts nothing more. The process has the stack's
     // mark, so that an interrupted run leaves nothing behind.

@@ -17,7 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The usual ports of the services. Those that a service tries next are below the ports of outgoing connections.
+const SITE_PORT: u16 = 8080;
+pub(crate) const SANDBOX_PORT: u16 = 8090;
 const EMULATOR_PORT: u16 = 4566;
+/// How many stacks can start at once, and how many ports each can try for a service.
+const PLACES: u16 = 10;
+const TRIES: u16 = 10;
 /// The emulator's program, and its name among the started processes.
 pub(crate) const EMULATOR: &str = "ministack";
 /// How long a service may take from its start to its first answer.
@@ -37,9 +43,10 @@ pub(crate) fn start_emulator(
     dir: &LocalDir,
     supervisor: &Supervisor,
     environment: &python::Environment,
+    place: u16,
 ) -> Result<String, Error> {
     dir.empty_tmp()?;
-    let port = free_port(EMULATOR_PORT)?;
+    let port = free_port(EMULATOR_PORT, place)?;
     step(&format!("starting the emulator at {}", address(port)), || {
         supervisor.start(EMULATOR, &mut emulator(dir, environment, port))?;
         await_port(dir, supervisor, EMULATOR, port)
@@ -110,15 +117,40 @@ pub(super) fn address(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// Listens on the preferred port, or on any free port if it is taken.
-pub(super) fn listen(preferred: u16) -> Result<TcpListener, Error> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, preferred))
-        .or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .map_err(Error::io("no free port"))
+/// The listener of a stack's front door.
+pub(super) struct Door {
+    pub(super) listener: TcpListener,
+    pub(super) site: String,
+    /// The last digit of its port. The stack keeps the door, so no other one that starts has the same place.
+    pub(super) place: u16,
 }
 
-pub(crate) fn free_port(preferred: u16) -> Result<u16, Error> {
-    Ok(listen(preferred)?.local_addr().map_err(Error::io("no free port"))?.port())
+impl Door {
+    pub(super) fn take() -> Result<Self, Error> {
+        let listener = listen(SITE_PORT..SITE_PORT + PLACES)?;
+        let port = port_of(&listener)?;
+        Ok(Self { listener, site: address(port), place: port % PLACES })
+    }
+}
+
+/// A free port for a service that listens to it later. No stack with another place chooses it meanwhile.
+pub(crate) fn free_port(usual: u16, place: u16) -> Result<u16, Error> {
+    port_of(&listen(ports(usual, place))?)
+}
+
+/// The ports that a stack tries for a service. Two places share none.
+fn ports(usual: u16, place: u16) -> impl Iterator<Item = u16> {
+    (0..TRIES).map(move |number| usual + place + number * PLACES)
+}
+
+/// Listens on the first of these ports that is free, or on any other one.
+fn listen(mut ports: impl Iterator<Item = u16>) -> Result<TcpListener, Error> {
+    let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    ports.find_map(|port| bind(port).ok()).map_or_else(|| bind(0), Ok).map_err(Error::io("no free port"))
+}
+
+fn port_of(listener: &TcpListener) -> Result<u16, Error> {
+    Ok(listener.local_addr().map_err(Error::io("the port of a listener"))?.port())
 }
 
 /// Waits until a service accepts connections.
@@ -139,4 +171,28 @@ pub(crate) fn await_port(
         None => format!("nothing listens on port {port} after {} s", START_LIMIT.as_secs()),
     };
     Err(Error::NotStarted { service, why, log: dir.log(service) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{collections::BTreeSet, iter};
+
+    #[test]
+    fn stacks_that_start_at_once_choose_no_port_twice_and_none_of_outgoing_connections() {
+        let services = [SANDBOX_PORT, EMULATOR_PORT];
+        let tried = services.into_iter().flat_map(|usual| (0..PLACES).flat_map(move |place| ports(usual, place)));
+        let all: Vec<u16> = (SITE_PORT..SITE_PORT + PLACES).chain(tried).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        assert!(all.iter().all(|port| (1_024..32_768).contains(port)));
+        assert_eq!(services.map(|usual| ports(usual, 0).next()), services.map(Some));
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_left() -> Result<(), Error> {
+        let first = listen(iter::empty())?;
+        let second = listen(iter::once(port_of(&first)?))?;
+        assert_ne!(port_of(&first)?, port_of(&second)?);
+        Ok(())
+    }
 }

@@ -39,9 +39,11 @@ fn asking(connection: &Connection) -> Duration {
     connection.noting * 5 / 2
 }
 
-/// One topic gets two attempts within 1.8 seconds. The wait between them is at most this.
-const PATIENCE: Patience =
-    Patience { timeout: Duration::from_millis(800), retries: 1, delay: Duration::from_millis(200) };
+/// One topic gets two attempts: within 1.8 seconds, when one may take 800 ms.
+const RETRIES: u32 = 1;
+
+/// The longest wait between the attempts.
+const DELAY: Duration = Duration::from_millis(200);
 
 /// The two topics.
 #[derive(Clone, Debug)]
@@ -51,7 +53,8 @@ impl SnsAlerts {
     /// Alerts to these topics. From here on the stores of the same connection also report their failures there.
     #[must_use]
     pub fn new(connection: Connection, ops_topic: String, critical_topic: String) -> Self {
-        let patience = Patience { delay: PATIENCE.delay.min(connection.patience.delay), ..PATIENCE };
+        let delay = DELAY.min(connection.patience.delay);
+        let patience = Patience { timeout: connection.publishing, retries: RETRIES, delay };
         // With a window of zero no alert is ever held back.
         let shared = connection.shared_table.clone().filter(|_| !connection.suppression.is_zero());
         let topics: Arc<dyn StoreAlerts> = Arc::new(Topics {
@@ -216,7 +219,7 @@ impl Topics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::NOTING_MS;
+    use crate::connection::{NOTING_MS, PUBLISHING_MS};
     use domain::Timestamp;
     use std::{cell::RefCell, io::Write};
     use tokio::time::Instant;
@@ -242,6 +245,8 @@ mod tests {
         let _ = writeln!(Output, "{line}");
     }
 
+    const PUBLISHING: Duration = Duration::from_millis(PUBLISHING_MS);
+
     /// Cache Alert, invariant 3 and failure mode 5: the table and the topics accept every connection and never reply.
     #[tokio::test(start_paused = true)]
     async fn an_alert_that_nobody_takes_delays_no_longer_than_five_seconds_and_does_not_end_in_silence() {
@@ -264,7 +269,7 @@ mod tests {
             let begun = Instant::now();
             alerts.raise(Alert::about("T", severity, Timestamp::from_millis(0), "OP", "-", "x")).await;
             let waited = begun.elapsed();
-            assert!(waited >= 2 * PATIENCE.timeout && waited <= Duration::from_secs(5), "{severity:?}: {waited:?}");
+            assert!(waited >= 2 * PUBLISHING && waited <= Duration::from_secs(5), "{severity:?}: {waited:?}");
             let output = String::from_utf8(OUTPUT.take()).unwrap();
             assert!(output.contains("ALERT_UNDELIVERED") && output.contains("| OP | - | x"), "{output}");
             assert!(output.contains(r#""AlertUndelivered":1"#), "the metric with the alarm: {output}");
@@ -273,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_the_budget_are_all_of_it() {
-        let topic = PATIENCE.timeout * (1 + PATIENCE.retries) + PATIENCE.delay * PATIENCE.retries;
+        let topic = PUBLISHING * (1 + RETRIES) + DELAY * RETRIES;
         let noting = Duration::from_millis(NOTING_MS);
         assert_eq!(noting * 5 / 2 + 2 * topic + noting, Duration::from_secs(5));
     }

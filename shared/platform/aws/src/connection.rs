@@ -60,6 +60,9 @@ pub enum InvalidSetting {
 /// A table that does not reply must not delay an alert.
 pub(crate) const NOTING_MS: u64 = 400;
 
+/// A topic that does not reply must not delay the function that alerts.
+pub(crate) const PUBLISHING_MS: u64 = 800;
+
 /// The time-out and retries of a store's calls (Cache Alert, inputs 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -109,6 +112,9 @@ pub struct Connection {
     /// The time limit for recording in the table that an alert was sent (`ALERT_TABLE_TIMEOUT_MS`, 100 to 60,000,
     /// [`NOTING_MS`] when unset).
     pub(crate) noting: Duration,
+    /// The time limit of one attempt at a topic (`ALERT_TOPIC_TIMEOUT_MS`, 100 to 60,000, [`PUBLISHING_MS`] when
+    /// unset).
+    pub(crate) publishing: Duration,
     /// The table in which all processes record their alerts (`TABLE_NAME`); without one each process knows only its
     /// own.
     pub(crate) shared_table: Option<String>,
@@ -165,6 +171,7 @@ impl Connection {
             patience: Patience::from_environment(&lookup)?,
             suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
             noting: Duration::from_millis(number(&lookup, "ALERT_TABLE_TIMEOUT_MS", NOTING_MS, 100, 60_000)?),
+            publishing: Duration::from_millis(number(&lookup, "ALERT_TOPIC_TIMEOUT_MS", PUBLISHING_MS, 100, 60_000)?),
             shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
             meter: print_line,
@@ -293,6 +300,7 @@ mod tests {
             ("CACHE_CONNECT_TIMEOUT_MS", "2s"),
             ("CACHE_RETRY_DELAY_MS", "5001"),
             ("ALERT_SUPPRESSION_S", "1e3"),
+            ("ALERT_TOPIC_TIMEOUT_MS", "0.8"),
         ] {
             let error = from(&[(name, value)]).unwrap_err().to_string();
             assert!(error.starts_with(&format!("environment variable {name} is not a number from ")), "{error}");

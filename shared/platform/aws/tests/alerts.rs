@@ -75,7 +75,7 @@ fn process(url: &str) -> SnsAlerts {
         "TABLE_NAME" => Some("sales".to_owned()),
         "CACHE_RETRY_DELAY_MS" => Some("0".to_owned()),
         // A slow machine must not change the order of the replies.
-        "ALERT_TABLE_TIMEOUT_MS" => Some("30000".to_owned()),
+        "ALERT_TABLE_TIMEOUT_MS" | "ALERT_TOPIC_TIMEOUT_MS" => Some("30000".to_owned()),
         _ => None,
     });
     SnsAlerts::new(connection.unwrap(), OPS.to_owned(), CRITICAL.to_owned())
@@ -112,7 +112,7 @@ async fn two_processes_that_see_one_storm_tell_it_once() {
 #[tokio::test]
 async fn the_process_that_was_sending_it_may_have_died() {
     // The row exists, but the alert is never recorded as sent.
-    let under_way = || found(1, false, 4);
+    let under_way = || found(1, false, 60);
     let server = Server::start([under_way(), under_way(), under_way(), nothing(), published(), nothing()]).await;
     process(&server.url).raise(storm(Severity::Error)).await;
     assert_alert(&server.seen()[4], OPS, &["[ORACLE-CACHE-ALERT] ERROR"]);
