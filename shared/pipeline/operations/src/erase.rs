@@ -68,10 +68,10 @@ pub async fn plan(ports: Ports<'_>, session: &SessionId) -> Done<Plan, EraseErro
     // An earlier run may have decided, and failed at what fails now.
     let not_looked = |error: StepError| -> NotDone<EraseError> {
         if sale.is_erased() {
-            let what = "it is decided, but what is left could not be looked at; it is removed without this command";
+            let what = "the erasure is decided; the remaining data could not be read and is removed automatically";
             NotDone::Unfinished(PartFailed::new(what, error))
         } else {
-            let what = "what is kept could not be looked at; nothing is decided, repeat the command";
+            let what = "the stored data could not be read, so nothing is decided: repeat the command";
             NotDone::Undecided(PartFailed::new(what, error))
         }
     };
