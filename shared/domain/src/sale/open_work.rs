@@ -1,5 +1,7 @@
 //! The open work of a sale and its due time, for the lists of operators and of the deadlines function. Both follow from
 //! the sale alone and are saved with it as an index, so no list needs a scan.
+//!
+//! The file has more than 300 lines because it decides every kind of open work, in the order of urgency.
 
 use crate::{
     Sale, Timestamp,

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code, reason = "shared with the tests of the other stores")]
 mod server;
 #[allow(dead_code, reason = "shared with the tests of the other stores")]
 mod support;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod server;
 #[allow(dead_code, reason = "shared with the tests of alerts")]
 mod support;

@@ -1,6 +1,5 @@
 //! The counts of records, and the archive's list, with a server that loses replies.
 
-#[allow(dead_code, reason = "shared with the tests of several stores")]
 #[path = "../../tests/server/mod.rs"]
 mod server;
 
