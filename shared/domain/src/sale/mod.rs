@@ -88,7 +88,7 @@
 //! | refuse_override | operator | | | |
 //! | reject_declined | operator | | | |
 //! | remove_from_cache | operator | | | |
-//! | replace_finding | operator | | | |
+//! | replace_finding | operator | | not ordered → ordered | |
 //! | send_again | operator | | sent → retrying | |
 //! | settle_mails (not sent) | operator | | unknown → retrying | |
 //! | settle_mails (sent) | operator | | not ordered → ordered; unknown → sent | |

@@ -105,6 +105,8 @@ pub(crate) struct Mapping {
     pub(crate) negatable: bool,
     /// The text implies the value and does not state it.
     pub(crate) inferred: bool,
+    /// A match counts only if the fitted weights around it do not speak against it.
+    pub(crate) needs_weights: bool,
 }
 
 /// The columns of the fitted weights. The first [`FITTED_DETECTS`] tell crises and governed questions from
@@ -352,6 +354,13 @@ impl Places {
     pub(crate) fn shifted(hash: u32, shift: u16, count: usize) -> usize {
         scaled((hash ^ u32::from(shift).wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b), count)
     }
+}
+
+/// The byte by which a row of fitted weights recognises the hash of its feature. One in 256 of the features without weights
+/// finds another's row and gets its weights, of which as many are positive as negative: whole hashes would make the tables
+/// twice as large.
+pub(crate) fn recognised_by(hash: u32) -> u8 {
+    hash.to_le_bytes()[0]
 }
 
 /// A number below `count` from a hash.

@@ -295,7 +295,7 @@ fn a_decision_is_not_denied_because_what_is_left_cannot_be_looked_at() {
         world.plan(Plan::none().whenever(store, Fault::Fail));
         let error = run(plan(ports(&world), &session())).unwrap().unwrap_err();
         assert!(error.is_decided() && !error.is_refusal(), "{store}: {error:?}");
-        assert!(error.to_string().starts_with("it is decided"), "{store}: {error}");
+        assert!(error.to_string().starts_with("the erasure is decided"), "{store}: {error}");
     }
 }
 

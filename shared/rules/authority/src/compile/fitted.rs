@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::iter;
 
 use super::generate::{Generator, MappingRows};
 use super::ontology::Files;
 use super::{DataError, Source};
-use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, NO_SET};
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, NO_SET, recognised_by};
 use crate::text::feature::hash_of;
 
 /// A feature's hash, and its weight in each column.
@@ -55,7 +56,7 @@ impl Generator {
                     mappings.count, fitted.total
                 );
                 mappings.add(&format!(
-                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false, inferred: false }}",
+                    "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: (0, 0), idioms: (0, 0), with: Part {{ start: 0, length: 0 }}, without: {NO_SET}, apart_from: {NO_SET}, negatable: false, inferred: false, needs_weights: false }}",
                     self.names.add(id),
                     self.names.add(&source.name),
                     source.line(offset),
@@ -67,35 +68,44 @@ impl Generator {
         self.weights(&weights)
     }
 
-    /// Writes each row at its place by its hash. A row has the hash, which tells whether a feature is there, and the weights
-    /// in the columns that detect. The weights of the kinds have a table of their own, because most texts reach no total and
-    /// need none.
+    /// Writes each row at its place by its hash: the byte that recognises a feature, and the weights in the columns that
+    /// detect. The weights of the kinds have a table of their own, because most texts reach no total and need none, and most
+    /// features have none.
     fn weights(&mut self, weights: &[Row]) -> Result<(), DataError> {
-        let hashes: Vec<u32> = weights.iter().map(|(hash, _)| *hash).collect();
-        let order = self.places("FITTED_PLACES", &hashes)?;
-        let (detects, kinds): (Vec<_>, Vec<_>) =
-            order.iter().map(|number| weights[*number].1.split_at(FITTED_DETECTS)).unzip();
-        let hashes = order.iter().map(|number| hashes[*number].to_le_bytes());
-        let rows =
-            hashes.zip(signed(&detects)).map(|([a, b, c, d], [crisis, governed])| [a, b, c, d, crisis, governed]);
-        self.bytes("FITTED_ROWS", rows);
-        self.bytes("FITTED_KINDS", signed::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>(&kinds));
+        let with_kinds =
+            weights.iter().filter(|(_, weights)| weights[FITTED_DETECTS..].iter().any(|weight| *weight != 0));
+        self.columns::<FITTED_DETECTS>("FITTED", weights.iter(), 0)?;
+        self.columns::<{ FITTED_COLUMNS.len() - FITTED_DETECTS }>("FITTED_KINDS", with_kinds, FITTED_DETECTS)
+    }
+
+    fn columns<'r, const COUNT: usize>(
+        &mut self,
+        name: &str,
+        rows: impl Iterator<Item = &'r Row>,
+        first: usize,
+    ) -> Result<(), DataError> {
+        let rows: Vec<&Row> = rows.collect();
+        let hashes: Vec<u32> = rows.iter().map(|(hash, _)| *hash).collect();
+        let order = self.places(&format!("{name}_PLACES"), &hashes)?;
+        let row = |number: usize| {
+            let (hash, weights) = rows[number];
+            let weights = weights[first..first + COUNT].iter().map(|weight| weight.cast_unsigned());
+            iter::once(recognised_by(*hash)).chain(weights)
+        };
+        let bytes: Vec<u8> = order.into_iter().flat_map(row).collect();
+        self.bytes(&format!("{name}_ROWS"), 1 + COUNT, &bytes);
         Ok(())
     }
 
     /// Writes a table as one literal of bytes: the compiler needs seconds for half a million numbers.
-    fn bytes<const SIZE: usize>(&mut self, name: &str, rows: impl Iterator<Item = [u8; SIZE]>) {
-        let bytes: Vec<u8> = rows.flatten().collect();
+    fn bytes(&mut self, name: &str, size: usize, bytes: &[u8]) {
         let bytes = bytes.escape_ascii();
-        self.line(format!("pub(crate) static {name}: &[[u8; {SIZE}]] = b\"{bytes}\".as_chunks().0;"));
+        self.line(format!("pub(crate) static {name}: &[[u8; {size}]] = b\"{bytes}\".as_chunks().0;"));
     }
 }
 
-fn signed<const SIZE: usize>(rows: &[&[i8]]) -> impl Iterator<Item = [u8; SIZE]> {
-    rows.iter().map(|row| std::array::from_fn(|column| row[column].cast_unsigned()))
-}
-
-/// The rows of the table: a feature and its weights, separated by tabs, in the order of the features.
+/// The rows of the table: a feature and its weights, separated by tabs, in the order of the features. A row without weights
+/// of kinds ends after those that detect.
 fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
     let (mut rows, mut hashes, mut offset, mut last) = (Vec::new(), BTreeSet::new(), 0, "");
     for line in source.text.lines() {
@@ -112,9 +122,13 @@ fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
         let feature = cells.next().unwrap_or_default();
         let fail = |problem: &str| source.error(at, feature, problem);
         let weights: Option<Vec<i8>> = cells.map(|cell| cell.parse().ok()).collect();
-        let Some(weights) = weights.filter(|weights| weights.len() == FITTED_COLUMNS.len()) else {
-            return Err(fail("a row has a feature and one weight from -128 to 127 for each column"));
+        let is_whole = |weights: &Vec<i8>| [FITTED_DETECTS, FITTED_COLUMNS.len()].contains(&weights.len());
+        let Some(mut weights) = weights.filter(is_whole) else {
+            return Err(fail(
+                "a row has a feature and one weight from -128 to 127 for each column, or for the first two",
+            ));
         };
+        weights.resize(FITTED_COLUMNS.len(), 0);
         if feature <= last {
             return Err(fail("the features must be in ascending order"));
         }
@@ -124,10 +138,6 @@ fn weights(source: &Source) -> Result<Vec<Row>, DataError> {
             return Err(fail("the hash is 0 or another feature has it; leave the feature out"));
         }
         rows.push((hash, weights));
-    }
-    // Some places of the table stay empty.
-    if rows.len() >= 60_000 {
-        return Err(source.error(0, "rows", "there are more rows than a table can have"));
     }
     Ok(rows)
 }

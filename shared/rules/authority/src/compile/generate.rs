@@ -281,15 +281,19 @@ impl Generator {
             let with: Vec<SetId> = with.into_iter().map(|group| self.set(group)).collect();
             self.conditions.extend(with);
             let treatment = Self::treatment(files, domain, key, value);
+            if mapping.needs_weights && treatment == NO_TREATMENT {
+                return Err(source.error(offset, id, "weights are asked about requests, and this sets state"));
+            }
             let row = format!(
-                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {}, inferred: {} }}",
+                "Mapping {{ id: {}, file: {}, line: {}, axis: {axis}, value: {}, treatment: {treatment}, exceptions: {exceptions:?}, idioms: {idioms:?}, with: Part {{ start: {first}, length: {} }}, without: {without}, apart_from: {apart_from}, negatable: {}, inferred: {}, needs_weights: {} }}",
                 self.names.add(id),
                 self.names.add(&source.name),
                 source.line(offset),
                 self.names.add(value),
                 self.conditions.len() - first,
                 mapping.negatable,
-                mapping.inferred
+                mapping.inferred,
+                mapping.needs_weights
             );
             rows.add(&row);
         }

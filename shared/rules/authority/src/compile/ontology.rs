@@ -145,6 +145,10 @@ pub(crate) struct Mapping {
     /// The text implies the value and does not state it.
     #[serde(default)]
     pub(crate) inferred: bool,
+    /// A match counts only if the fitted weights around it do not speak against it: for words that are harmless in many
+    /// texts.
+    #[serde(default)]
+    pub(crate) needs_weights: bool,
 }
 
 /// Idioms: exceptions that all mappings of a value share.

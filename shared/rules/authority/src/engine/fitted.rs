@@ -4,9 +4,12 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use super::data::{FITTED, FITTED_KINDS, FITTED_PLACES, FITTED_ROWS};
+use std::ops::Deref;
+
+use super::data::{FITTED, FITTED_KINDS_PLACES, FITTED_KINDS_ROWS, FITTED_PLACES, FITTED_ROWS, MAPPINGS, TREATMENTS};
 use super::matching::Fired;
-use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, Fitted};
+use crate::state::State;
+use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, Fitted, Places, recognised_by};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
 use crate::text::windows::windows;
@@ -17,7 +20,11 @@ const KINDS: usize = FITTED_COLUMNS.len() - FITTED_DETECTS;
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
 /// requests and replaces none.
-pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
+pub(crate) fn fitted(
+    tokens: &[Token],
+    features: &impl Deref<Target = Features>,
+    matters: impl Fn(u16) -> bool,
+) -> Vec<Fired> {
     // All rules that detect the same have the same total.
     let total = |detects: usize| {
         let asked = FITTED.iter().find(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
@@ -27,7 +34,6 @@ pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fir
     if totals == [i32::MAX; FITTED_DETECTS] {
         return Vec::new();
     }
-    let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
         // The sums of the kinds up to a word of the windows that begin here; most reach no total and need none.
@@ -50,10 +56,51 @@ pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fir
     found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
 }
 
+/// The lowest sum of the sentences around a match that confirms a mapping which needs weights. It is below zero, because words
+/// that the table lacks, as those of most languages, weigh nothing.
+const CONFIRMS: i32 = -35;
+
+/// Drops the matches of the mappings that need weights, except the first of each mapping whose request the weights of a
+/// window around it confirm. A match that is in no window counts, because nothing speaks against it. An added sentence only
+/// adds windows, so it drops no match.
+pub(crate) fn confirm(tokens: &[Token], features: &impl Deref<Target = Features>, fired: &mut Vec<Fired>) {
+    let needs_weights = |one: &Fired| MAPPINGS[usize::from(one.mapping)].needs_weights;
+    let mut doubtful: Vec<(Fired, Option<i32>)> =
+        fired.iter().filter(|one| needs_weights(one)).map(|one| (*one, None)).collect();
+    if doubtful.is_empty() {
+        return;
+    }
+    doubtful.sort_by_key(|(one, _)| one.start);
+    windows(tokens, |start, ends| {
+        let first = doubtful.partition_point(|(one, _)| one.start < start);
+        let within = &mut doubtful[first..];
+        let count = within.partition_point(|(one, _)| ends.last().is_some_and(|end| one.start < *end));
+        if count == 0 {
+            return;
+        }
+        features.each_sum(start, ends, |end, sums| {
+            for (one, highest) in within[..count].iter_mut().filter(|(one, _)| one.end <= end) {
+                *highest = (*highest).max(Some(sums[column(one.mapping)]));
+            }
+        });
+    });
+    doubtful.retain(|(_, highest)| highest.is_none_or(|sum| sum >= CONFIRMS));
+    doubtful.sort_by_key(|(one, _)| (one.mapping, one.start, one.end));
+    doubtful.dedup_by_key(|(one, _)| one.mapping);
+    fired.retain(|one| !needs_weights(one));
+    fired.extend(doubtful.into_iter().map(|(one, _)| one));
+    fired.sort_by_key(|one| (one.mapping, one.start, one.end));
+}
+
+/// The column that detects what a request is about: a crisis, or a governed question.
+fn column(mapping: u16) -> usize {
+    let treatment = &TREATMENTS[usize::from(MAPPINGS[usize::from(mapping)].treatment)];
+    usize::from(!treatment.locked && treatment.state != State::Blocked)
+}
+
 /// A feature of a word that has weights.
 struct Feature {
-    /// Its row in the tables.
-    row: u16,
+    hash: u32,
     /// If the text has it before, one more than its number there; otherwise 0.
     after: u32,
     /// Its weights in the columns that detect.
@@ -61,38 +108,40 @@ struct Feature {
 }
 
 /// The features of a text that have weights.
-struct Features {
+pub(crate) struct Features {
     all: Vec<Feature>,
     /// For each word, the number of its first feature; after the last word, the number of features.
     first: Vec<u32>,
 }
 
 impl Features {
-    fn of(tokens: &[Token]) -> Self {
+    pub(crate) fn of(tokens: &[Token]) -> Self {
         // All rows are looked up before one is used, and without a branch: no lookup waits for another.
-        let (mut rows, mut count) = (vec![0; tokens.len() * 3], 0);
+        let (mut found, mut count) = (vec![(0, 0); tokens.len() * 3], 0);
         let mut first = Vec::with_capacity(tokens.len() + 1);
         each_feature(tokens, |hashes| {
             first.push(count as u32);
-            for row in hashes.map(row_of) {
-                rows[count] = row.unwrap_or_default();
-                count += usize::from(row.is_some());
+            for hash in hashes {
+                let row = FITTED_PLACES.of(hash);
+                found[count] = (hash, row);
+                // The hash 0 is no feature.
+                count += usize::from(hash != 0 && FITTED_ROWS[row][0] == recognised_by(hash));
             }
         });
         first.push(count as u32);
         let mut all: Vec<Feature> = Vec::with_capacity(count);
-        // For each row that was seen, one more than its latest feature. At least a quarter of the slots stays empty.
+        // For each feature that was seen, one more than its latest number. At least a quarter of the slots stays empty.
         let mut last = vec![0_u32; (tokens.len() * 4).next_power_of_two()];
         let mask = last.len() - 1;
-        for row in rows.into_iter().take(count) {
-            let mut slot = usize::from(row).wrapping_mul(0x9e37) & mask;
-            while last[slot] != 0 && all[last[slot] as usize - 1].row != row {
+        for (hash, row) in found.into_iter().take(count) {
+            let mut slot = hash as usize & mask;
+            while last[slot] != 0 && all[last[slot] as usize - 1].hash != hash {
                 slot = (slot + 1) & mask;
             }
             let after = std::mem::replace(&mut last[slot], all.len() as u32 + 1);
-            let [.., crisis, governed] = FITTED_ROWS[usize::from(row)];
+            let [_, crisis, governed] = FITTED_ROWS[row];
             let weights = [crisis, governed].map(|weight| i32::from(weight.cast_signed()));
-            all.push(Feature { row, after, weights });
+            all.push(Feature { hash, after, weights });
         }
         Self { all, first }
     }
@@ -121,32 +170,31 @@ impl Features {
         let begin = self.first[start];
         let [from, to] = [from, to].map(|word| self.first[word] as usize);
         for feature in self.all[from..to].iter().filter(|feature| feature.after <= begin) {
-            for (sum, weight) in kinds.iter_mut().zip(FITTED_KINDS[usize::from(feature.row)]) {
+            let Some(weights) = row_of(feature.hash, &FITTED_KINDS_PLACES, FITTED_KINDS_ROWS) else { continue };
+            for (sum, weight) in kinds.iter_mut().zip(&weights[1..]) {
                 *sum += i32::from(weight.cast_signed());
             }
         }
     }
 }
 
-/// The row of a feature, if it has weights. One in a hundred thousand others has the same hash, and gets its weights.
-fn row_of(feature: u32) -> Option<u16> {
-    let row = FITTED_PLACES.of(feature);
-    (FITTED_ROWS[row][..4] == feature.to_le_bytes()).then_some(row as u16)
+/// The row of a feature, if the table has it.
+fn row_of<const SIZE: usize>(hash: u32, places: &Places, rows: &'static [[u8; SIZE]]) -> Option<&'static [u8; SIZE]> {
+    rows.get(places.of(hash)).filter(|row| row[0] == recognised_by(hash))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-    use crate::engine::data::{MAPPINGS, NAMES};
+    use crate::engine::data::NAMES;
     use crate::text::feature::hash_of;
     use crate::text::token::tokens;
 
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
 
     fn rules(reading: &str) -> Vec<&'static str> {
-        let fired = fitted(&tokens(reading), |_| true);
+        let tokens = tokens(reading);
+        let fired = fitted(&tokens, &Box::new(Features::of(&tokens)), |_| true);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
@@ -203,17 +251,22 @@ mod tests {
     #[test]
     fn every_row_is_found_by_the_hash_of_its_feature() {
         let table = include_str!("../../data/fitted_weights.tsv");
-        let mut rows = BTreeSet::new();
         for line in table.lines().skip(1) {
             let mut cells = line.split('\t');
-            let row = row_of(hash_of(cells.next().unwrap())).unwrap();
+            let hash = hash_of(cells.next().unwrap());
             let weights: Vec<u8> = cells.map(|cell| cell.parse::<i8>().unwrap().cast_unsigned()).collect();
             let (detects, kinds) = weights.split_at(FITTED_DETECTS);
-            let (found, of_kinds) = (&FITTED_ROWS[usize::from(row)][4..], &FITTED_KINDS[usize::from(row)][..]);
-            assert_eq!((found, of_kinds), (detects, kinds));
-            assert!(rows.insert(row));
+            assert_eq!(row_of(hash, &FITTED_PLACES, FITTED_ROWS).unwrap()[1..], *detects, "{line}");
+            if kinds.iter().any(|weight| *weight != 0) {
+                assert_eq!(row_of(hash, &FITTED_KINDS_PLACES, FITTED_KINDS_ROWS).unwrap()[1..], *kinds, "{line}");
+            }
         }
-        // 0 is the hash of no feature.
-        assert_eq!(row_of(0), None);
+    }
+
+    #[test]
+    fn a_word_without_a_beginning_has_no_feature_for_it() {
+        let features = Features::of(&tokens("we"));
+        assert!(features.all.iter().all(|feature| feature.hash != 0));
+        assert!(features.all.len() <= 2);
     }
 }

@@ -50,8 +50,9 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
                 && !(mapping.negatable && is_negated(hits, &one));
             if counts {
                 fired.push(Fired { mapping: pattern.mapping, start, end });
-                // A second value of an axis matters; a second occurrence of the same request does not.
-                if !supplies_state {
+                // A second value of an axis matters; a second occurrence of the same request does not, unless the weights
+                // may speak against the first.
+                if !supplies_state && !mapping.needs_weights {
                     break;
                 }
             }
