@@ -359,7 +359,7 @@ fn regression(examples: &[Example<'_>], kept: &[bool], seed: u64) -> Vec<f32> {
                     features.clear();
                     // Half of the features are left out, drawn anew each time. Without it a text is remembered by its rare words
                     // instead of recognised by all of them.
-                    let some = window.iter().filter(|feature| kept[**feature as usize] && random() % 2 == 0);
+                    let some = window.iter().filter(|feature| kept[**feature as usize] && random().is_multiple_of(2));
                     features.extend(some.map(|feature| *feature as usize));
                     let sum = weights[constant] + features.iter().map(|feature| weights[*feature]).sum::<f32>();
                     if sum > best {

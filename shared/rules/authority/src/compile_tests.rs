@@ -94,6 +94,12 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:16: m: \"healthy\" may satisfy no axis",
         ),
         (
+            format!(
+                "{axis}[[axis]]\nkey = \"place\"\ntype = \"text\"\n{treatment}[[mapping]]\nid = \"m\"\nsets = \"place=#\"\nneeds_weights = true\nany = [\"x\"]\n"
+            ),
+            "general.toml:15: m: weights are asked about requests, and this sets state",
+        ),
+        (
             format!("{axis}{treatment}[[idiom]]\nid = \"i\"\nof = [\"request=advice\"]\nany = [\"x\"]\n"),
             "general.toml:13: i: no mapping sets \"request=advice\"",
         ),

@@ -56,9 +56,10 @@ pub(crate) fn fitted(
     found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
 }
 
-/// The lowest sum of the sentences around a match that confirms a mapping which needs weights. It is below zero, because words
-/// that the table lacks, as those of most languages, weigh nothing.
-const CONFIRMS: i32 = -35;
+/// The lowest sum of the sentences around a match that confirms a mapping which needs weights, for each column that
+/// detects. Zero is a text whose words speak for and against it alike, or that has none of the table's. A governed question
+/// needs less, because a framing in its sentence is to lift nothing.
+const CONFIRMS: [i32; FITTED_DETECTS] = [0, -35];
 
 /// Drops the matches of the mappings that need weights, except the first of each mapping whose request the weights of a
 /// window around it confirm. A match that is in no window counts, because nothing speaks against it. An added sentence only
@@ -84,7 +85,7 @@ pub(crate) fn confirm(tokens: &[Token], features: &impl Deref<Target = Features>
             }
         });
     });
-    doubtful.retain(|(_, highest)| highest.is_none_or(|sum| sum >= CONFIRMS));
+    doubtful.retain(|(one, highest)| highest.is_none_or(|sum| sum >= CONFIRMS[column(one.mapping)]));
     doubtful.sort_by_key(|(one, _)| (one.mapping, one.start, one.end));
     doubtful.dedup_by_key(|(one, _)| one.mapping);
     fired.retain(|one| !needs_weights(one));
@@ -187,6 +188,8 @@ fn row_of<const SIZE: usize>(hash: u32, places: &Places, rows: &'static [[u8; SI
 mod tests {
     use super::*;
     use crate::engine::data::NAMES;
+    use crate::engine::hits::Hits;
+    use crate::engine::matching::fired;
     use crate::text::feature::hash_of;
     use crate::text::token::tokens;
 
@@ -245,6 +248,38 @@ mod tests {
         for count in 0..60 {
             let text = format!("{}{CRISIS}", "and so on ".repeat(count));
             assert!(rules(&text).contains(&"words_of_self_harm"), "{count}");
+        }
+    }
+
+    /// The ids of the mappings that count in a reading.
+    fn counting(reading: &str) -> Vec<&'static str> {
+        let hits = Hits::of(reading, reading.len());
+        let mut fired = fired(&hits, reading.len());
+        confirm(&hits.tokens, &Box::new(Features::of(&hits.tokens)), &mut fired);
+        fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
+    }
+
+    const HARMLESS: &str = "end of life for windows 10, new laptop or linux?";
+    const MEANT: &str = "everybody would be better without me and i want to sleep for ever";
+
+    #[test]
+    fn a_doubtful_construction_counts_only_where_the_words_around_it_agree() {
+        let number = |id: &str| MAPPINGS.iter().position(|mapping| mapping.id.of(NAMES) == id).unwrap();
+        assert!(MAPPINGS[number("crisis_indirect")].needs_weights && !MAPPINGS[number("crisis")].needs_weights);
+        let hits = Hits::of(HARMLESS, HARMLESS.len());
+        let matched = fired(&hits, HARMLESS.len());
+        assert!(matched.iter().any(|one| usize::from(one.mapping) == number("crisis_indirect")), "it matches");
+        assert!(!counting(HARMLESS).contains(&"crisis_indirect"));
+        assert!(counting(MEANT).contains(&"crisis_indirect"));
+    }
+
+    #[test]
+    fn a_harmless_occurrence_does_not_hide_one_that_is_meant() {
+        for text in
+            [format!("{HARMLESS} {MEANT}."), format!("{MEANT}. {HARMLESS}"), format!("{HARMLESS} {HARMLESS} {MEANT}.")]
+        {
+            let all = counting(&text);
+            assert_eq!(all.iter().filter(|id| **id == "crisis_indirect").count(), 1, "{text}: {all:?}");
         }
     }
 
