@@ -48,7 +48,7 @@ const BATCH: usize = 256;
 const REPEATS: u64 = 5;
 /// The minimum number of texts with a feature.
 const TEXTS: usize = 2;
-/// The rates of Adam: of the weights in the first round and in the last, of the means, of the squares.
+/// The rates of Adam: of the weights in the first round and after the last, of the means, of the squares.
 const STEP: [f32; 2] = [0.02, 0.001];
 const MEANS: f32 = 0.1;
 const SQUARES: f32 = 0.001;

@@ -13,8 +13,8 @@ const GROUP: usize = 5;
 const EMPTY: usize = 32;
 
 impl Generator {
-    /// Writes the shifts, and returns the number of the hash at each place. A place without one has the first hash, which a
-    /// lookup finds at its own place only.
+    /// Writes the shifts, and returns the number of the hash at each place. A place without one has the first hash, whose
+    /// own place is another.
     pub(super) fn places(&mut self, name: &str, hashes: &[u32]) -> Result<Vec<usize>, DataError> {
         let (shifts, at) = distinct(hashes).ok_or_else(|| DataError {
             file: "all files".to_owned(),

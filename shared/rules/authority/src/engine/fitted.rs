@@ -4,15 +4,13 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
-use std::ops::Deref;
-
 use super::data::{FITTED, FITTED_KINDS_PLACES, FITTED_KINDS_ROWS, FITTED_PLACES, FITTED_ROWS, MAPPINGS, TREATMENTS};
 use super::matching::Fired;
 use crate::state::State;
 use crate::tables::{FITTED_COLUMNS, FITTED_DETECTS, Fitted, Places, recognised_by};
 use crate::text::feature::each_feature;
 use crate::text::token::Token;
-use crate::text::windows::windows;
+use crate::text::windows::{MAX_WORDS, begins_sentence, windows};
 
 /// The number of columns of kinds, which follow those that detect.
 const KINDS: usize = FITTED_COLUMNS.len() - FITTED_DETECTS;
@@ -20,11 +18,7 @@ const KINDS: usize = FITTED_COLUMNS.len() - FITTED_DETECTS;
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
 /// requests and replaces none.
-pub(crate) fn fitted(
-    tokens: &[Token],
-    features: &impl Deref<Target = Features>,
-    matters: impl Fn(u16) -> bool,
-) -> Vec<Fired> {
+pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
     // All rules that detect the same have the same total.
     let total = |detects: usize| {
         let asked = FITTED.iter().find(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
@@ -34,6 +28,7 @@ pub(crate) fn fitted(
     if totals == [i32::MAX; FITTED_DETECTS] {
         return Vec::new();
     }
+    let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
         // The sums of the kinds up to a word of the windows that begin here; most reach no total and need none.
@@ -53,44 +48,81 @@ pub(crate) fn fitted(
     });
     let found = FITTED.iter().zip(highest).filter(|(fitted, _)| matters(fitted.mapping));
     let found = found.filter_map(|(fitted, (_, window))| Some((fitted, window?)));
-    found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end }).collect()
+    found.map(|(fitted, (start, end))| Fired { mapping: fitted.mapping, start, end, doubtful: None }).collect()
 }
 
-/// The lowest sum of the sentences around a match that confirms a mapping which needs weights, for each column that
-/// detects. Zero is a text whose words speak for and against it alike, or that has none of the table's. A governed question
-/// needs less, because a framing in its sentence is to lift nothing.
-const CONFIRMS: [i32; FITTED_DETECTS] = [0, -35];
+/// The lowest sum that confirms a match, for each column that detects.
+const CONFIRMS: [i32; FITTED_DETECTS] = [40, 20];
 
-/// Drops the matches of the mappings that need weights, except the first of each mapping whose request the weights of a
-/// window around it confirm. A match that is in no window counts, because nothing speaks against it. An added sentence only
-/// adds windows, so it drops no match.
-pub(crate) fn confirm(tokens: &[Token], features: &impl Deref<Target = Features>, fired: &mut Vec<Fired>) {
-    let needs_weights = |one: &Fired| MAPPINGS[usize::from(one.mapping)].needs_weights;
-    let mut doubtful: Vec<(Fired, Option<i32>)> =
-        fired.iter().filter(|one| needs_weights(one)).map(|one| (*one, None)).collect();
-    if doubtful.is_empty() {
+/// The number of words on each side of a match of which half must have weights for the weights to be asked.
+const AROUND: usize = 5;
+
+/// Drops the doubtful matches that the weights do not confirm, and repetitions of those that they confirm. The highest sum
+/// of a run of words that contains the match's most specific element counts: so no other word, before it or after it, takes
+/// a match back. A match among words without weights counts: they are of a language that was not fitted, or made up.
+pub(crate) fn confirm(tokens: &[Token], fired: &mut Vec<Fired>) {
+    if fired.iter().all(|one| one.doubtful.is_none()) {
         return;
     }
-    doubtful.sort_by_key(|(one, _)| one.start);
-    windows(tokens, |start, ends| {
-        let first = doubtful.partition_point(|(one, _)| one.start < start);
-        let within = &mut doubtful[first..];
-        let count = within.partition_point(|(one, _)| ends.last().is_some_and(|end| one.start < *end));
-        if count == 0 {
-            return;
-        }
-        features.each_sum(start, ends, |end, sums| {
-            for (one, highest) in within[..count].iter_mut().filter(|(one, _)| one.end <= end) {
-                *highest = (*highest).max(Some(sums[column(one.mapping)]));
-            }
-        });
+    let words = Word::all(tokens);
+    fired.retain(|one| {
+        one.doubtful.is_none_or(|anchor| {
+            let column = column(one.mapping);
+            !are_known(&words, anchor) || highest_run(&words, anchor, column) >= CONFIRMS[column]
+        })
     });
-    doubtful.retain(|(one, highest)| highest.is_none_or(|sum| sum >= CONFIRMS[column(one.mapping)]));
-    doubtful.sort_by_key(|(one, _)| (one.mapping, one.start, one.end));
-    doubtful.dedup_by_key(|(one, _)| one.mapping);
-    fired.retain(|one| !needs_weights(one));
-    fired.extend(doubtful.into_iter().map(|(one, _)| one));
-    fired.sort_by_key(|one| (one.mapping, one.start, one.end));
+    fired.dedup_by(|one, before| one.mapping == before.mapping && one.doubtful.is_some());
+}
+
+/// The weights of a word in the columns that detect.
+#[derive(Default)]
+struct Word {
+    /// Its own, with those of its beginning, and at the beginning of a sentence of that place.
+    own: [i32; FITTED_DETECTS],
+    /// Those of the pair with the word before.
+    pair: [i32; FITTED_DETECTS],
+    is_known: bool,
+}
+
+impl Word {
+    fn all(tokens: &[Token]) -> Vec<Self> {
+        let mut words: Vec<Self> = Vec::with_capacity(tokens.len());
+        each_feature(tokens, |[word, pair, beginning]| {
+            let mut all = Self::default();
+            for (hash, is_own) in [(word, true), (beginning, true), (pair, begins_sentence(tokens, words.len()))] {
+                let Some([_, weights @ ..]) = row_of(hash, &FITTED_PLACES, FITTED_ROWS) else { continue };
+                let sums = if is_own { &mut all.own } else { &mut all.pair };
+                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += i32::from(weight.cast_signed()));
+                all.is_known |= hash == word || hash == beginning;
+            }
+            words.push(all);
+        });
+        words
+    }
+}
+
+fn are_known(words: &[Word], (start, end): (usize, usize)) -> bool {
+    let around = &words[start.saturating_sub(AROUND)..words.len().min(end + AROUND)];
+    around.iter().filter(|word| word.is_known).count() * 2 >= around.len()
+}
+
+/// The highest sum of a run of words that contains these, with at most [`MAX_WORDS`] more on each side.
+fn highest_run(words: &[Word], (start, end): (usize, usize), column: usize) -> i32 {
+    let with_pair = |word: &Word| word.own[column] + word.pair[column];
+    let own = words[start].own[column] + words[start + 1..end].iter().map(with_pair).sum::<i32>();
+    let highest = |weights: &mut dyn Iterator<Item = i32>| {
+        let mut sum = 0;
+        weights
+            .take(MAX_WORDS)
+            .map(|weight| {
+                sum += weight;
+                sum
+            })
+            .fold(0, i32::max)
+    };
+    let after = highest(&mut words[end..].iter().map(with_pair));
+    let before = highest(&mut (0..start).rev().map(|index| words[index].own[column] + words[index + 1].pair[column]));
+    own + after + before
 }
 
 /// The column that detects what a request is about: a crisis, or a governed question.
@@ -109,14 +141,14 @@ struct Feature {
 }
 
 /// The features of a text that have weights.
-pub(crate) struct Features {
+struct Features {
     all: Vec<Feature>,
     /// For each word, the number of its first feature; after the last word, the number of features.
     first: Vec<u32>,
 }
 
 impl Features {
-    pub(crate) fn of(tokens: &[Token]) -> Self {
+    fn of(tokens: &[Token]) -> Self {
         // All rows are looked up before one is used, and without a branch: no lookup waits for another.
         let (mut found, mut count) = (vec![(0, 0); tokens.len() * 3], 0);
         let mut first = Vec::with_capacity(tokens.len() + 1);
@@ -181,7 +213,8 @@ impl Features {
 
 /// The row of a feature, if the table has it.
 fn row_of<const SIZE: usize>(hash: u32, places: &Places, rows: &'static [[u8; SIZE]]) -> Option<&'static [u8; SIZE]> {
-    rows.get(places.of(hash)).filter(|row| row[0] == recognised_by(hash))
+    // The hash 0 is no feature.
+    rows.get(places.of(hash)).filter(|row| hash != 0 && row[0] == recognised_by(hash))
 }
 
 #[cfg(test)]
@@ -196,8 +229,7 @@ mod tests {
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
 
     fn rules(reading: &str) -> Vec<&'static str> {
-        let tokens = tokens(reading);
-        let fired = fitted(&tokens, &Box::new(Features::of(&tokens)), |_| true);
+        let fired = fitted(&tokens(reading), |_| true);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
@@ -255,11 +287,11 @@ mod tests {
     fn counting(reading: &str) -> Vec<&'static str> {
         let hits = Hits::of(reading, reading.len());
         let mut fired = fired(&hits, reading.len());
-        confirm(&hits.tokens, &Box::new(Features::of(&hits.tokens)), &mut fired);
+        confirm(&hits.tokens, &mut fired);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
-    const HARMLESS: &str = "end of life for windows 10, new laptop or linux?";
+    const HARMLESS: &str = "i can't do it alone";
     const MEANT: &str = "everybody would be better without me and i want to sleep for ever";
 
     #[test]
@@ -274,13 +306,30 @@ mod tests {
     }
 
     #[test]
-    fn a_harmless_occurrence_does_not_hide_one_that_is_meant() {
-        for text in
-            [format!("{HARMLESS} {MEANT}."), format!("{MEANT}. {HARMLESS}"), format!("{HARMLESS} {HARMLESS} {MEANT}.")]
-        {
+    fn no_other_word_takes_a_doubtful_construction_back() {
+        let clause = "we run a bakery in halifax and sell bread online";
+        for text in [
+            format!("{HARMLESS}. {MEANT}."),
+            format!("{MEANT}. {HARMLESS}"),
+            format!("{clause}, and {MEANT}"),
+            format!("{MEANT}, and {clause}"),
+            format!("{clause}. {clause}. {MEANT}. {clause}"),
+        ] {
             let all = counting(&text);
             assert_eq!(all.iter().filter(|id| **id == "crisis_indirect").count(), 1, "{text}: {all:?}");
         }
+        let married = "my cousin, 12, is being married off. attend or refuse?";
+        let before = format!("should our restaurant offer half portions for kids? {married}");
+        for text in [married, &before] {
+            assert!(counting(text).contains(&"signs_of_cruelty"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_doubtful_construction_counts_among_unknown_words_and_behind_more_than_are_examined() {
+        assert!(counting(&format!("xqzt vrrk plomf {HARMLESS} grnf qwrt zzkp")).contains(&"crisis_indirect"));
+        let text = format!("{}{MEANT}", format!("{HARMLESS}. ").repeat(40));
+        assert!(counting(&text).contains(&"crisis_indirect"));
     }
 
     #[test]
@@ -296,12 +345,5 @@ mod tests {
                 assert_eq!(row_of(hash, &FITTED_KINDS_PLACES, FITTED_KINDS_ROWS).unwrap()[1..], *kinds, "{line}");
             }
         }
-    }
-
-    #[test]
-    fn a_word_without_a_beginning_has_no_feature_for_it() {
-        let features = Features::of(&tokens("we"));
-        assert!(features.all.iter().all(|feature| feature.hash != 0));
-        assert!(features.all.len() <= 2);
     }
 }

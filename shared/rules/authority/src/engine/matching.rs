@@ -23,6 +23,8 @@ pub(crate) struct Fired {
     pub(crate) start: usize,
     /// The token after the last.
     pub(crate) end: usize,
+    /// The tokens of the most specific element of a match that counts only if the weights confirm it.
+    pub(crate) doubtful: Option<(usize, usize)>,
 }
 
 /// The mappings that apply. An untrusted part of the text supplies no state.
@@ -41,18 +43,22 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
         }
         let chains = chains.get_or_insert_with(|| Chains::of(hits));
         let supplies_state = mapping.treatment == NO_TREATMENT;
-        for one in matches(chains, pattern) {
+        let found = matches(chains, pattern);
+        // One that is meant may be behind those that are examined.
+        let is_cut = found.len() == MOST_MATCHES;
+        for one in found {
             let Match { start, end, .. } = one;
+            let doubtful = (mapping.needs_weights && !is_cut).then_some(one.anchor);
             let is_trusted = !supplies_state || hits.tokens[end - 1].end <= untrusted_from;
             let counts = is_trusted
                 && is_apart(hits, mapping, &one)
                 && !is_excepted(chains, mapping, &one)
                 && !(mapping.negatable && is_negated(hits, &one));
             if counts {
-                fired.push(Fired { mapping: pattern.mapping, start, end });
-                // A second value of an axis matters; a second occurrence of the same request does not, unless the weights
-                // may speak against the first.
-                if !supplies_state && !mapping.needs_weights {
+                fired.push(Fired { mapping: pattern.mapping, start, end, doubtful });
+                // A second value of an axis matters; a second occurrence of the same request does not, unless the first is
+                // doubtful.
+                if !supplies_state && doubtful.is_none() {
                     break;
                 }
             }
