@@ -285,6 +285,33 @@ fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
     }
 }
 
+/// A person in danger need not write a question. The sources of help do not wait for a person who reads the reply, also
+/// once the follow-up is used.
+#[test]
+fn a_reply_that_asks_nothing_and_tells_of_danger_is_answered_with_help() {
+    let emergency = "My husband has crushing chest pain and his left arm is numb. Please tell me what to do.";
+    for (text, is_used, sentence, contact) in [
+        (emergency, false, texts::EMERGENCY, "911"),
+        (emergency, true, texts::EMERGENCY, "911"),
+        ("My husband has crushing chest pain. Wait or drive?", true, texts::EMERGENCY, "911"),
+        // A disclosure after the first question, and none alone.
+        ("I will be gone by Sunday.", false, texts::CRISIS, "9-8-8"),
+    ] {
+        let world = asked(text);
+        world.state().cache.get_mut(&session()).unwrap().query =
+            "Should I give away my things and write a will?".to_owned();
+        if is_used {
+            use_by_page(&world, at(-100));
+        }
+        look(&world, "a").unwrap().unwrap();
+        let answers = answers(&world);
+        assert!(answers.len() == 1 && answers[0].starts_with(sentence) && answers[0].contains(contact), "{answers:?}");
+        assert!(!answers[0].contains("follow-up") && !answers[0].contains("24 hours"), "{answers:?}");
+        assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Refused), 1), "{text}");
+        assert_eq!(ordered(&world).as_deref(), is_used.then_some("By the page"), "{text}");
+    }
+}
+
 /// With any single fault there is exactly one follow-up with the customer's words, and at most one answer, the right
 /// one.
 #[test]
