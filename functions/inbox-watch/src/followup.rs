@@ -97,8 +97,8 @@ impl Watch<'_> {
 /// Whether a reply is meant as the follow-up: it asks a question, and the sale has no note about a divergence, which
 /// invites questions about itself. A person reads any other reply, because a follow-up that is used cannot be given back.
 fn asks_for_followup(sale: &Sale, text: &str) -> bool {
-    // The question mark of an address in a signature ("https://example.com/?id=1") is followed by a word.
-    let is_mark = |after: &str| !after.starts_with(|next: char| next.is_ascii_alphanumeric());
-    let has_mark = text.contains(['？', '؟']) || text.split('?').skip(1).any(is_mark);
-    has_mark && *sale.divergence() == Mail::NotOrdered
+    // A signature may have an address with a question mark.
+    let is_address = |word: &str| word.contains("://") || word.contains("www.");
+    let asks = text.split_whitespace().any(|word| !is_address(word) && word.contains(['?', '？', '؟']));
+    asks && *sale.divergence() == Mail::NotOrdered
 }

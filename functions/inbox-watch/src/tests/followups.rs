@@ -264,10 +264,13 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
 fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
     let noted = |world: &World| world.change_sales("divergence", &Mail::Sent { at: at(-300) });
     type Case<'a> = (&'a str, &'a dyn Fn(&World));
-    let cases: [Case; 4] = [
+    let cases: [Case; 7] = [
         ("Thank you!", &|_| {}),
         ("Please refund me.", &|_| {}),
         ("Delete my data.\r\n--\r\nhttps://example.com/?id=1", &|_| {}),
+        ("Thank you!\r\nAnna\r\n<https://anna.example/?_ga=2.17>", &|_| {}),
+        ("Thank you!\r\nhttps://anna.example/?", &|_| {}),
+        ("Thank you!\r\nwww.anna.example/?page", &|_| {}),
         ("Which of the two verdicts holds?", &noted),
     ];
     for (text, change) in cases {
@@ -278,7 +281,12 @@ fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
         assert_eq!(answers(&world), [answer::BODY], "{text}");
         assert!(world.state().sales[&session()].0.offers_followup(), "{text}");
     }
-    for text in ["需要更多钱吗？我不知道", "هل هذا صحيح؟", "Et si le loyer augmente ? Merci."] {
+    for text in [
+        "需要更多钱吗？我不知道",
+        "هل هذا صحيح؟",
+        "Et si le loyer augmente ? Merci.",
+        "And if they sell on https://shop.example too?",
+    ] {
         let world = asked(text);
         look(&world, "a").unwrap().unwrap();
         assert!(outcome(&world, "m1").is_some(), "ordered, or refused by the gate: {text}");
