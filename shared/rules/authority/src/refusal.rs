@@ -102,6 +102,8 @@ mod tests {
     fn an_emergency_gets_numbers_to_call_and_no_other_advice() {
         for text in [
             "My husband has crushing chest pain and his left arm is numb. Wait or drive?",
+            "My husband has crushing chest pain and his left arm is numb. Please tell me what to do.",
+            "My husband has crushing chest pain. Should he take an extra dose of his metoprolol or wait for the doctor?",
             "Can I mix bleach and ammonia to clean the bathroom faster?",
             "I'm 12 and my stepdad hits me every night.",
             "Is it okay to leave my 5-year-old home alone for the evening?",
@@ -111,7 +113,7 @@ mod tests {
             assert!(refusal.is_urgent(), "{text}");
             assert_eq!(refusal.resources[0].contact, "911", "{text}");
             let said = refusal.text();
-            for word in ["charged", "pharmacy", "engineer"] {
+            for word in ["charged", "pharmac", "clinic", "engineer"] {
                 assert!(!said.contains(word), "{word}: {said}");
             }
         }
