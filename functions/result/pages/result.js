@@ -394,7 +394,7 @@
     byId("follow-up-query").focus();
   });
 
-  // Shows a text that can no longer be sent: its form goes, and another text is the follow-up.
+  // Shows a text that can no longer be sent. Its form is hidden: another text is the follow-up, or the money went back.
   const showUnsent = (text) => {
     setText("follow-up-unsent-text", text);
     byId("follow-up-unsent").hidden = false;
@@ -414,8 +414,9 @@
       started = Date.now();
       if (response.status === 202) keepFollowUp("");
       await askNow();
-      if (response.status === 409) showUnsent(query);
-      return;
+      if (response.status === 202) return;
+      // The form stays while the verdict is being made again, as when the cache lost it.
+      if (byId("follow-up-form").hidden) return showUnsent(query);
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];
