@@ -121,7 +121,12 @@
   // Who helps and what to do instead: of a question that is not answered.
   const showHelp = (id, reply) => fillList(id, [...helpers(reply), ...(reply.suggested_actions ?? [])]);
 
+  let shownProblem = "";
   const showProblem = (status, sentence, reply = {}) => {
+    // What is shown already is left alone: writing its list anew would take the focus off a number in it.
+    const received = JSON.stringify([status, sentence, reply]);
+    if (received === shownProblem && !byId("problem").hidden) return;
+    shownProblem = received;
     const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[reply.code] ?? PROBLEMS[status] ?? "Something went wrong";
     showHelp("problem-help", reply);
     setText("problem-title", title);
