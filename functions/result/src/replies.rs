@@ -34,6 +34,7 @@ pub(crate) fn unpaid(why: &Unpaid) -> Reply {
         Unpaid::InProcess => {
             Reply::error(402, "payment_in_process", texts::PAYMENT_IN_PROCESS).header("retry-after", "60")
         }
+        Unpaid::Free => Reply::error(402, "no_payment_required", texts::NOTHING_TO_PAY),
         Unpaid::Closed => Reply::error(402, "unpaid", texts::NOT_PAID),
     }
 }
@@ -150,6 +151,7 @@ mod tests {
             in_review(),
             unpaid(&Unpaid::Open("https://pay.example".to_owned())),
             unpaid(&Unpaid::InProcess),
+            unpaid(&Unpaid::Free),
             unpaid(&Unpaid::Closed),
             busy(),
             erased(),

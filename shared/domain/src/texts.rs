@@ -24,6 +24,9 @@ pub const NOT_PAID: &str = "This session was not paid. Please ask your question 
 pub const NOT_PAID_YET: &str =
     "This session has not been paid yet. Your question is kept for 24 hours after you asked it.";
 
+/// There was nothing to pay, and no operator has given the verdict away (yet).
+pub const NOTHING_TO_PAY: &str = "This session has not been paid.";
+
 /// The customer finished the payment page, and the payment is not confirmed: it takes days, or has failed.
 pub const PAYMENT_IN_PROCESS: &str = "Your payment is not confirmed yet. With some payment methods this takes several \
     days. Your verdict appears here once it is confirmed. Please pay again only if your bank tells you that this \
@@ -301,7 +304,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 18] = [
+    const SHOWN: [&str; 19] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -309,6 +312,7 @@ mod tests {
         TEMPORARILY_UNAVAILABLE,
         NOT_PAID,
         NOT_PAID_YET,
+        NOTHING_TO_PAY,
         PAYMENT_IN_PROCESS,
         ERASED,
         TRYING_AGAIN,
