@@ -159,6 +159,25 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
     browser.close().await;
 }
 
+/// A person reads every reply to the mails once a note about a regenerated verdict was ordered: its page names only its
+/// box.
+#[tokio::test]
+async fn a_regenerated_verdict_offers_no_follow_up_by_mail() {
+    let reply = strategy();
+    let server = format!(
+        "window.fetch = async (path) => \
+           Response.json({{ ...{reply}, followup_status: 'available', regen: path.includes('again') || undefined }});"
+    );
+    let browser = Browser::at_result("cs_test_once", &server).await;
+    for (session_id, is_by_mail) in [("cs_test_once", true), ("cs_test_again", false)] {
+        browser.visit_result(session_id).await;
+        let offer = browser.text("#follow-up-form p").await;
+        assert!(offer.contains("Ask it here") && offer.contains("cannot be changed"), "{offer}");
+        assert_eq!(offer.contains("reply to your verdict email"), is_by_mail, "{offer}");
+    }
+    browser.close().await;
+}
+
 /// The verdict is being made again when its follow-up is sent: the text stays in its form, with what the site says. Then
 /// the money went back: the form is hidden, and the text can be copied.
 #[tokio::test]

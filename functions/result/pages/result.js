@@ -237,10 +237,13 @@
     setPart(root, withheld ? "withheld" : "query", query);
   };
 
-  const showFollowUp = ({ followup, followup_status: status, followup_declined: declined, followup_message: message }) => {
+  const showFollowUp = (reply) => {
+    const { followup, followup_status: status, followup_declined: declined, followup_message: message } = reply;
     const isLeft = status !== "available" && byId("follow-up-form").contains(document.activeElement);
     byId("follow-up").hidden = !(status in FOLLOW_UP) || status === "delivered";
     byId("follow-up-form").hidden = status !== "available";
+    // A person reads every reply to the mails once a note about a regenerated verdict was ordered.
+    byId("follow-up-by-mail").hidden = Boolean(reply.regen);
     if (status === "available") restoreFollowUp();
     byId("follow-up-state").hidden = status === "available";
     setText("follow-up-state", declined?.error ?? message ?? FOLLOW_UP[status]);

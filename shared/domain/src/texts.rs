@@ -173,8 +173,8 @@ pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Sessi
     — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The end of the answer to a follow-up by mail that the authority gate declines.
-pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: reply with your question once more, or ask it \
-    on your result page. — 42 Sisters AI · oracle@42sisters.ai";
+pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: ask it on your result page, or reply with the \
+    whole question and a question mark. — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The subject of the mail with the sign-in link to the chat.
 pub const CHAT_LINK_SUBJECT: &str = "Your link to sign in to the Sisters Chat";
