@@ -250,7 +250,7 @@ async fn a_subscription_is_told_as_it_is() {
     let plan = "You are subscribed. Your subscription is paid until December 1, 2026.";
     assert_eq!(browser.text("#plan").await, plan);
     browser.click("#memory-erase").await;
-    assert!(browser.text("#memory-subscription").await.contains("goes on until you cancel it"));
+    assert!(browser.text("#memory-subscription").await.contains("manage it with the button above"));
     browser.assert_accessible("chat-erase-subscribed").await;
     browser.close().await;
 }
