@@ -166,6 +166,27 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     browser.close().await;
 }
 
+/// A message without a reply is sent again by the next page. Its text is not in the box, too, and a text that only
+/// begins with the same letters keeps them.
+#[tokio::test]
+async fn a_text_in_the_box_loses_only_the_message_that_is_sent_again() {
+    let browser = open("window.replies['POST /api/chat/exchanges'] = () => new Promise(() => {});").await;
+    for (draft, left) in [("Not sure yet.", "Not sure yet."), ("No", ""), ("No\n\nNot yet.", "Not yet.")] {
+        let kept = format!(
+            "sessionStorage.setItem('oracle.chat.pending', JSON.stringify({{ id: 'i', text: 'No' }})); \
+             sessionStorage.setItem('oracle.chat.draft', JSON.stringify({})); return null",
+            json!({ "text": draft })
+        );
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.run(&kept).await;
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        assert_eq!(value_of(&browser, "message").await, left, "{draft}");
+        assert_eq!(browser.exact_text("#thread .own .prose").await, "No", "{draft}");
+    }
+    browser.close().await;
+}
+
 /// The sources of help are lost on the way: the page asks again until it has them.
 #[tokio::test]
 async fn a_declined_message_whose_reply_is_lost_is_sent_again() {
@@ -229,7 +250,7 @@ async fn a_subscription_is_told_as_it_is() {
     let plan = "You are subscribed. Your subscription is paid until December 1, 2026.";
     assert_eq!(browser.text("#plan").await, plan);
     browser.click("#memory-erase").await;
-    assert!(browser.text("#memory-subscription").await.contains("goes on until you cancel it"));
+    assert!(browser.text("#memory-subscription").await.contains("manage it with the button above"));
     browser.assert_accessible("chat-erase-subscribed").await;
     browser.close().await;
 }

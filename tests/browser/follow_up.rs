@@ -146,7 +146,7 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
          window.fetch = async (path) => {{ \
            if (path !== '/api/followup') return Response.json(window.reply); \
            window.reply = {{ ...{first}, followup_status: 'delivered', followup: {first} }}; \
-           return Response.json({{ error: 'It is used.' }}, {{ status: 409 }}); \
+           return Response.json({{ error: 'It is used.', code: 'followup_used' }}, {{ status: 409 }}); \
          }};"
     );
     let browser = Browser::at_result("cs_test_twice", &server).await;
@@ -156,6 +156,51 @@ async fn a_form_that_leaves_with_the_focus_passes_it_on() {
     assert_eq!(browser.run(focused).await, json!(["H1", "Your verdict"]));
     assert_eq!(browser.text("#follow-up-unsent-text").await, "And in May?");
     browser.assert_accessible("follow-up-unsent").await;
+    browser.close().await;
+}
+
+/// A person reads every reply to the mails once a note about a regenerated verdict was ordered: its page names only its
+/// box.
+#[tokio::test]
+async fn a_regenerated_verdict_offers_no_follow_up_by_mail() {
+    let reply = strategy();
+    let server = format!(
+        "window.fetch = async (path) => \
+           Response.json({{ ...{reply}, followup_status: 'available', regen: path.includes('again') || undefined }});"
+    );
+    let browser = Browser::at_result("cs_test_once", &server).await;
+    for (session_id, is_by_mail) in [("cs_test_once", true), ("cs_test_again", false)] {
+        browser.visit_result(session_id).await;
+        let offer = browser.text("#follow-up-form p").await;
+        assert!(offer.contains("Ask it here") && offer.contains("cannot be changed"), "{offer}");
+        assert_eq!(offer.contains("reply to your verdict email"), is_by_mail, "{offer}");
+    }
+    browser.close().await;
+}
+
+/// The verdict is being made again when its follow-up is sent: the text stays in its form, with what the site says. Then
+/// the money went back: the form is hidden, and the text can be copied.
+#[tokio::test]
+async fn a_follow_up_that_is_not_offered_now_stays_in_its_form() {
+    let first = strategy();
+    let server = format!(
+        "window.reply = () => Response.json({{ ...{first}, followup_status: 'available' }}); \
+         window.next = () => Response.json({{ status: 'pending' }}, {{ status: 202 }}); \
+         window.fetch = async (path) => {{ \
+           if (path !== '/api/followup') return window.reply(); \
+           window.reply = window.next; \
+           return Response.json({{ error: 'Not offered.', code: 'followup_not_offered' }}, {{ status: 409 }}); \
+         }};"
+    );
+    let browser = Browser::at_result("cs_test_not_offered", &server).await;
+    browser.submit("#follow-up-query", "And in May?", "#follow-up-send").await;
+    assert_eq!(browser.text("#follow-up-error").await, "Not offered.");
+    assert!(!browser.sees("#follow-up-unsent").await && browser.sees("#follow-up-form").await);
+    assert_eq!(browser.run("return byId('follow-up-query').value").await, "And in May?");
+    browser.run(&format!("window.next = () => Response.json({first}); return null")).await;
+    browser.click("#follow-up-send").await;
+    assert_eq!(browser.text("#follow-up-unsent-text").await, "And in May?");
+    assert!(!browser.sees("#follow-up-form").await);
     browser.close().await;
 }
 

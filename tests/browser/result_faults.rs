@@ -1,6 +1,7 @@
 //! The result page without a connection. The test answers for the server.
 
 use crate::browser::Browser;
+use serde_json::json;
 
 /// A page that cannot reach the site shows that and continues by itself.
 #[tokio::test]
@@ -47,6 +48,26 @@ async fn a_problem_that_gives_way_to_a_lost_connection_leaves_the_focus_to_the_t
     browser.see("#offline").await;
     assert_eq!(browser.run("return document.activeElement.id").await, "pending-title");
     assert_eq!(browser.text("#pending-title").await, "One moment");
+    browser.close().await;
+}
+
+/// The page of a declined question that people may still approve asks again, and gets the same reply. The focus stays on
+/// the number that its customer is about to call.
+#[tokio::test]
+async fn a_problem_that_stays_the_same_leaves_the_focus_on_its_numbers() {
+    let resources = json!([{ "name": "Your physician", "contact": "811" }]);
+    let reply = json!({ "error": "No verdict.", "code": "declined", "resources": resources, "crisis": false });
+    let server = format!(
+        "window.asked = 0; window.fetch = async () => {{ window.asked += 1; \
+         return Response.json({reply}, {{ status: 422, headers: {{ 'retry-after': '60' }} }}); }};"
+    );
+    let browser = Browser::at_result("cs_test_same", &server).await;
+    browser.see("#problem-help a").await;
+    browser.run("window.number = document.querySelector('#problem-help a'); window.number.focus(); return null").await;
+    // The page asks for the third time after it has shown the second reply.
+    let asked = "(document.dispatchEvent(new Event('visibilitychange')), window.asked >= 3)";
+    browser.becomes(asked, json!(true)).await;
+    assert_eq!(browser.run("return document.activeElement === window.number").await, true);
     browser.close().await;
 }
 

@@ -167,6 +167,19 @@ async fn a_payment_in_process_is_waited_for() {
     browser.close().await;
 }
 
+/// There was nothing to pay, and an operator may give the verdict away: the page does not send its customer away.
+#[tokio::test]
+async fn a_session_with_nothing_to_pay_can_be_looked_at_again() {
+    let browser = Browser::open().await;
+    let mut session = unpaid("Shall I pay nothing?", "complete");
+    session["payment_status"] = json!("no_payment_required");
+    let id = browser.stack.plant(&session).await;
+    browser.visit_result(&id).await;
+    assert_eq!(browser.text("#problem-sentence").await, domain::texts::NOTHING_TO_PAY);
+    assert!(browser.sees("#again").await && !browser.sees("#pay").await);
+    browser.close().await;
+}
+
 /// A customer who left the payment page gets a link back to it.
 #[tokio::test]
 async fn a_session_that_is_still_open_leads_back_to_the_payment() {

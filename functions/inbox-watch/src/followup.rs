@@ -1,8 +1,9 @@
 //! A reply that orders the follow-up of a Strategy Session (infra/decisions/followup.md).
 
 use crate::{error::WatchError, watch::Watch};
+use authority::Refusal;
 use domain::{Query, Sale, Tier, inbox::FollowupReply, mail::Mail, message::OrderedBy, texts};
-use followup::{NotOrdered, Ports, order, refusal};
+use followup::{NotOrdered, Ports, order, refusal, urgent};
 
 /// The number of refused follow-ups per sale that get a specific answer. A person reads all of them.
 const MOST_REFUSED: usize = 5;
@@ -13,24 +14,24 @@ pub(crate) struct Asked {
     pub(crate) reply: Option<FollowupReply>,
     /// The specific answer to its sender; `None` when the general acknowledgement is used.
     pub(crate) answer: Option<String>,
-    /// Whether the answer is that of a crisis, which no limit but that of refusals withholds.
-    pub(crate) is_crisis: bool,
+    /// Whether the answer is that of a crisis or an emergency, which no limit but that of refusals withholds.
+    pub(crate) is_urgent: bool,
 }
 
 impl Asked {
     /// The message has nothing to do with a follow-up.
     pub(crate) const fn nothing() -> Self {
-        Self { reply: None, answer: None, is_crisis: false }
+        Self { reply: None, answer: None, is_urgent: false }
     }
 
     fn answered(reply: FollowupReply, answer: String) -> Self {
-        Self { reply: Some(reply), answer: Some(answer), is_crisis: false }
+        Self { reply: Some(reply), answer: Some(answer), is_urgent: false }
     }
 
     /// Ordered. Only the first reply is answered: an answer to each would keep a machine writing that repeats itself.
     fn ordered(is_first: bool) -> Self {
         let answer = is_first.then(|| texts::FOLLOWUP_ORDERED.to_owned());
-        Self { reply: Some(FollowupReply::Ordered), answer, is_crisis: false }
+        Self { reply: Some(FollowupReply::Ordered), answer, is_urgent: false }
     }
 
     fn used() -> Self {
@@ -39,8 +40,9 @@ impl Asked {
 }
 
 impl Watch<'_> {
-    /// Orders the follow-up with the text of the buyer's reply, if the sale includes one and the reply asks for it.
-    /// Quoted text and attachments are not read. A later run that finds the same reply gives it the same answer.
+    /// Orders the follow-up with the text of the buyer's reply, if the sale includes one and the reply asks for it. Any
+    /// other reply that tells of a crisis or an emergency is answered with sources of help. Quoted text and attachments
+    /// are not read. A later run that finds the same reply gives it the same answer.
     pub(crate) async fn follow_up(&self, id: &str, sale: &Sale, text: Option<&str>) -> Result<Asked, WatchError> {
         if sale.tier() != Some(Tier::Strategy) {
             return Ok(Asked::nothing());
@@ -57,26 +59,28 @@ impl Watch<'_> {
         }
         // Without a text, or with one that is empty or too long, a person reads the reply.
         let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else { return Ok(Asked::nothing()) };
-        if known.is_none() && !asks_for_followup(sale, text.as_str()) {
-            return Ok(Asked::nothing());
-        }
         let paid = sale.session_id().paid_session();
+        let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
+        let ordered_by = OrderedBy::FollowupReply;
+        let not_ordered = |refused: Option<Refusal>| {
+            refused.map_or(NotOrdered::NotOffered, |refusal| NotOrdered::Refused(Box::new(refusal)))
+        };
         let outcome = if known.is_some() {
             // A reply that the sale has as refused orders nothing any more. Its text is evaluated again for its answer;
             // if it is not refused now, a person reads the reply.
-            let refusal = refusal(self.ports.store, &paid, &text).await?;
-            Err(refusal.map_or(NotOrdered::NotOffered, |refusal| NotOrdered::Refused(Box::new(refusal))))
+            Err(not_ordered(refusal(self.ports.store, &paid, &text).await?))
+        } else if asks_for_followup(sale, text.as_str()) {
+            order(ports, &paid, &text, None, ordered_by).await
         } else {
-            let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
-            order(ports, &paid, &text, None, OrderedBy::FollowupReply).await
+            Err(not_ordered(urgent(ports, &paid, &text, ordered_by).await?))
         };
         match outcome {
             Ok(_) => Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),
             Err(NotOrdered::Used) if counted(FollowupReply::Used) == 0 => Ok(Asked::used()),
             Err(NotOrdered::Refused(refusal)) if counted(FollowupReply::Refused) < MOST_REFUSED => {
-                let (text, is_crisis) = (refusal.text(), refusal.crisis);
-                let answer = if is_crisis { text } else { format!("{text}\n\n{}", texts::FOLLOWUP_NOT_USED) };
-                Ok(Asked { is_crisis, ..Asked::answered(FollowupReply::Refused, answer) })
+                let (text, is_urgent) = (refusal.text(), refusal.is_urgent());
+                let answer = if is_urgent { text } else { format!("{text}\n\n{}", texts::FOLLOWUP_NOT_USED) };
+                Ok(Asked { is_urgent, ..Asked::answered(FollowupReply::Refused, answer) })
             }
             Err(
                 NotOrdered::NoSale
@@ -93,8 +97,8 @@ impl Watch<'_> {
 /// Whether a reply is meant as the follow-up: it asks a question, and the sale has no note about a divergence, which
 /// invites questions about itself. A person reads any other reply, because a follow-up that is used cannot be given back.
 fn asks_for_followup(sale: &Sale, text: &str) -> bool {
-    // The question mark of an address in a signature ("https://example.com/?id=1") is followed by a word.
-    let is_mark = |after: &str| !after.starts_with(|next: char| next.is_ascii_alphanumeric());
-    let has_mark = text.contains(['？', '؟']) || text.split('?').skip(1).any(is_mark);
-    has_mark && *sale.divergence() == Mail::NotOrdered
+    // A signature may have an address with a question mark.
+    let is_address = |word: &str| word.contains("://") || word.contains("www.");
+    let asks = text.split_whitespace().any(|word| !is_address(word) && word.contains(['?', '？', '؟']));
+    asks && *sale.divergence() == Mail::NotOrdered
 }

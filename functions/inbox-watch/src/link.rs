@@ -21,7 +21,7 @@ pub(crate) enum Linked {
         session: SessionId,
         /// Its language tag, which names the customer's country.
         locale: Option<String>,
-        /// The specific answer to a reply that asks for a follow-up.
+        /// The specific answer to a reply that asks for a follow-up, or tells of a crisis or an emergency.
         answer: Option<String>,
     },
     /// A mail about a Bridge, and its thread has the text.
@@ -63,7 +63,7 @@ impl Watch<'_> {
         let (_, noted) = self.sales().commit(sale, reply).await?.settle().await;
         let Some(is_kept) = noted else { return Ok(Linked::Nothing) };
         // A specific answer is given once per kind, and the sale's list of replies counts it.
-        Ok(Linked::Sale { session, locale, answer: asked.answer.filter(|_| is_kept || asked.is_crisis) })
+        Ok(Linked::Sale { session, locale, answer: asked.answer.filter(|_| is_kept || asked.is_urgent) })
     }
 
     /// The sale whose mail a message replies to. The mailbox knows the mails that it has sent; those that were sent

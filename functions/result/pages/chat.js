@@ -442,10 +442,12 @@
     byId("message-count").textContent = `${number.format(length)} / ${number.format(MAX_CHARACTERS)} characters`;
     byId("message-count").classList.toggle("over", length > MAX_CHARACTERS);
   };
-  // Puts the text of a page before this one into the box, without the message that is sent again by itself.
+  // Puts the text of a page before this one into the box, without the message that is sent again by itself: that is the
+  // whole text, or comes before what its customer has written since.
   const restore = (resent) => {
     const text = draft()?.text ?? "";
-    const rest = text.startsWith(resent) ? text.slice(resent.length).trimStart() : text;
+    const before = `${resent}\n\n`;
+    const rest = text === resent ? "" : text.startsWith(before) ? text.slice(before.length) : text;
     if (byId("message").value === "") byId("message").value = rest;
     count();
   };

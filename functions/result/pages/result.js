@@ -121,7 +121,12 @@
   // Who helps and what to do instead: of a question that is not answered.
   const showHelp = (id, reply) => fillList(id, [...helpers(reply), ...(reply.suggested_actions ?? [])]);
 
+  let shownProblem = "";
   const showProblem = (status, sentence, reply = {}) => {
+    // What is shown already is left alone: writing its list anew would take the focus off a number in it.
+    const received = JSON.stringify([status, sentence, reply]);
+    if (received === shownProblem && !byId("problem").hidden) return;
+    shownProblem = received;
     const title = reply.crisis ? "Please talk to somebody" : PROBLEMS[reply.code] ?? PROBLEMS[status] ?? "Something went wrong";
     showHelp("problem-help", reply);
     setText("problem-title", title);
@@ -232,10 +237,13 @@
     setPart(root, withheld ? "withheld" : "query", query);
   };
 
-  const showFollowUp = ({ followup, followup_status: status, followup_declined: declined, followup_message: message }) => {
+  const showFollowUp = (reply) => {
+    const { followup, followup_status: status, followup_declined: declined, followup_message: message } = reply;
     const isLeft = status !== "available" && byId("follow-up-form").contains(document.activeElement);
     byId("follow-up").hidden = !(status in FOLLOW_UP) || status === "delivered";
     byId("follow-up-form").hidden = status !== "available";
+    // A person reads every reply to the mails once a note about a regenerated verdict was ordered.
+    byId("follow-up-by-mail").hidden = Boolean(reply.regen);
     if (status === "available") restoreFollowUp();
     byId("follow-up-state").hidden = status === "available";
     setText("follow-up-state", declined?.error ?? message ?? FOLLOW_UP[status]);
@@ -394,7 +402,7 @@
     byId("follow-up-query").focus();
   });
 
-  // Shows a text that can no longer be sent: its form goes, and another text is the follow-up.
+  // Shows a text that can no longer be sent. Its form is hidden: another text is the follow-up, or the money went back.
   const showUnsent = (text) => {
     setText("follow-up-unsent-text", text);
     byId("follow-up-unsent").hidden = false;
@@ -414,8 +422,9 @@
       started = Date.now();
       if (response.status === 202) keepFollowUp("");
       await askNow();
-      if (response.status === 409) showUnsent(query);
-      return;
+      if (response.status === 202) return;
+      // The form stays while the verdict is being made again, as when the cache lost it.
+      if (byId("follow-up-form").hidden) return showUnsent(query);
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
     const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];

@@ -14,6 +14,8 @@ pub(crate) enum Unpaid {
     Open(String),
     /// Its customer has finished, and the payment takes days, as a bank debit does, or has failed.
     InProcess,
+    /// Its customer has finished, and there was nothing to pay: an operator may give the verdict away.
+    Free,
     /// It can no longer be paid.
     Closed,
 }
@@ -23,6 +25,7 @@ impl From<CheckoutSession> for Unpaid {
         match (stage, payment_status, url) {
             (SessionStage::Open, _, Some(address)) => Self::Open(address),
             (SessionStage::Complete, PaymentStatus::Unpaid, _) => Self::InProcess,
+            (SessionStage::Complete, PaymentStatus::NoPaymentRequired, _) => Self::Free,
             _ => Self::Closed,
         }
     }

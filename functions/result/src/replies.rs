@@ -34,6 +34,7 @@ pub(crate) fn unpaid(why: &Unpaid) -> Reply {
         Unpaid::InProcess => {
             Reply::error(402, "payment_in_process", texts::PAYMENT_IN_PROCESS).header("retry-after", "60")
         }
+        Unpaid::Free => Reply::error(402, "no_payment_required", texts::NOTHING_TO_PAY),
         Unpaid::Closed => Reply::error(402, "unpaid", texts::NOT_PAID),
     }
 }
@@ -78,6 +79,8 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
         (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
+        // Nobody paid for a verdict that was given away.
+        (sentence, _) if !sale.gives_money_back() => sentence.to_owned(),
         (sentence, _) if may_be_allowed => format!("{sentence} {}", texts::MONEY_IF_NOT_ALLOWED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
     };
@@ -115,9 +118,8 @@ mod tests {
         serde_json::from_str(crate::OPENAPI).unwrap()
     }
 
-    fn declined_reply(money: Money, lock: HumanLock) -> Reply {
-        let at = Timestamp::from_seconds(0);
-        let decision = Declined {
+    fn decision(lock: HumanLock) -> Declined {
+        Declined {
             state: "BLOCKED".to_owned(),
             reason: "high_stakes".to_owned(),
             domain: "medicine".to_owned(),
@@ -126,12 +128,18 @@ mod tests {
             advice: vec!["Ask a physician.".to_owned()],
             is_crisis: false,
             is_emergency: false,
-            at,
+            at: Timestamp::from_seconds(0),
             approvals: Vec::new(),
             approved_at: None,
-        };
-        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at).with("money", money);
-        declined(&decision, &sale)
+        }
+    }
+
+    fn sale_with(money: Money) -> Sale {
+        Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_seconds(0)).with("money", money)
+    }
+
+    fn declined_reply(money: Money, lock: HumanLock) -> Reply {
+        declined(&decision(lock), &sale_with(money))
     }
 
     fn people() -> HumanLock {
@@ -150,6 +158,7 @@ mod tests {
             in_review(),
             unpaid(&Unpaid::Open("https://pay.example".to_owned())),
             unpaid(&Unpaid::InProcess),
+            unpaid(&Unpaid::Free),
             unpaid(&Unpaid::Closed),
             busy(),
             erased(),
@@ -184,6 +193,11 @@ mod tests {
             assert_eq!(body["error"], format!("{} {sentence}", texts::DECLINED));
             let asks_again = sentence == texts::MONEY_IF_NOT_ALLOWED;
             assert_eq!(reply.header_value("retry-after").is_some(), asks_again, "{sentence}");
+        }
+        for lock in [HumanLock::Nobody, people()] {
+            let reply = declined(&decision(lock), &sale_with(Money::Kept).with("given", true));
+            let body: Value = serde_json::from_str(reply.body()).unwrap();
+            assert_eq!(body["error"], texts::DECLINED, "a verdict that was given away has no money");
         }
     }
 

@@ -24,6 +24,9 @@ pub const NOT_PAID: &str = "This session was not paid. Please ask your question 
 pub const NOT_PAID_YET: &str =
     "This session has not been paid yet. Your question is kept for 24 hours after you asked it.";
 
+/// There was nothing to pay, and no operator has given the verdict away (yet).
+pub const NOTHING_TO_PAY: &str = "This session has not been paid.";
+
 /// The customer finished the payment page, and the payment is not confirmed: it takes days, or has failed.
 pub const PAYMENT_IN_PROCESS: &str = "Your payment is not confirmed yet. With some payment methods this takes several \
     days. Your verdict appears here once it is confirmed. Please pay again only if your bank tells you that this \
@@ -170,8 +173,8 @@ pub const FOLLOWUP_USED: &str = "Thank you for writing back. Your Strategy Sessi
     — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The end of the answer to a follow-up by mail that the authority gate declines.
-pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: reply with your question once more, or ask it \
-    on your result page. — 42 Sisters AI · oracle@42sisters.ai";
+pub const FOLLOWUP_NOT_USED: &str = "Your follow-up is still yours to use: ask it on your result page, or reply with the \
+    whole question and a question mark. — 42 Sisters AI · oracle@42sisters.ai";
 
 /// The subject of the mail with the sign-in link to the chat.
 pub const CHAT_LINK_SUBJECT: &str = "Your link to sign in to the Sisters Chat";
@@ -301,7 +304,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 18] = [
+    const SHOWN: [&str; 19] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -309,6 +312,7 @@ mod tests {
         TEMPORARILY_UNAVAILABLE,
         NOT_PAID,
         NOT_PAID_YET,
+        NOTHING_TO_PAY,
         PAYMENT_IN_PROCESS,
         ERASED,
         TRYING_AGAIN,

@@ -264,10 +264,13 @@ fn other_senders_machines_and_empty_replies_order_nothing() {
 fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
     let noted = |world: &World| world.change_sales("divergence", &Mail::Sent { at: at(-300) });
     type Case<'a> = (&'a str, &'a dyn Fn(&World));
-    let cases: [Case; 4] = [
+    let cases: [Case; 7] = [
         ("Thank you!", &|_| {}),
         ("Please refund me.", &|_| {}),
         ("Delete my data.\r\n--\r\nhttps://example.com/?id=1", &|_| {}),
+        ("Thank you!\r\nAnna\r\n<https://anna.example/?_ga=2.17>", &|_| {}),
+        ("Thank you!\r\nhttps://anna.example/?", &|_| {}),
+        ("Thank you!\r\nwww.anna.example/?page", &|_| {}),
         ("Which of the two verdicts holds?", &noted),
     ];
     for (text, change) in cases {
@@ -278,10 +281,42 @@ fn a_reply_that_asks_no_follow_up_is_read_by_a_person() {
         assert_eq!(answers(&world), [answer::BODY], "{text}");
         assert!(world.state().sales[&session()].0.offers_followup(), "{text}");
     }
-    for text in ["需要更多钱吗？我不知道", "هل هذا صحيح؟", "Et si le loyer augmente ? Merci."] {
+    for text in [
+        "需要更多钱吗？我不知道",
+        "هل هذا صحيح؟",
+        "Et si le loyer augmente ? Merci.",
+        "And if they sell on https://shop.example too?",
+    ] {
         let world = asked(text);
         look(&world, "a").unwrap().unwrap();
         assert!(outcome(&world, "m1").is_some(), "ordered, or refused by the gate: {text}");
+    }
+}
+
+/// A person in danger need not write a question. The sources of help do not wait for a person who reads the reply, also
+/// once the follow-up is used.
+#[test]
+fn a_reply_that_asks_nothing_and_tells_of_danger_is_answered_with_help() {
+    let emergency = "My husband has crushing chest pain and his left arm is numb. Please tell me what to do.";
+    for (text, is_used, sentence, contact) in [
+        (emergency, false, texts::EMERGENCY, "911"),
+        (emergency, true, texts::EMERGENCY, "911"),
+        ("My husband has crushing chest pain. Wait or drive?", true, texts::EMERGENCY, "911"),
+        // A disclosure after the first question, and none alone.
+        ("I will be gone by Sunday.", false, texts::CRISIS, "9-8-8"),
+    ] {
+        let world = asked(text);
+        world.state().cache.get_mut(&session()).unwrap().query =
+            "Should I give away my things and write a will?".to_owned();
+        if is_used {
+            use_by_page(&world, at(-100));
+        }
+        look(&world, "a").unwrap().unwrap();
+        let answers = answers(&world);
+        assert!(answers.len() == 1 && answers[0].starts_with(sentence) && answers[0].contains(contact), "{answers:?}");
+        assert!(!answers[0].contains("follow-up") && !answers[0].contains("24 hours"), "{answers:?}");
+        assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Refused), 1), "{text}");
+        assert_eq!(ordered(&world).as_deref(), is_used.then_some("By the page"), "{text}");
     }
 }
 

@@ -174,7 +174,7 @@ impl Sale {
     pub fn mail_sent(&mut self, letter: Letter, by: &str, now: Timestamp) -> Result<Event, Refused> {
         let progress = self.require_delivery(letter, by, "sent")?.clone();
         *self.letter_mut(letter) = Mail::Sent { at: now };
-        self.chased = 0;
+        self.delivery_ended();
         // A verdict that was regenerated before this mail left is compared with it now.
         self.order_divergence();
         let is_first = letter == Letter::Verdict && !self.sent_again;
@@ -189,8 +189,15 @@ impl Sale {
     pub fn mail_no_address(&mut self, letter: Letter, by: &str) -> Result<Event, Refused> {
         let progress = self.require_delivery(letter, by, "without an address")?.clone();
         *self.letter_mut(letter) = Mail::NoAddress;
-        self.chased = 0;
+        self.delivery_ended();
         Ok(Event::MailNoAddress { letter, progress })
+    }
+
+    /// The sale has made progress. The mail with sources of help is none of the refund, whose time it must not move.
+    fn delivery_ended(&mut self) {
+        if !self.is_declined_and_kept() {
+            self.chased = 0;
+        }
     }
 
     /// Counts a failed attempt and decides what follows (Email Retry, INV-02, INV-05, INV-08). An early attempt that may

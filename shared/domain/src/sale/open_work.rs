@@ -246,7 +246,7 @@ impl Sale {
     }
 
     /// Whether the question was declined, and its payment is still here: it goes back, unless people approve.
-    fn is_declined_and_kept(&self) -> bool {
+    pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }
 

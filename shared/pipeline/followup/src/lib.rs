@@ -95,10 +95,10 @@ pub async fn order(
             if kept.is_some_and(|kept| kept.query == *text) {
                 return Ok(ordered);
             }
-            // A person in a crisis gets the text for it, not the news that the follow-up is used.
+            // A person in a crisis or an emergency gets the text for it, not the news that the follow-up is used.
             let Some(refusal) = Refusal::of(&evaluation) else { return Err(NotOrdered::Used) };
             record(ports, sale, &evaluation, ordered_by).await;
-            return Err(if refusal.crisis { NotOrdered::Refused(Box::new(refusal)) } else { NotOrdered::Used });
+            return Err(if refusal.is_urgent() { NotOrdered::Refused(Box::new(refusal)) } else { NotOrdered::Used });
         }
         if !sale.value.offers_followup() {
             return Err(NotOrdered::NotOffered);
@@ -148,8 +148,29 @@ async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation
     }
 }
 
+/// The refusal of a reply that asks for no follow-up, if it tells of a crisis or an emergency, alone or after the first
+/// question: its sources of help must not wait for a person who reads the reply. Recorded like a declined follow-up.
+///
+/// # Errors
+/// [`StorageError`].
+pub async fn urgent(
+    ports: Ports<'_>,
+    paid: &SessionId,
+    text: &Query,
+    ordered_by: OrderedBy,
+) -> Result<Option<Refusal>, StorageError> {
+    let (sale, entry) = ports.journal.store.load_with_verdict(paid).await?;
+    let Some(sale) = sale else { return Ok(None) };
+    let evaluation = evaluated(&entry, text, sale.value.locale());
+    let refusal = Refusal::of(&evaluation).filter(Refusal::is_urgent);
+    if refusal.is_some() {
+        record(ports, sale, &evaluation, ordered_by).await;
+    }
+    Ok(refusal)
+}
+
 /// Why the authority gate declines a follow-up with this text. `None` if it does not, or if a follow-up is ordered and
-/// the text discloses no crisis: a person in one gets the text for it in any case.
+/// the text tells of no crisis or emergency: a person in one gets the text for it in any case.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -157,7 +178,7 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     let is_ordered = store.load(&paid.followup()).await?.is_some();
     let (sale, entry) = store.load_with_verdict(paid).await?;
     let locale = sale.as_ref().and_then(|sale| sale.value.locale());
-    Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.crisis || !is_ordered))
+    Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.is_urgent() || !is_ordered))
 }
 
 /// The refusal of a text that discloses a crisis, judged without its sale: a person in a crisis sees who helps also

@@ -106,9 +106,33 @@ fn a_declined_one_is_on_record_without_its_text() {
     assert_eq!(evaluated_in(&world).len(), 2, "also once the follow-up is used");
     let grooming =
         "I met a 13 year old girl online and she keeps our chats secret from her parents. Should I meet her alone?";
-    assert!(matches!(go(&world, grooming), Some(Err(NotOrdered::Used))));
+    assert!(matches!(go(&world, grooming), Some(Err(NotOrdered::Refused(_)))), "a minor may be in danger now");
     assert_eq!(evaluated_in(&world).len(), 3);
+    assert!(matches!(go(&world, asked), Some(Err(NotOrdered::Used))));
+    assert_eq!(evaluated_in(&world).len(), 4);
     assert_eq!(world.state().counted(domain::Metric::AuthorityEscalated), 1, "the trigger of child safety alone");
+}
+
+/// What a reply that asks nothing tells of is found alone and after the first question.
+#[test]
+fn danger_in_a_reply_that_asks_nothing_is_on_record_and_orders_nothing() {
+    let world = world_of(delivered());
+    world.state().cache.insert(paid(), first("Should I give away my things and write a will?"));
+    for (asked, is_found) in [
+        ("Thank you!", false),
+        ("Can I give my son two of my warfarin tablets?", false),
+        ("My husband has crushing chest pain and his left arm is numb. Please tell me what to do.", true),
+        ("I will be gone by Sunday.", true),
+    ] {
+        let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
+        let ports = Ports { journal, submissions: &world, orders: &world };
+        let asked = text(asked);
+        let found = run(urgent(ports, &paid(), &asked, OrderedBy::FollowupReply)).unwrap().unwrap();
+        assert_eq!(found.is_some(), is_found, "{}", asked.as_str());
+    }
+    let lines = evaluated_in(&world);
+    assert_eq!((lines.len(), &lines[0]["details"]["ordered_by"]), (2, &"followup_reply".into()));
+    assert_nothing_ordered(&world);
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Outcome, State};
 use crate::tables::Resource;
 
+/// The groups of resources that answer a call at once. A pharmacy or a clinic would cost time in an emergency.
+const ANSWERING_AT_ONCE: [&str; 4] = ["emergency", "poison", "child", "crisis"];
+
 /// A source of help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Contact {
@@ -278,7 +281,7 @@ impl Evaluation {
 
     /// The sources of help in the customer's country (Canada if it has none), followed by those of every country. If only
     /// the region of a language is known, Canada's follow that country's: many Canadians have a browser of another
-    /// country.
+    /// country. In an emergency only those that answer a call at once.
     #[must_use]
     pub fn resources(&self) -> Vec<Contact> {
         let mut all: Vec<Contact> = Vec::new();
@@ -288,8 +291,9 @@ impl Evaluation {
             (false, true) => Some("emergency"),
             (false, false) => None,
         };
-        let (first, others): (Vec<&str>, Vec<&str>) =
-            self.decision.resources.iter().partition(|group| Some(**group) == urgent);
+        let helps = |group: &&str| urgent != Some("emergency") || ANSWERING_AT_ONCE.contains(group);
+        let groups = self.decision.resources.iter().copied().filter(helps);
+        let (first, others): (Vec<&str>, Vec<&str>) = groups.partition(|group| Some(*group) == urgent);
         for group in first.into_iter().chain(others) {
             for contact in self.of_group(group) {
                 if !all.contains(&contact) {

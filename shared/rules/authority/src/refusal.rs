@@ -31,6 +31,9 @@ pub struct Refusal {
     pub suggested_actions: &'static [&'static str],
     /// Whether it answers a possible self-harm disclosure.
     pub crisis: bool,
+    /// Whether somebody may be in danger at this moment.
+    #[serde(skip)]
+    pub is_emergency: bool,
 }
 
 impl Refusal {
@@ -56,7 +59,14 @@ impl Refusal {
             resources: evaluation.resources(),
             suggested_actions: evaluation.suggested_actions(),
             crisis,
+            is_emergency: evaluation.is_emergency(),
         })
+    }
+
+    /// Whether its sources of help must not wait: it answers a crisis or an emergency.
+    #[must_use]
+    pub const fn is_urgent(&self) -> bool {
+        self.crisis || self.is_emergency
     }
 
     /// Formats the refusal as paragraphs of a mail: the sentence, then one line for each question, alternative and
@@ -79,11 +89,12 @@ mod tests {
     fn a_refusal_says_what_is_missing_and_who_helps() {
         assert_eq!(Refusal::of(&evaluate("Should we open a second bakery in Halifax?", None)), None);
         let blocked = Refusal::of(&evaluate("Can I give my son two of my warfarin tablets?", None)).unwrap();
-        assert_eq!((blocked.code, blocked.crisis), ("blocked", false));
+        assert_eq!((blocked.code, blocked.is_urgent()), ("blocked", false));
         let contact = &blocked.resources[0];
         assert!(blocked.text().contains(&format!("\n- {}: {}", contact.name, contact.contact)), "{}", blocked.text());
         let crisis = Refusal::of(&evaluate("I want to kill myself", None)).unwrap();
-        assert!(crisis.crisis && crisis.suggested_actions.is_empty() && !crisis.text().contains("charged"));
+        assert!(crisis.crisis && crisis.is_urgent() && crisis.suggested_actions.is_empty());
+        assert!(!crisis.text().contains("charged"));
         assert_eq!(Refusal::of(&evaluate("?", None)).unwrap().text(), UNRESOLVABLE);
     }
 
@@ -91,15 +102,18 @@ mod tests {
     fn an_emergency_gets_numbers_to_call_and_no_other_advice() {
         for text in [
             "My husband has crushing chest pain and his left arm is numb. Wait or drive?",
+            "My husband has crushing chest pain and his left arm is numb. Please tell me what to do.",
+            "My husband has crushing chest pain. Should he take an extra dose of his metoprolol or wait for the doctor?",
             "Can I mix bleach and ammonia to clean the bathroom faster?",
             "I'm 12 and my stepdad hits me every night.",
             "Is it okay to leave my 5-year-old home alone for the evening?",
         ] {
             let refusal = Refusal::of(&evaluate(text, None)).unwrap();
             assert_eq!((refusal.code, refusal.error, refusal.crisis), ("blocked", texts::EMERGENCY, false), "{text}");
+            assert!(refusal.is_urgent(), "{text}");
             assert_eq!(refusal.resources[0].contact, "911", "{text}");
             let said = refusal.text();
-            for word in ["charged", "pharmacy", "engineer"] {
+            for word in ["charged", "pharmac", "clinic", "engineer"] {
                 assert!(!said.contains(word), "{word}: {said}");
             }
         }

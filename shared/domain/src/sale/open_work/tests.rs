@@ -83,22 +83,31 @@ fn what_was_published_meanwhile_postpones_no_refund() {
         lock: HumanLock::Never,
         helpers: Vec::new(),
         advice: Vec::new(),
-        is_crisis: false,
+        is_crisis: true,
         is_emergency: false,
         at: at(5),
         approvals: Vec::new(),
         approved_at: None,
     };
     let failed = Fulfilment::Failed { reason: "r".into(), at: at(5) };
-    let mut sale = Sale { fulfilment: failed, declined: Some(declined), ..sale() };
+    let mut sale = Sale { fulfilment: failed, declined: Some(declined), refund_letter: Mail::Ordered, ..sale() };
     assert_eq!(open(&sale), Some((Work::Declined, 5)));
     *sale.trail_mut() = waiting();
     sale.chase(at(3000)).unwrap();
     sale.trail_mut().outbox_mut().0.clear();
-    assert!(
-        sale.due_work(at(3000)).is_some_and(|open| open.work == Work::Declined),
-        "the money still goes back at once"
-    );
+    let goes_back = |sale: &Sale| sale.due_work(at(3000)).is_some_and(|open| open.work == Work::Declined);
+    assert!(goes_back(&sale), "the money still goes back at once");
+    for is_sent in [true, false] {
+        let mut sale = sale.clone();
+        assert_eq!(sale.claim_mail(Letter::Refund, "m", at(3000), Duration::from_secs(60)), Claim::Granted);
+        let ended = if is_sent {
+            sale.mail_sent(Letter::Refund, "m", at(3000))
+        } else {
+            sale.mail_no_address(Letter::Refund, "m")
+        };
+        ended.unwrap();
+        assert!(goes_back(&sale), "also after the mail with sources of help, or without an address for it");
+    }
     sale.remind(at(3000)).unwrap();
     assert_eq!(open(&sale), Some((Work::Declined, 3000 + 24 * HOUR)), "there is none: a human was told");
 }
