@@ -249,12 +249,14 @@ fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
 #[test]
 fn the_slowest_method_that_is_switched_on_decides_how_far_back_is_looked() {
     let world = world([], []);
-    for (slowest, outage, expected) in [(16, 0, 16), (1, 0, 3), (1, 1, 3), (1, 6, 7), (16, 1, 17), (1, 40, 30)] {
+    for (slowest, outage, expected) in
+        [(16, 0, 16), (1, 0, 3), (1, 1, 3), (1, 6, 7), (16, 1, 17), (1, 40, 31), (31, 4, 35)]
+    {
         world.state().slowest_method = slowest * DAY;
         assert_eq!(testkit::run(reach(&world, 3 * DAY, outage * DAY)), Some(expected * DAY), "{slowest} {outage}");
     }
     world.plan(Plan::none().whenever("ledger.slowest_method", Fault::Fail));
-    assert_eq!(testkit::run(reach(&world, 3 * DAY, DAY)), Some(SLOWEST_PAYMENT), "in doubt as far as any");
+    assert_eq!(testkit::run(reach(&world, 3 * DAY, DAY)), Some(SLOWEST_PAYMENT + DAY), "in doubt as far as any");
 }
 
 /// Webhook and comparison fail for longer than Stripe retries and a comparison usually reaches.
