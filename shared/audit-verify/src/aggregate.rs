@@ -110,6 +110,8 @@ struct Account {
     refunded: Option<(Moment, Option<i64>)>,
     /// The parts of the money that went back, each with its amount.
     returned: Vec<(Moment, i64)>,
+    /// Whether a dispute was lost or prevented: all of the money stays away, even if a refund fails.
+    is_lost: bool,
     /// Refunds and parts of which either the refund or its failure is in the report's period, with the failures.
     bounced: Vec<Movement>,
     /// The amount charged, if it may differ from the tier's price.
@@ -324,8 +326,8 @@ impl Aggregate {
 
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
     /// the refund, and a part of the money on the day on which that part went back. A refund that fails in a later
-    /// period is added again on the day of the failure; within one period neither counts. A follow-up has no money: its
-    /// session is the sale.
+    /// period is added again on the day of the failure; within one period neither counts. After a lost dispute no
+    /// failure counts, because the money stays away. A follow-up has no money: its session is the sale.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
         if account.is_followup {
@@ -434,8 +436,10 @@ impl Account {
             },
             "operator" if line.action.as_deref() == Some("refunded by hand") => self.went_back(line, counts),
             "payment_change" => match line.change {
-                Some(PaymentChange::Refunded | PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
+                Some(PaymentChange::Refunded) => self.went_back(line, counts),
+                Some(PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
                     self.went_back(line, counts);
+                    self.is_lost = true;
                 }
                 Some(PaymentChange::RefundFailed) => {
                     self.refund_failed(line, counts);
@@ -452,6 +456,9 @@ impl Account {
 
     /// Takes back the last parts, or adds a further one: the record has the sum of all.
     fn returned_in_part(&mut self, line: &Line<'_>, counts: bool) {
+        if self.is_lost {
+            return;
+        }
         while self.returned_cents() > line.returned_cents()
             && let Some((at, cents)) = self.returned.pop()
         {
@@ -464,7 +471,9 @@ impl Account {
     }
 
     fn refund_failed(&mut self, line: &Line<'_>, counts: bool) {
-        if let Some((at, of)) = self.refunded.take() {
+        if !self.is_lost
+            && let Some((at, of)) = self.refunded.take()
+        {
             self.record_bounce(at, Amount::Rest { of, in_parts: self.returned_cents() }, line, counts);
         }
     }

@@ -180,6 +180,18 @@ fn a_refund_that_fails_in_a_later_month_counts_in_its_own_and_is_added_again_in_
     let part = || sale().returned(1, partly, Some(200)).returned(40, bounced, None);
     assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200)]));
     assert_eq!(over("2026-05", part()), rows(&[("05-26", 0, 200)]));
+    // After a dispute the money stays away, whatever becomes of the refund, and goes once.
+    for lost in [PaymentChange::DisputeLost, PaymentChange::DisputePrevented] {
+        let whole = || sale().refund(1, RefundStep::Confirmed).change(10, lost).change(40, bounced);
+        assert_eq!(over("2026-04", whole()), rows(&[("04-16", 0, 500), ("04-17", 1, -500)]), "{lost:?}");
+        assert_eq!(over("2026-05", whole()), rows(&[]), "{lost:?}");
+        let part = || sale().returned(1, partly, Some(200)).change(10, lost).returned(40, bounced, None);
+        assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200), ("04-26", 1, -300)]));
+        assert_eq!(over("2026-05", part()), rows(&[]), "{lost:?}");
+        let refused = || sale().change(10, lost).refund(11, RefundStep::Failed).returned(40, partly, Some(200));
+        assert_eq!(over("2026-04", refused()), rows(&[("04-16", 0, 500), ("04-26", 1, -500)]), "{lost:?}");
+        assert_eq!(over("2026-05", refused()), rows(&[]), "{lost:?}");
+    }
 }
 
 /// A Strategy Session includes its follow-up. A refund of the session is recorded on both.
