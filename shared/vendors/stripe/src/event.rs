@@ -167,21 +167,22 @@ fn created(body: &Value) -> Timestamp {
 
 /// The content of an event about a payment, and of every other event. A refund or a dispute that names a payment and
 /// cannot be read is an error: Stripe delivers it again for three days, in which a version can be deployed that reads it.
+/// A refund without a status reports nothing.
 fn payment(name: &str, object: &Value, at: Timestamp) -> Result<EventKind, EventError> {
     let report = match name {
-        "charge.refunded" => payment_objects::charge(object, at),
+        // A refund's own events follow those of its charge.
+        "charge.refunded" => Ok(payment_objects::charge(object, at)),
         "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
             payment_objects::refund(object, at)
         }
         "charge.dispute.created" | "charge.dispute.updated" | "charge.dispute.closed" => {
-            payment_objects::dispute(object, at)
+            payment_objects::dispute(object, at).map(Some)
         }
         _ => return Ok(EventKind::Other(cut(name))),
     };
     match (payment_objects::payment(object), report) {
-        (Some(payment), Some(report)) => Ok(EventKind::PaymentReported { payment, report }),
-        // A refund's own events follow those of its charge.
-        (Some(_), None) if name != "charge.refunded" => Err(EventError::Payment {
+        (Some(payment), Ok(Some(report))) => Ok(EventKind::PaymentReported { payment, report }),
+        (Some(_), Err(payment_objects::Unreadable)) => Err(EventError::Payment {
             object: payment_objects::name(object),
             status: object["status"].as_str().map(reduced),
         }),
@@ -300,6 +301,9 @@ mod tests {
             for name in ["refund.created", "refund.updated", "refund.failed", "charge.refund.updated"] {
                 assert_eq!(parsed(name, refund.clone()), report, "{name} {status}");
             }
+        }
+        for refund in [json!({"payment_intent": "pi_1", "status": null}), json!({"payment_intent": "pi_1"})] {
+            assert_eq!(parsed("refund.updated", refund), Ok(None), "no status is no report");
         }
         for (status, expected) in [
             ("warning_needs_response", Some(DisputeStatus::WarningNeedsResponse)),
