@@ -12,7 +12,10 @@ use async_trait::async_trait;
 use domain::{
     CheckoutSession, SessionId, Timestamp,
     money::PaymentId,
-    ports::{CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentReports, ReportsSince},
+    ports::{
+        CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentRefunds, PaymentReports, ReportsSince,
+        UnknownRefund,
+    },
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -39,12 +42,12 @@ impl Ledger for Client {
         }
     }
 
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError> {
         let query = [("payment_intent", payment.as_str()), ("limit", "100")];
         let call = Call::Get { path: REFUNDS.to_owned(), query: &query, expected: Expected::Object };
         let reply = self.transport.call(&call).await?;
         let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds"))?;
-        Ok(objects.iter().map(made_refund).collect::<Result<_, _>>()?)
+        Ok(payment_refunds(objects))
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
@@ -102,8 +105,25 @@ fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
     let id = payment_objects::id(object).ok_or(CallError::Unexpected("a refund without an id"))?;
     let status = payment_objects::refund_status(object).ok().flatten();
     let status = status.ok_or(CallError::Unexpected("no known status of a refund"))?;
-    let key = object["metadata"][KEY].as_str().map(str::to_owned);
-    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key })
+    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key: key(object) })
+}
+
+/// One refund that cannot be read must not hide the others.
+fn payment_refunds(objects: &[Value]) -> PaymentRefunds {
+    let mut refunds = PaymentRefunds::default();
+    for object in objects {
+        match made_refund(object) {
+            Ok(made) => refunds.made.push(made),
+            Err(_) => {
+                refunds.unknown.push(UnknownRefund { id: payment_objects::name(object), key: key(object) });
+            }
+        }
+    }
+    refunds
+}
+
+fn key(object: &Value) -> Option<String> {
+    object["metadata"][KEY].as_str().map(str::to_owned)
 }
 
 /// The reports in a page of refunds or disputes. Objects without a payment and refunds without a status are skipped.
