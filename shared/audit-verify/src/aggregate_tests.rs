@@ -244,7 +244,7 @@ fn money_is_counted_as_it_was_charged() {
     };
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
-    assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
+    assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 900, 900)]);
     let dropped = |currency: &str| Body::SilentDrop {
         amount_total: Some(2500),
         currency: Some(currency.into()),
@@ -252,7 +252,15 @@ fn money_is_counted_as_it_was_charged() {
     };
     let resubmitted = |currency| RecordedSale::new(Some(Tier::Full)).body(0, dropped(currency)).verdict(0, 1);
     let found = report([resubmitted("cad"), resubmitted("usd")]);
-    assert_eq!(revenue(&found)[0].3, 3000, "in another currency it counts with its price");
+    assert_eq!(revenue(&found)[0], ("2026-04-16", Tier::Full, 2, 2500, 0, 2500), "another currency enters no sum");
+    assert_eq!((found.other_amounts, found.other_amounts_cents), (2, 2000), "nothing else names them");
+    let fits = RecordedSale::new(Some(Tier::Strategy)).body(0, dropped("cad")).verdict(0, 1);
+    let undelivered = RecordedSale::new(Some(Tier::Full)).body(0, dropped("cad"));
+    let noted = resubmitted("cad").body(1, paid(2500, "cad"));
+    assert_eq!(report([fits, undelivered, noted]).other_amounts, 1, "once");
+    let given_back =
+        revenue(&report([resubmitted("usd").by_hand(1)])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
+    assert_eq!(given_back, [(0, 0), (1, 0)]);
 }
 
 #[test]
