@@ -10,11 +10,14 @@ WITH sales AS (
     "session_id",
     max("tier") AS tier,
     min(CASE WHEN "source" = 'webhook' AND "status" = 'OK' THEN substr("timestamp", 1, 10) END) AS sold_on,
-    -- The last record decides: a refund that was issued and then failed took nothing back.
-    coalesce(max_by(CASE WHEN "step" = 'failed' OR "change" = 'refund_failed' THEN 0 ELSE 1 END, "seq")
-      FILTER (WHERE ("event" = 'refund' AND "step" IN ('issued', 'confirmed', 'failed'))
-        OR ("event" = 'payment_change' AND "change" IN ('refunded', 'refund_failed', 'dispute_lost', 'dispute_prevented'))
-        OR ("event" = 'operator' AND "action" = 'refunded by hand')), 0) AS refunded,
+    -- The last record decides: a refund that was issued and then failed took nothing back. After a lost dispute the money
+    -- is gone, whatever becomes of a refund.
+    greatest(
+      max(CASE WHEN "change" IN ('dispute_lost', 'dispute_prevented') THEN 1 ELSE 0 END),
+      coalesce(max_by(CASE WHEN "step" = 'failed' OR "change" = 'refund_failed' THEN 0 ELSE 1 END, "seq")
+        FILTER (WHERE ("event" = 'refund' AND "step" IN ('issued', 'confirmed', 'failed'))
+          OR ("event" = 'payment_change' AND "change" IN ('refunded', 'refund_failed'))
+          OR ("event" = 'operator' AND "action" = 'refunded by hand')), 0)) AS refunded,
     -- The cents that went back in parts.
     coalesce(max_by(coalesce("amount_returned", 0), "seq")
       FILTER (WHERE "event" = 'payment_change' AND "change" IN ('partly_refunded', 'refund_failed')), 0) AS returned

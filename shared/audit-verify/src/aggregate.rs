@@ -110,15 +110,58 @@ struct Account {
     refunded: Option<(Moment, Option<i64>)>,
     /// The parts of the money that went back, each with its amount.
     returned: Vec<(Moment, i64)>,
+    /// Whether a dispute was lost or prevented: all of the money stays away, even if a refund fails.
+    is_lost: bool,
     /// Refunds and parts of which either the refund or its failure is in the report's period, with the failures.
     bounced: Vec<Movement>,
-    /// The amount charged, if it may differ from the tier's price.
-    charged: Option<i64>,
+    charged: Charged,
+    /// Whether its session was unusable, so that nothing has compared the amount with the price of the tier that an
+    /// operator chose.
+    is_dropped: bool,
     /// The number of verdicts that are recorded as the first one, without those that an operator ordered or wrote.
     verdicts: u32,
     /// Whether a further one was made in the report's period.
     is_twice: bool,
     failed: bool,
+}
+
+/// What was charged for a sale.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Charged {
+    /// The tier's price: no record names an amount.
+    #[default]
+    Price,
+    /// This amount, in the currency of all prices.
+    Cents(i64),
+    /// Money in another currency, which enters no sum.
+    Foreign,
+}
+
+impl Charged {
+    fn of(line: &Line<'_>) -> Self {
+        match line.cents() {
+            Some(cents) => Self::Cents(cents),
+            None if line.currency.is_some() && !line.is_in_the_currency() => Self::Foreign,
+            None => Self::Price,
+        }
+    }
+
+    /// The cents that enter the sums.
+    const fn cents(self, price: i64) -> i64 {
+        match self {
+            Self::Price => price,
+            Self::Cents(cents) => cents,
+            Self::Foreign => 0,
+        }
+    }
+
+    /// By how much it exceeds the price, if the two can be compared.
+    const fn excess(self, price: i64) -> i64 {
+        match self {
+            Self::Cents(cents) => cents.saturating_sub(price),
+            Self::Price | Self::Foreign => 0,
+        }
+    }
 }
 
 /// The time of an event.
@@ -275,11 +318,7 @@ impl Aggregate {
         match &*line.event {
             "pipeline" => self.count_event(line, account),
             "amount_differs" => {
-                self.other_amounts += 1;
-                if line.currency.as_deref() == Some(tier::CURRENCY) {
-                    let paid = line.amount_total.unwrap_or_default();
-                    self.other_amounts_cents += paid.saturating_sub(i64::from(line.price.unwrap_or_default()));
-                }
+                self.count_other_amount(Charged::of(line).excess(i64::from(line.price.unwrap_or_default())));
             }
             "content_filter" => {
                 let key = (line.gate.unwrap_or_default(), word(line.outcome.as_deref()));
@@ -291,6 +330,11 @@ impl Aggregate {
             }
             _ => {}
         }
+    }
+
+    fn count_other_amount(&mut self, excess: i64) {
+        self.other_amounts += 1;
+        self.other_amounts_cents = self.other_amounts_cents.saturating_add(excess);
     }
 
     fn count_event(&mut self, line: &Line<'_>, account: &Account) {
@@ -324,8 +368,8 @@ impl Aggregate {
 
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
     /// the refund, and a part of the money on the day on which that part went back. A refund that fails in a later
-    /// period is added again on the day of the failure; within one period neither counts. A follow-up has no money: its
-    /// session is the sale.
+    /// period is added again on the day of the failure; within one period neither counts. After a lost dispute no
+    /// failure counts, because the money stays away. Money in another currency enters no sum. A follow-up has no money: its session is the sale.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
         if account.is_followup {
@@ -337,8 +381,13 @@ impl Aggregate {
         let mut movements = account.bounced.into_iter().chain(rest).chain(parts).filter(|movement| movement.at.counts);
         match (account.delivered, account.tier) {
             (Some(delivered), Some(tier)) => {
-                let charged = account.charged.unwrap_or_else(|| i64::from(tier.price_cents()));
+                let price = i64::from(tier.price_cents());
+                let charged = account.charged.cents(price);
                 if delivered.counts {
+                    let excess = account.charged.excess(price);
+                    if account.is_dropped && (excess != 0 || account.charged == Charged::Foreign) {
+                        self.count_other_amount(excess);
+                    }
                     let money = self.money.entry((delivered.day, tier)).or_default();
                     money.sold += 1;
                     money.gross_cents = money.gross_cents.saturating_add(charged);
@@ -434,8 +483,10 @@ impl Account {
             },
             "operator" if line.action.as_deref() == Some("refunded by hand") => self.went_back(line, counts),
             "payment_change" => match line.change {
-                Some(PaymentChange::Refunded | PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
+                Some(PaymentChange::Refunded) => self.went_back(line, counts),
+                Some(PaymentChange::DisputeLost | PaymentChange::DisputePrevented) => {
                     self.went_back(line, counts);
+                    self.is_lost = true;
                 }
                 Some(PaymentChange::RefundFailed) => {
                     self.refund_failed(line, counts);
@@ -444,14 +495,25 @@ impl Account {
                 Some(PaymentChange::PartlyRefunded) => self.returned_in_part(line, counts),
                 _ => {}
             },
+            "amount_differs" => {
+                self.charged = Charged::of(line);
+                // The record itself is counted.
+                self.is_dropped = false;
+            }
             // An operator may choose any tier for an unusable session, whatever was charged for it.
-            "amount_differs" | "silent_drop" => self.charged = line.cents(),
+            "silent_drop" => {
+                self.charged = Charged::of(line);
+                self.is_dropped = true;
+            }
             _ => {}
         }
     }
 
     /// Takes back the last parts, or adds a further one: the record has the sum of all.
     fn returned_in_part(&mut self, line: &Line<'_>, counts: bool) {
+        if self.is_lost {
+            return;
+        }
         while self.returned_cents() > line.returned_cents()
             && let Some((at, cents)) = self.returned.pop()
         {
@@ -464,7 +526,9 @@ impl Account {
     }
 
     fn refund_failed(&mut self, line: &Line<'_>, counts: bool) {
-        if let Some((at, of)) = self.refunded.take() {
+        if !self.is_lost
+            && let Some((at, of)) = self.refunded.take()
+        {
             self.record_bounce(at, Amount::Rest { of, in_parts: self.returned_cents() }, line, counts);
         }
     }

@@ -180,6 +180,18 @@ fn a_refund_that_fails_in_a_later_month_counts_in_its_own_and_is_added_again_in_
     let part = || sale().returned(1, partly, Some(200)).returned(40, bounced, None);
     assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200)]));
     assert_eq!(over("2026-05", part()), rows(&[("05-26", 0, 200)]));
+    // After a dispute the money stays away, whatever becomes of the refund, and goes once.
+    for lost in [PaymentChange::DisputeLost, PaymentChange::DisputePrevented] {
+        let whole = || sale().refund(1, RefundStep::Confirmed).change(10, lost).change(40, bounced);
+        assert_eq!(over("2026-04", whole()), rows(&[("04-16", 0, 500), ("04-17", 1, -500)]), "{lost:?}");
+        assert_eq!(over("2026-05", whole()), rows(&[]), "{lost:?}");
+        let part = || sale().returned(1, partly, Some(200)).change(10, lost).returned(40, bounced, None);
+        assert_eq!(over("2026-04", part()), rows(&[("04-16", 0, 500), ("04-17", 0, -200), ("04-26", 1, -300)]));
+        assert_eq!(over("2026-05", part()), rows(&[]), "{lost:?}");
+        let refused = || sale().change(10, lost).refund(11, RefundStep::Failed).returned(40, partly, Some(200));
+        assert_eq!(over("2026-04", refused()), rows(&[("04-16", 0, 500), ("04-26", 1, -500)]), "{lost:?}");
+        assert_eq!(over("2026-05", refused()), rows(&[]), "{lost:?}");
+    }
 }
 
 /// A Strategy Session includes its follow-up. A refund of the session is recorded on both.
@@ -232,7 +244,7 @@ fn money_is_counted_as_it_was_charged() {
     };
     let sale = || RecordedSale::new(Some(Tier::Full)).verdict(0, 1);
     let found = report([sale().body(1, paid(400, "cad")), sale(), sale().body(1, paid(1, "usd"))]);
-    assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 1400, 1400)]);
+    assert_eq!(revenue(&found).iter().map(|row| (row.2, row.3, row.5)).collect::<Vec<_>>(), [(3, 900, 900)]);
     let dropped = |currency: &str| Body::SilentDrop {
         amount_total: Some(2500),
         currency: Some(currency.into()),
@@ -240,7 +252,15 @@ fn money_is_counted_as_it_was_charged() {
     };
     let resubmitted = |currency| RecordedSale::new(Some(Tier::Full)).body(0, dropped(currency)).verdict(0, 1);
     let found = report([resubmitted("cad"), resubmitted("usd")]);
-    assert_eq!(revenue(&found)[0].3, 3000, "in another currency it counts with its price");
+    assert_eq!(revenue(&found)[0], ("2026-04-16", Tier::Full, 2, 2500, 0, 2500), "another currency enters no sum");
+    assert_eq!((found.other_amounts, found.other_amounts_cents), (2, 2000), "nothing else names them");
+    let fits = RecordedSale::new(Some(Tier::Strategy)).body(0, dropped("cad")).verdict(0, 1);
+    let undelivered = RecordedSale::new(Some(Tier::Full)).body(0, dropped("cad"));
+    let noted = resubmitted("cad").body(1, paid(2500, "cad"));
+    assert_eq!(report([fits, undelivered, noted]).other_amounts, 1, "once");
+    let given_back =
+        revenue(&report([resubmitted("usd").by_hand(1)])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
+    assert_eq!(given_back, [(0, 0), (1, 0)]);
 }
 
 #[test]

@@ -29,10 +29,11 @@ pub struct Report {
     pub without_verdict: u64,
     /// Of these, sales that were refunded without any verdict counted as revenue.
     pub refunds_without_verdict: u64,
-    /// Sales that were paid with another amount than their price, mostly because of promotion codes.
+    /// Sales that were paid with another amount or currency than their price: mostly because of promotion codes, or
+    /// because an operator chose the tier.
     pub other_amounts: u64,
     /// The sum of these differences for sales in Canadian dollars, in cents: negative for rebates. Revenue already
-    /// includes it; sales in another currency count with their price.
+    /// includes it; money in another currency is in no sum.
     pub other_amounts_cents: i64,
     /// Latency by tier and step.
     pub latency: Vec<Latency>,

@@ -37,7 +37,7 @@ pub use messages::{
 pub use model::{Listener, Model, ModelError, ModelReply, Prompt};
 pub use payments::{
     CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, PaymentError,
-    PaymentReports, Payments, ReportsSince,
+    PaymentRefunds, PaymentReports, Payments, ReportsSince, UnknownRefund,
 };
 pub use sales::{
     AllSales, Breakers, CacheEntry, DeadLetters, Listed, Notes, OpenSales, SaleStore, SalesPage, Submissions,

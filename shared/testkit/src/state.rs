@@ -16,7 +16,7 @@ use domain::{
     money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{
         FacilitatorError, MadeRefund, MailError, MemoryRecord, ModelError, ModelReply, NewCheckoutSession,
-        NewSubscription, Prompt, SubjectKey, Versioned,
+        NewSubscription, Prompt, SubjectKey, UnknownRefund, Versioned,
     },
     relay::{RelayDraft, RelayDraftId, RelayMail},
     sale::Draft,
@@ -132,6 +132,8 @@ pub struct State {
     pub dead_letters: BTreeMap<String, String>,
     /// The refunds that Stripe made, each with its payment.
     pub refunds: Vec<(PaymentId, MadeRefund)>,
+    /// Refunds of every payment whose status no version knows.
+    pub unknown_refunds: Vec<UnknownRefund>,
     /// The status of a new refund, and the later status of a pending one.
     pub refund_status: Option<RefundStatus>,
     /// The code with which Stripe refuses to make a refund.

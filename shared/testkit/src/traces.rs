@@ -96,6 +96,7 @@ impl State {
             crossings: _,
             // These are Stripe's.
             refunds: _,
+            unknown_refunds: _,
             refund_status: _,
             refund_refused: _,
             reports: _,

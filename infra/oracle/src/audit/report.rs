@@ -113,7 +113,8 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     if report.other_amounts > 0 {
         warnings.push(format!(
-            "sales paid with another amount than their price: {}, {} all together, which the revenue has in",
+            "sales paid with another amount or currency than their price: {}, {} all together, which the revenue has \
+             in; other currencies are in no sum",
             report.other_amounts,
             amount(Some(&(report.other_amounts_cents, report.currency.to_owned())))
         ));

@@ -77,6 +77,24 @@ pub struct MadeRefund {
     pub key: Option<String>,
 }
 
+/// A refund in the provider's books that cannot be read, such as one with a new status: its money may have moved or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRefund {
+    /// Its id.
+    pub id: ObjectId,
+    /// The idempotency key of its request, if we made it.
+    pub key: Option<String>,
+}
+
+/// The refunds of a payment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaymentRefunds {
+    /// Those that can be read.
+    pub made: Vec<MadeRefund>,
+    /// The others.
+    pub unknown: Vec<UnknownRefund>,
+}
+
 /// The result of asking for a refund.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewRefund {
@@ -121,7 +139,7 @@ pub trait Ledger: Send + Sync {
     /// Refunds what is left of a payment. The key makes repeated requests one refund, and the refund stores the key.
     async fn refund(&self, payment: &PaymentId, idempotency_key: &str) -> Result<NewRefund, PaymentError>;
     /// The refunds of a payment.
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError>;
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError>;
     /// The session that a payment paid, if any.
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError>;
     /// One page of the sessions that were created since then and are complete: paid, or with nothing to pay.

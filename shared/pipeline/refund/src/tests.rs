@@ -4,7 +4,7 @@ use domain::{
     CheckoutSession, PaymentStatus, Timestamp,
     money::{Authorisation, Money, PaymentId, RefundStatus},
     open_work::Work,
-    ports::{Clock, MadeRefund},
+    ports::{Clock, MadeRefund, UnknownRefund},
 };
 use testkit::{Plan, World, every_two_faults, pairs_of_faults, run, session::paid};
 
@@ -159,6 +159,18 @@ fn what_exists_is_looked_at_before_anything_is_asked_for() {
     world.state().refunds.push((payment(), made(None, 500, RefundStatus::Failed)));
     assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded);
     assert_eq!(world.state().refunds.len(), 2, "an old one that failed gives nothing back");
+}
+
+/// Another refund that cannot be read does not hold this one up. This attempt's own is not asked for a second time.
+#[test]
+fn a_refund_that_cannot_be_read_stops_its_own_attempt_only() {
+    for (key, expected, made) in [(None, Some(Outcome::Refunded), 1), (Some("refund-cs_test_1"), None, 0)] {
+        let world = world(session());
+        let id = domain::money::ObjectId::parse("re_9").unwrap();
+        world.state().unknown_refunds.push(UnknownRefund { id, key: key.map(str::to_owned) });
+        assert_eq!(refund(&world).unwrap().ok(), expected, "{key:?}");
+        assert_eq!(world.state().refunds.len(), made, "{key:?}");
+    }
 }
 
 #[test]

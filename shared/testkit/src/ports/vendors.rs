@@ -12,8 +12,8 @@ use domain::{
     money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{
         CompletedSessions, CreatedCheckoutSession, Ledger, Listener, MadeRefund, MailError, Mailbox, Model, ModelError,
-        ModelReply, NewCheckoutSession, NewRefund, OutgoingMail, PaymentError, PaymentReports, Payments, Prompt,
-        Randomness, ReportsSince,
+        ModelReply, NewCheckoutSession, NewRefund, OutgoingMail, PaymentError, PaymentRefunds, PaymentReports,
+        Payments, Prompt, Randomness, ReportsSince,
     },
     smoke::{Facts, SmokeSessions},
 };
@@ -66,8 +66,12 @@ impl Ledger for World {
         write.await.unwrap_or_else(|trouble| Err(payment_trouble(trouble)))
     }
 
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
-        self.boundary("ledger.refunds", |state| state.refunds_of(payment).collect()).await.map_err(payment_trouble)
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError> {
+        let read = self.boundary("ledger.refunds", |state| PaymentRefunds {
+            made: state.refunds_of(payment).collect(),
+            unknown: state.unknown_refunds.clone(),
+        });
+        read.await.map_err(payment_trouble)
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {

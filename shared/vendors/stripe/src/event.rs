@@ -3,12 +3,13 @@
 use crate::{
     billing_objects::{self, BillingError, Collected},
     payment_objects,
+    reply::reduced,
     session::{self, SessionError},
 };
 use domain::{
     CheckoutSession, Timestamp,
     chat::{BillingReport, SubscriberId},
-    money::{PaymentId, PaymentReport},
+    money::{ObjectId, PaymentId, PaymentReport},
 };
 use serde_json::Value;
 
@@ -92,8 +93,16 @@ pub enum EventError {
     #[error("the event's session cannot be read")]
     Session(#[from] SessionError),
     /// It reports a refund or a dispute of a payment that cannot be read, such as one with a new status.
-    #[error("the event's refund or dispute cannot be read")]
-    Payment,
+    #[error(
+        "the event's refund or dispute {object} cannot be read: its status is {}",
+        .status.as_deref().unwrap_or("missing")
+    )]
+    Payment {
+        /// Stripe's id of the refund or the dispute.
+        object: ObjectId,
+        /// Its status, reduced to the characters of a code.
+        status: Option<String>,
+    },
     /// It reports a subscription of ours that cannot be read.
     #[error("the event's subscription cannot be read")]
     Billing(#[source] BillingError),
@@ -158,21 +167,25 @@ fn created(body: &Value) -> Timestamp {
 
 /// The content of an event about a payment, and of every other event. A refund or a dispute that names a payment and
 /// cannot be read is an error: Stripe delivers it again for three days, in which a version can be deployed that reads it.
+/// A refund without a status reports nothing.
 fn payment(name: &str, object: &Value, at: Timestamp) -> Result<EventKind, EventError> {
     let report = match name {
-        "charge.refunded" => payment_objects::charge(object, at),
+        // A refund's own events follow those of its charge.
+        "charge.refunded" => Ok(payment_objects::charge(object, at)),
         "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
             payment_objects::refund(object, at)
         }
         "charge.dispute.created" | "charge.dispute.updated" | "charge.dispute.closed" => {
-            payment_objects::dispute(object, at)
+            payment_objects::dispute(object, at).map(Some)
         }
         _ => return Ok(EventKind::Other(cut(name))),
     };
     match (payment_objects::payment(object), report) {
-        (Some(payment), Some(report)) => Ok(EventKind::PaymentReported { payment, report }),
-        // A refund's own events follow those of its charge.
-        (Some(_), None) if name != "charge.refunded" => Err(EventError::Payment),
+        (Some(payment), Ok(Some(report))) => Ok(EventKind::PaymentReported { payment, report }),
+        (Some(_), Err(payment_objects::Unreadable)) => Err(EventError::Payment {
+            object: payment_objects::name(object),
+            status: object["status"].as_str().map(reduced),
+        }),
         _ => Ok(EventKind::Other(cut(name))),
     }
 }
@@ -180,7 +193,7 @@ fn payment(name: &str, object: &Value, at: Timestamp) -> Result<EventKind, Event
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::money::{DisputeStatus, ObjectId, RefundStatus};
+    use domain::money::{DisputeStatus, RefundStatus};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -260,7 +273,9 @@ mod tests {
             })
         };
         let of = |report| -> Read { Ok(Some(("pi_1".to_owned(), report))) };
-        let unreadable = || -> Read { Err(EventError::Payment.to_string()) };
+        let unreadable = |id: &str, status: &str| -> Read {
+            Err(format!("the event's refund or dispute {id} cannot be read: its status is {status}"))
+        };
         let charge = |refunded: Value, amount: i64| {
             json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded,
                    "amount": 500, "amount_refunded": amount})
@@ -282,10 +297,13 @@ mod tests {
         ] {
             let refund = json!({"id": "re_1", "payment_intent": "pi_1", "status": status, "amount": 500});
             let of_status = |status| of(PaymentReport::Refund { id: id("re_1"), amount: Some(500), status, at });
-            let report = expected.map_or_else(unreadable, of_status);
+            let report = expected.map_or_else(|| unreadable("re_1", status), of_status);
             for name in ["refund.created", "refund.updated", "refund.failed", "charge.refund.updated"] {
                 assert_eq!(parsed(name, refund.clone()), report, "{name} {status}");
             }
+        }
+        for refund in [json!({"payment_intent": "pi_1", "status": null}), json!({"payment_intent": "pi_1"})] {
+            assert_eq!(parsed("refund.updated", refund), Ok(None), "no status is no report");
         }
         for (status, expected) in [
             ("warning_needs_response", Some(DisputeStatus::WarningNeedsResponse)),
@@ -302,7 +320,7 @@ mod tests {
                                  "evidence_details": {"due_by": 1_764_000_000}});
             let respond_by = Some(Timestamp::from_seconds(1_764_000_000));
             let of_status = |status| of(PaymentReport::Dispute { id: id("du_1"), status, respond_by, at });
-            let report = expected.map_or_else(unreadable, of_status);
+            let report = expected.map_or_else(|| unreadable("du_1", status), of_status);
             for name in ["created", "updated", "closed"] {
                 assert_eq!(parsed(&format!("charge.dispute.{name}"), dispute.clone()), report, "{name} {status}");
             }
@@ -349,6 +367,10 @@ mod tests {
         let error = parse(br#"{"type":"x","data": someone@example.com}"#).unwrap_err();
         let source = std::error::Error::source(&error).unwrap();
         assert!(!format!("{error} {source} {error:?}").contains("someone"));
+        let object = json!({"id": "re_1", "payment_intent": "pi_1", "status": "a@b.example ".repeat(99)});
+        let event = json!({"type": "refund.updated", "data": {"object": object}});
+        let text = parse(event.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(text.contains(" re_1 ") && !text.contains('@') && text.len() < 150, "{text}");
     }
 
     proptest! {

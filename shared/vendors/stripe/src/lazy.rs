@@ -8,8 +8,8 @@ use domain::{
     CheckoutSession, RenewableSecret, Secret, SessionId, Timestamp,
     money::PaymentId,
     ports::{
-        CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, NewCheckoutSession, NewRefund, Pause,
-        PaymentError, PaymentReports, Payments, Randomness, ReportsSince,
+        CompletedSessions, CreatedCheckoutSession, Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError,
+        PaymentRefunds, PaymentReports, Payments, Randomness, ReportsSince,
     },
     renewable::NotMade,
 };
@@ -106,7 +106,7 @@ impl Ledger for LazyClient {
         self.client.call(|client| async move { client.refund(payment, idempotency_key).await }).await
     }
 
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError> {
         self.client.call(|client| async move { client.refunds(payment).await }).await
     }
 

@@ -12,7 +12,10 @@ use async_trait::async_trait;
 use domain::{
     CheckoutSession, SessionId, Timestamp,
     money::PaymentId,
-    ports::{CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentReports, ReportsSince},
+    ports::{
+        CompletedSessions, Ledger, MadeRefund, NewRefund, PaymentError, PaymentRefunds, PaymentReports, ReportsSince,
+        UnknownRefund,
+    },
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -39,12 +42,12 @@ impl Ledger for Client {
         }
     }
 
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError> {
         let query = [("payment_intent", payment.as_str()), ("limit", "100")];
         let call = Call::Get { path: REFUNDS.to_owned(), query: &query, expected: Expected::Object };
         let reply = self.transport.call(&call).await?;
         let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds"))?;
-        Ok(objects.iter().map(made_refund).collect::<Result<_, _>>()?)
+        Ok(payment_refunds(objects))
     }
 
     async fn session_of(&self, payment: &PaymentId) -> Result<Option<CheckoutSession>, PaymentError> {
@@ -100,13 +103,30 @@ impl Ledger for Client {
 
 fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
     let id = payment_objects::id(object).ok_or(CallError::Unexpected("a refund without an id"))?;
-    let status = payment_objects::refund_status(object);
+    let status = payment_objects::refund_status(object).ok().flatten();
     let status = status.ok_or(CallError::Unexpected("no known status of a refund"))?;
-    let key = object["metadata"][KEY].as_str().map(str::to_owned);
-    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key })
+    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key: key(object) })
 }
 
-/// The reports in a page of refunds or disputes. Objects without a payment are skipped.
+/// One refund that cannot be read must not hide the others.
+fn payment_refunds(objects: &[Value]) -> PaymentRefunds {
+    let mut refunds = PaymentRefunds::default();
+    for object in objects {
+        match made_refund(object) {
+            Ok(made) => refunds.made.push(made),
+            Err(_) => {
+                refunds.unknown.push(UnknownRefund { id: payment_objects::name(object), key: key(object) });
+            }
+        }
+    }
+    refunds
+}
+
+fn key(object: &Value) -> Option<String> {
+    object["metadata"][KEY].as_str().map(str::to_owned)
+}
+
+/// The reports in a page of refunds or disputes. Objects without a payment and refunds without a status are skipped.
 fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentReports, CallError> {
     let objects = reply["data"].as_array().ok_or(CallError::Unexpected("no list of refunds or disputes"))?;
     let report = |object: &Value| {
@@ -116,15 +136,15 @@ fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentRepor
             // The time of its creation, which is earlier than any event's, so that no event counts as older than this
             // report.
             let created = Timestamp::from_seconds(object["created"].as_i64().unwrap_or_default());
-            payment_objects::dispute(object, created)
+            payment_objects::dispute(object, created).map(Some)
         }
     };
     let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
     for object in objects {
         let Some(payment) = payment_objects::payment(object) else { continue };
         match report(object) {
-            Some(report) => reports.push((payment, report)),
-            None => unreadable.push(payment_objects::name(object)),
+            Ok(report) => reports.extend(report.map(|report| (payment, report))),
+            Err(payment_objects::Unreadable) => unreadable.push(payment_objects::name(object)),
         }
     }
     let next = if reply["has_more"] == true {
@@ -181,7 +201,8 @@ mod tests {
         assert!(made_refund(&json!({ "status": "succeeded" })).is_err(), "a refund that nobody can name");
     }
 
-    /// The refunds come first and are followed by the disputes; objects without a checkout are skipped.
+    /// The refunds come first and are followed by the disputes; objects without a checkout, and refunds of which Stripe
+    /// says no status, are skipped.
     #[test]
     fn reports_are_read_from_both_lists_to_their_ends() {
         let now = Timestamp::from_seconds(1_000);
@@ -190,8 +211,10 @@ mod tests {
         let page = |data: Value, more: bool, path: &str| {
             report_page(&json!({ "data": data, "has_more": more }), path, now).unwrap()
         };
-        let first = page(json!([refund, stranger]), true, REFUNDS);
-        assert_eq!((first.reports.len(), first.next.as_deref()), (1, Some("/v1/refunds re_2")));
+        let silent = json!({ "id": "re_3", "payment_intent": "pi_1", "status": null });
+        let new = json!({ "id": "re_4", "payment_intent": "pi_1", "status": "reversed" });
+        let first = page(json!([refund, stranger, silent, new]), true, REFUNDS);
+        assert_eq!((first.reports.len(), first.next.as_deref()), (1, Some("/v1/refunds re_4")));
         assert!(matches!(&first.reports[0].1, domain::money::PaymentReport::Refund { at, .. } if *at == now));
         assert_eq!(page(json!([]), false, REFUNDS).next.as_deref(), Some(DISPUTES));
         let dispute =
@@ -199,7 +222,7 @@ mod tests {
         let last = page(json!([dispute("du_1", "forgiven"), dispute("du_2", "lost")]), false, DISPUTES);
         assert_eq!((last.reports.len(), last.next.as_deref()), (1, None));
         let unreadable = |page: &PaymentReports| page.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!((unreadable(&last), unreadable(&first)), (vec!["du_1".to_owned()], vec![]), "it is named");
+        assert_eq!((unreadable(&last).concat(), unreadable(&first).concat()), ("du_1".to_owned(), "re_4".to_owned()));
     }
 
     #[test]

@@ -20,15 +20,20 @@ pub(crate) fn charge(object: &Value, at: Timestamp) -> Option<PaymentReport> {
     Some(PaymentReport::Charge { returned, whole, at })
 }
 
-/// A refund; `None` when its id or its status is unknown.
-pub(crate) fn refund(object: &Value, at: Timestamp) -> Option<PaymentReport> {
-    let (id, status) = (id(object)?, refund_status(object)?);
-    Some(PaymentReport::Refund { id, amount: object["amount"].as_i64(), status, at })
+/// The id or the status of a refund or a dispute is unknown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unreadable;
+
+/// A refund; `None` if Stripe reports no status of it.
+pub(crate) fn refund(object: &Value, at: Timestamp) -> Result<Option<PaymentReport>, Unreadable> {
+    let Some(status) = refund_status(object)? else { return Ok(None) };
+    let id = id(object).ok_or(Unreadable)?;
+    Ok(Some(PaymentReport::Refund { id, amount: object["amount"].as_i64(), status, at }))
 }
 
-/// A dispute; `None` when its id or its status is unknown.
-pub(crate) fn dispute(object: &Value, at: Timestamp) -> Option<PaymentReport> {
-    let status = match object["status"].as_str()? {
+/// A dispute.
+pub(crate) fn dispute(object: &Value, at: Timestamp) -> Result<PaymentReport, Unreadable> {
+    let status = match object["status"].as_str().ok_or(Unreadable)? {
         "warning_needs_response" => DisputeStatus::WarningNeedsResponse,
         "warning_under_review" => DisputeStatus::WarningUnderReview,
         "warning_closed" => DisputeStatus::WarningClosed,
@@ -37,10 +42,10 @@ pub(crate) fn dispute(object: &Value, at: Timestamp) -> Option<PaymentReport> {
         "won" => DisputeStatus::Won,
         "lost" => DisputeStatus::Lost,
         "prevented" => DisputeStatus::Prevented,
-        _ => return None,
+        _ => return Err(Unreadable),
     };
     let respond_by = object["evidence_details"]["due_by"].as_i64().map(Timestamp::from_seconds);
-    Some(PaymentReport::Dispute { id: id(object)?, status, respond_by, at })
+    Ok(PaymentReport::Dispute { id: id(object).ok_or(Unreadable)?, status, respond_by, at })
 }
 
 pub(crate) fn id(object: &Value) -> Option<ObjectId> {
@@ -52,12 +57,17 @@ pub(crate) fn name(object: &Value) -> ObjectId {
     id(object).unwrap_or_else(ObjectId::unnamed)
 }
 
-pub(crate) fn refund_status(object: &Value) -> Option<RefundStatus> {
-    match object["status"].as_str()? {
-        "succeeded" => Some(RefundStatus::Succeeded),
-        "pending" | "requires_action" => Some(RefundStatus::Pending),
-        "failed" => Some(RefundStatus::Failed),
-        "canceled" => Some(RefundStatus::Canceled),
-        _ => None,
+/// The status of a refund. Stripe's field is nullable.
+pub(crate) fn refund_status(object: &Value) -> Result<Option<RefundStatus>, Unreadable> {
+    let status = &object["status"];
+    if status.is_null() {
+        return Ok(None);
+    }
+    match status.as_str() {
+        Some("succeeded") => Ok(Some(RefundStatus::Succeeded)),
+        Some("pending" | "requires_action") => Ok(Some(RefundStatus::Pending)),
+        Some("failed") => Ok(Some(RefundStatus::Failed)),
+        Some("canceled") => Ok(Some(RefundStatus::Canceled)),
+        _ => Err(Unreadable),
     }
 }

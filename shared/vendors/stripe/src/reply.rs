@@ -69,7 +69,11 @@ pub(crate) fn is_unauthorized(error: &PaymentError) -> bool {
 fn code(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let error = &body["error"];
-    let word = error["code"].as_str().or_else(|| error["type"].as_str()).unwrap_or("unknown");
+    reduced(error["code"].as_str().or_else(|| error["type"].as_str()).unwrap_or("unknown"))
+}
+
+/// A word of Stripe's, reduced to the characters of Stripe's codes.
+pub(crate) fn reduced(word: &str) -> String {
     let known = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '_';
     word.chars().filter(known).take(60).collect()
 }

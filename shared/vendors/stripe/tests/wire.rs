@@ -7,7 +7,9 @@ use domain::{
     PaymentStatus, Query, Secret, SessionId, SessionStage, Tier, Timestamp,
     backoff::Backoff,
     money::{PaymentId, RefundStatus},
-    ports::{Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, Payments, Randomness, ReportsSince},
+    ports::{
+        Ledger, NewCheckoutSession, NewRefund, Pause, PaymentError, PaymentRefunds, Payments, Randomness, ReportsSince,
+    },
 };
 use std::{
     sync::{
@@ -180,10 +182,13 @@ async fn what_was_given_back_already_counts_and_what_is_refused_does_not() {
 
 #[tokio::test]
 async fn the_refunds_of_a_payment_are_listed_with_the_keys_they_were_asked_for_with() {
-    let list = r#"{"data":[{"id":"re_1","status":"failed","amount":500,"metadata":{"attempt":"k"}}]}"#;
+    let list = r#"{"data":[{"id":"re_2","status":"reversed","metadata":{"attempt":"k2"}},{"id":"re_3","status":null},
+                   {"id":"re_1","status":"failed","amount":500,"metadata":{"attempt":"k"}}]}"#;
     let server = Server::start([json(200, list)]).await;
-    let refunds = client(&server.url).refunds(&payment()).await.unwrap();
-    assert_eq!((refunds.len(), refunds[0].key.as_deref(), refunds[0].status), (1, Some("k"), RefundStatus::Failed));
+    let PaymentRefunds { made, unknown } = client(&server.url).refunds(&payment()).await.unwrap();
+    assert_eq!((made.len(), made[0].key.as_deref(), made[0].status), (1, Some("k"), RefundStatus::Failed));
+    let unknown: Vec<_> = unknown.iter().map(|refund| (refund.id.as_str(), refund.key.as_deref())).collect();
+    assert_eq!(unknown, [("re_2", Some("k2")), ("re_3", None)], "one of these hides no other");
     assert_eq!(server.seen()[0].line, "GET /v1/refunds?payment_intent=pi_1&limit=100 HTTP/1.1");
 }
 

@@ -7,8 +7,8 @@ use domain::{
     CheckoutSession, PaymentStatus, SessionId, Timestamp,
     money::PaymentId,
     ports::{
-        CompletedSessions, CreatedCheckoutSession, Ledger, MadeRefund, MailError, Mailbox, NewCheckoutSession,
-        NewRefund, OutgoingMail, PaymentError, PaymentReports, Payments, RelayDrafts, ReportsSince, SaveError,
+        CompletedSessions, CreatedCheckoutSession, Ledger, MailError, Mailbox, NewCheckoutSession, NewRefund,
+        OutgoingMail, PaymentError, PaymentRefunds, PaymentReports, Payments, RelayDrafts, ReportsSince, SaveError,
         StorageError, Versioned,
     },
     relay::{RelayDraft, RelayDraftId, RelayMailbox},
@@ -44,7 +44,7 @@ impl Ledger for Ports<'_> {
         }
     }
 
-    async fn refunds(&self, payment: &PaymentId) -> Result<Vec<MadeRefund>, PaymentError> {
+    async fn refunds(&self, payment: &PaymentId) -> Result<PaymentRefunds, PaymentError> {
         self.world.refunds(payment).await
     }
 
