@@ -1,4 +1,6 @@
 //! Sentences that customers read. Those with a citation are the specification's; the others are ours.
+//!
+//! The file has more than 300 lines because every sentence is one constant with its source.
 
 /// The verdict cannot be produced (Verdict Pipeline FM-2; Gemini Timeout, retries exhausted).
 pub const ANALYSIS_FAILED: &str = "Analysis failed. Please contact oracle@42sisters.ai for a refund.";
