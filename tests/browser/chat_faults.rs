@@ -1,4 +1,6 @@
 //! The chat's page when replies fail, come late, or differ from those before. The test answers for the server.
+//!
+//! The file has more than 300 lines because each fault of a reply or of the network is a short story in the page.
 
 use crate::browser::Browser;
 use serde_json::{Value, json};
