@@ -96,7 +96,7 @@ fn a_paid_trigger_of_child_safety_alerts_for_its_sale_and_is_escalated() {
     }
 }
 
-/// Who may be in danger waits neither for Stripe nor for a decision about the money.
+/// The mail with sources of help waits neither for Stripe nor for a decision about the money.
 #[test]
 fn the_mail_after_a_disclosure_does_not_wait_for_the_refund() {
     type Refund = fn(&Simulator);

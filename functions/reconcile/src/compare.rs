@@ -177,7 +177,7 @@ fn standing(session: &CheckoutSession, sale: Option<&Sale>, sold_here: SalesPeri
 }
 
 /// Whether the whole payment of a session went back. Stripe still shows such a session as paid. A refund that cannot be
-/// read counts as none: a sale that is ordered in vain harms less than one that nobody knows of.
+/// read is not counted: an order for a refunded session does less harm than a paid session without an order.
 async fn is_given_back(ledger: &dyn Ledger, session: &CheckoutSession) -> Result<bool, StepError> {
     let (Some(payment), Some(charged)) = (&session.payment, session.amount_total) else { return Ok(false) };
     let refunds = ledger.refunds(payment).await?;

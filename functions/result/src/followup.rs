@@ -92,7 +92,7 @@ pub(crate) fn ordered(reply: &Reply) -> Map<String, Value> {
     }
     let message = match status {
         "pending" => body.get("message"),
-        // The payment went back, is about to, or is disputed: nobody looks into the failure.
+        // The payment is refunded, will be refunded, or is disputed. The follow-up is then on no operator's list.
         "failed" => body.get("error").filter(|error| error.as_str() != Some(texts::ANALYSIS_FAILED)),
         _ => None,
     };

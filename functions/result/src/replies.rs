@@ -79,7 +79,7 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
         (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
-        // Nobody paid for a verdict that was given away.
+        // A verdict that was given away has no payment to return.
         (sentence, _) if !sale.gives_money_back() => sentence.to_owned(),
         (sentence, _) if may_be_allowed => format!("{sentence} {}", texts::MONEY_IF_NOT_ALLOWED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),

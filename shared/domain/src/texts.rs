@@ -131,8 +131,7 @@ pub const CRISIS: &str = "I hear that you're going through something really hard
                       deserve support right now. Please reach out to one of these. If you're in immediate danger, \
                       please call your local emergency number.";
 
-/// The answer to a question of which somebody may be in danger at this moment, with the resources of the evaluation.
-/// Contains no other advice.
+/// The answer to a question that describes an emergency. The numbers to call follow it, and no other advice.
 pub const EMERGENCY: &str = "This may be an emergency. Please call one of these numbers now; do not wait for an answer \
                              from us. We give no verdict on it.";
 

@@ -20,7 +20,7 @@ pub(crate) use mailbox::put_in_inbox;
 const SIGN_IN_MAILS: &str = "cs_link_";
 
 /// Whether a call only polls: an inbox without unread messages, or expired sign-in mails. Schedules do that every few
-/// minutes, and must not use up a fault that somebody has planned for another call.
+/// minutes, and must not use up a fault that a test planned for another call.
 pub(crate) fn is_idle_look(state: &State, request: &Request) -> bool {
     let segments = request.segments();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();

@@ -93,7 +93,7 @@ pub struct Declined {
     /// Whether it is a possible disclosure of self-harm: then the page and the mail contain no sales language.
     #[serde(default)]
     pub is_crisis: bool,
-    /// Whether somebody may be in danger at this moment: then there is no advice but to call.
+    /// Whether the question describes an emergency: the only advice is then to call.
     #[serde(default)]
     pub is_emergency: bool,
     /// When.

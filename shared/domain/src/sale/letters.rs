@@ -106,7 +106,7 @@ impl Sale {
     }
 
     /// Whether the money is in the state that the letter requires: kept, or refunded. The mail after a possible disclosure
-    /// of self-harm waits for nobody's money.
+    /// of self-harm may be written in every state of the money.
     pub(super) const fn may_write(&self, letter: Letter) -> bool {
         match letter {
             Letter::Refund => (matches!(self.money, Money::Refunded { .. }) || self.is_crisis()) && !self.is_erased(),
@@ -193,7 +193,8 @@ impl Sale {
         Ok(Event::MailNoAddress { letter, progress })
     }
 
-    /// The sale has made progress. The mail with sources of help is none of the refund, whose time it must not move.
+    /// A finished mail is progress, so the count of reminders begins anew. While a declined sale waits for its refund, the mail
+    /// with sources of help must not do that: it would postpone the refund.
     fn delivery_ended(&mut self) {
         if !self.is_declined_and_kept() {
             self.chased = 0;

@@ -248,7 +248,7 @@ fn a_declined_sale_without_money_ends_once_nobody_can_approve_it() {
     }
 }
 
-/// Who may be in danger waits neither for Stripe nor for a decision about the money, and the refund does not wait for the
+/// The mail with sources of help waits neither for Stripe nor for a decision about the money, and the refund does not wait for the
 /// mail.
 #[test]
 fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {

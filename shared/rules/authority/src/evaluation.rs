@@ -372,7 +372,7 @@ impl Evaluation {
         self.decision.is_crisis
     }
 
-    /// Whether somebody may be in danger at this moment, whatever else the text is about.
+    /// Whether the text describes an emergency, beside anything else.
     #[must_use]
     pub const fn is_emergency(&self) -> bool {
         self.decision.is_emergency

@@ -31,7 +31,7 @@ pub struct Refusal {
     pub suggested_actions: &'static [&'static str],
     /// Whether it answers a possible self-harm disclosure.
     pub crisis: bool,
-    /// Whether somebody may be in danger at this moment.
+    /// Whether the text describes an emergency.
     #[serde(skip)]
     pub is_emergency: bool,
 }

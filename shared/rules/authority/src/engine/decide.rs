@@ -11,7 +11,7 @@ use super::trust::untrusted_from;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
 
-/// The reasons whose customers may be in danger at this moment.
+/// The reasons of a text that describes an emergency.
 const EMERGENCIES: [&str; 4] =
     ["emergency_symptoms", "toxic_chemical_mixing", "imminent_harm_to_minor", "unattended_child"];
 
