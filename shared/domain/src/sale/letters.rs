@@ -105,8 +105,8 @@ impl Sale {
         }
     }
 
-    /// Whether the money is in the state that the letter requires: kept, or refunded. The mail after a possible disclosure
-    /// of self-harm may be written in every state of the money.
+    /// Whether the money is in the state that the letter requires: kept, or refunded. The mail after a possible
+    /// disclosure of self-harm may be written in every state of the money.
     pub(super) const fn may_write(&self, letter: Letter) -> bool {
         match letter {
             Letter::Refund => (matches!(self.money, Money::Refunded { .. }) || self.is_crisis()) && !self.is_erased(),
@@ -193,8 +193,8 @@ impl Sale {
         Ok(Event::MailNoAddress { letter, progress })
     }
 
-    /// A finished mail is progress, so the count of reminders begins anew. While a declined sale waits for its refund, the mail
-    /// with sources of help must not do that: it would postpone the refund.
+    /// A finished mail is progress, so the count of restarts begins anew. While a declined sale waits for its refund, the
+    /// mail with sources of help must not reset it: that would postpone the refund.
     fn delivery_ended(&mut self) {
         if !self.is_declined_and_kept() {
             self.chased = 0;

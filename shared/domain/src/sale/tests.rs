@@ -248,8 +248,8 @@ fn a_declined_sale_without_money_ends_once_nobody_can_approve_it() {
     }
 }
 
-/// The mail with sources of help waits neither for Stripe nor for a decision about the money, and the refund does not wait for the
-/// mail.
+/// The mail with sources of help waits neither for Stripe nor for a decision about the money, and the refund does not
+/// wait for the mail.
 #[test]
 fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
     let declined = Declined { is_crisis: true, lock: HumanLock::Never, ..declined().declined.unwrap() };
