@@ -11,6 +11,7 @@
 //! and writes the table.
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -306,8 +307,8 @@ fn fit<'t>(texts: impl Iterator<Item = &'t Text>, features: usize) -> Vec<[i8; C
         let detects = if CRISES.contains(&column) { CRISIS } else { GOVERNED };
         let mut examples = examples(column);
         for (windows, _) in &mut examples {
-            windows.sort_by_key(|window| std::cmp::Reverse(sums(window, &fitted)[detects]));
-            windows.truncate(1);
+            let highest = windows.iter().copied().min_by_key(|window| Reverse(sums(window, &fitted)[detects]));
+            *windows = highest.into_iter().collect();
         }
         set(&mut fitted, column, &regression(&examples, &kept(KEPT_OF_KINDS), 0));
     }

@@ -291,7 +291,7 @@ impl Evaluation {
             (false, true) => Some("emergency"),
             (false, false) => None,
         };
-        let helps = |group: &&str| urgent != Some("emergency") || ANSWERING_AT_ONCE.contains(group);
+        let helps = |group: &&str| !self.is_emergency() || ANSWERING_AT_ONCE.contains(group);
         let groups = self.decision.resources.iter().copied().filter(helps);
         let (first, others): (Vec<&str>, Vec<&str>) = groups.partition(|group| Some(*group) == urgent);
         for group in first.into_iter().chain(others) {

@@ -105,7 +105,7 @@ pub(crate) struct Mapping {
     pub(crate) negatable: bool,
     /// The text implies the value and does not state it.
     pub(crate) inferred: bool,
-    /// A match counts only if the fitted weights around it do not speak against it.
+    /// A match counts only if the fitted weights around it confirm it.
     pub(crate) needs_weights: bool,
 }
 

@@ -145,8 +145,7 @@ pub(crate) struct Mapping {
     /// The text implies the value and does not state it.
     #[serde(default)]
     pub(crate) inferred: bool,
-    /// A match counts only if the fitted weights around it do not speak against it: for words that are harmless in many
-    /// texts.
+    /// A match counts only if the fitted weights around it confirm it: for words that are harmless in many texts.
     #[serde(default)]
     pub(crate) needs_weights: bool,
 }

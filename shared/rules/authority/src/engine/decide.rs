@@ -2,8 +2,10 @@
 //! The file has more than 300 lines because treatments and high-stakes rules read the same facts and raise the same
 //! decision.
 
+use std::cell::LazyCell;
+
 use super::data::{AXES, DOMAINS, FITTED, HIGH_STAKES, MAPPINGS, NAMES, TREATMENTS};
-use super::fitted::{confirm, fitted};
+use super::fitted::{Features, confirm, fitted};
 use super::hits::Hits;
 use super::matching::{Fired, fired};
 use super::quantity::in_unit;
@@ -185,11 +187,12 @@ pub(crate) fn decide(reading: &str) -> Decision {
     let untrusted_from = untrusted_from(reading);
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
-    confirm(&hits.tokens, &mut fired);
+    let features = LazyCell::new(|| Features::of(&hits.tokens));
+    confirm(&features, &mut fired);
     let by_rules = combine(reading, &hits, &fired);
     // What a rule found is more specific than a sum, and its approvers remain.
     let before = Some((by_rules.outcome.is_locked(), by_rules.outcome.state()));
-    let mut by_weights = fitted(&hits.tokens, |mapping| severity(mapping) > before);
+    let mut by_weights = fitted(&hits.tokens, &features, |mapping| severity(mapping) > before);
     let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
     let worst = by_weights.iter().map(state).max().flatten();
     by_weights.retain(|one| state(one) == worst);

@@ -4,6 +4,8 @@
 //! Weights are added up in windows of whole sentences (`text::windows`), and the highest sum counts. So other sentences
 //! before or after the telling ones do not lower it.
 
+use std::ops::Deref;
+
 use super::data::{FITTED, FITTED_KINDS_PLACES, FITTED_KINDS_ROWS, FITTED_PLACES, FITTED_ROWS, MAPPINGS, TREATMENTS};
 use super::matching::Fired;
 use crate::state::State;
@@ -18,7 +20,11 @@ const KINDS: usize = FITTED_COLUMNS.len() - FITTED_DETECTS;
 /// The requests whose weights reach their totals, each with the window of its highest sum, of the rules that `matters` names
 /// by their mappings. Every window that reaches a total sets the request of its own kind, so an added sentence adds
 /// requests and replaces none.
-pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fired> {
+pub(crate) fn fitted(
+    tokens: &[Token],
+    features: &impl Deref<Target = Features>,
+    matters: impl Fn(u16) -> bool,
+) -> Vec<Fired> {
     // All rules that detect the same have the same total.
     let total = |detects: usize| {
         let asked = FITTED.iter().find(|fitted| usize::from(fitted.detects) == detects && matters(fitted.mapping));
@@ -28,7 +34,6 @@ pub(crate) fn fitted(tokens: &[Token], matters: impl Fn(u16) -> bool) -> Vec<Fir
     if totals == [i32::MAX; FITTED_DETECTS] {
         return Vec::new();
     }
-    let features = Features::of(tokens);
     let mut highest = [(0, None); FITTED.len()];
     windows(tokens, |start, ends| {
         // The sums of the kinds up to a word of the windows that begin here; most reach no total and need none.
@@ -60,69 +65,14 @@ const AROUND: usize = 5;
 /// Drops the doubtful matches that the weights do not confirm, and repetitions of those that they confirm. The highest sum
 /// of a run of words that contains the match's most specific element counts: so no other word, before it or after it, takes
 /// a match back. A match among words without weights counts: they are of a language that was not fitted, or made up.
-pub(crate) fn confirm(tokens: &[Token], fired: &mut Vec<Fired>) {
-    if fired.iter().all(|one| one.doubtful.is_none()) {
-        return;
-    }
-    let words = Word::all(tokens);
+pub(crate) fn confirm(features: &impl Deref<Target = Features>, fired: &mut Vec<Fired>) {
     fired.retain(|one| {
         one.doubtful.is_none_or(|anchor| {
             let column = column(one.mapping);
-            !are_known(&words, anchor) || highest_run(&words, anchor, column) >= CONFIRMS[column]
+            !features.are_known(anchor) || features.highest_run(anchor, column) >= CONFIRMS[column]
         })
     });
     fired.dedup_by(|one, before| one.mapping == before.mapping && one.doubtful.is_some());
-}
-
-/// The weights of a word in the columns that detect.
-#[derive(Default)]
-struct Word {
-    /// Its own, with those of its beginning, and at the beginning of a sentence of that place.
-    own: [i32; FITTED_DETECTS],
-    /// Those of the pair with the word before.
-    pair: [i32; FITTED_DETECTS],
-    is_known: bool,
-}
-
-impl Word {
-    fn all(tokens: &[Token]) -> Vec<Self> {
-        let mut words: Vec<Self> = Vec::with_capacity(tokens.len());
-        each_feature(tokens, |[word, pair, beginning]| {
-            let mut all = Self::default();
-            for (hash, is_own) in [(word, true), (beginning, true), (pair, begins_sentence(tokens, words.len()))] {
-                let Some([_, weights @ ..]) = row_of(hash, &FITTED_PLACES, FITTED_ROWS) else { continue };
-                let sums = if is_own { &mut all.own } else { &mut all.pair };
-                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += i32::from(weight.cast_signed()));
-                all.is_known |= hash == word || hash == beginning;
-            }
-            words.push(all);
-        });
-        words
-    }
-}
-
-fn are_known(words: &[Word], (start, end): (usize, usize)) -> bool {
-    let around = &words[start.saturating_sub(AROUND)..words.len().min(end + AROUND)];
-    around.iter().filter(|word| word.is_known).count() * 2 >= around.len()
-}
-
-/// The highest sum of a run of words that contains these, with at most [`MAX_WORDS`] more on each side.
-fn highest_run(words: &[Word], (start, end): (usize, usize), column: usize) -> i32 {
-    let with_pair = |word: &Word| word.own[column] + word.pair[column];
-    let own = words[start].own[column] + words[start + 1..end].iter().map(with_pair).sum::<i32>();
-    let highest = |weights: &mut dyn Iterator<Item = i32>| {
-        let mut sum = 0;
-        weights
-            .take(MAX_WORDS)
-            .map(|weight| {
-                sum += weight;
-                sum
-            })
-            .fold(0, i32::max)
-    };
-    let after = highest(&mut words[end..].iter().map(with_pair));
-    let before = highest(&mut (0..start).rev().map(|index| words[index].own[column] + words[index + 1].pair[column]));
-    own + after + before
 }
 
 /// The column that detects what a request is about: a crisis, or a governed question.
@@ -136,27 +86,30 @@ struct Feature {
     hash: u32,
     /// If the text has it before, one more than its number there; otherwise 0.
     after: u32,
+    /// Whether it is a pair of two words of a sentence, and so not of its word alone.
+    is_pair: bool,
     /// Its weights in the columns that detect.
     weights: [i32; FITTED_DETECTS],
 }
 
 /// The features of a text that have weights.
-struct Features {
+pub(crate) struct Features {
     all: Vec<Feature>,
     /// For each word, the number of its first feature; after the last word, the number of features.
     first: Vec<u32>,
 }
 
 impl Features {
-    fn of(tokens: &[Token]) -> Self {
+    pub(crate) fn of(tokens: &[Token]) -> Self {
         // All rows are looked up before one is used, and without a branch: no lookup waits for another.
-        let (mut found, mut count) = (vec![(0, 0); tokens.len() * 3], 0);
+        let (mut found, mut count) = (vec![(0, 0, false); tokens.len() * 3], 0);
         let mut first = Vec::with_capacity(tokens.len() + 1);
         each_feature(tokens, |hashes| {
+            let begins = begins_sentence(tokens, first.len());
             first.push(count as u32);
-            for hash in hashes {
+            for (hash, is_pair) in hashes.into_iter().zip([false, !begins, false]) {
                 let row = FITTED_PLACES.of(hash);
-                found[count] = (hash, row);
+                found[count] = (hash, row, is_pair);
                 // The hash 0 is no feature.
                 count += usize::from(hash != 0 && FITTED_ROWS[row][0] == recognised_by(hash));
             }
@@ -166,7 +119,7 @@ impl Features {
         // For each feature that was seen, one more than its latest number. At least a quarter of the slots stays empty.
         let mut last = vec![0_u32; (tokens.len() * 4).next_power_of_two()];
         let mask = last.len() - 1;
-        for (hash, row) in found.into_iter().take(count) {
+        for (hash, row, is_pair) in found.into_iter().take(count) {
             let mut slot = hash as usize & mask;
             while last[slot] != 0 && all[last[slot] as usize - 1].hash != hash {
                 slot = (slot + 1) & mask;
@@ -174,7 +127,7 @@ impl Features {
             let after = std::mem::replace(&mut last[slot], all.len() as u32 + 1);
             let [_, crisis, governed] = FITTED_ROWS[row];
             let weights = [crisis, governed].map(|weight| i32::from(weight.cast_signed()));
-            all.push(Feature { hash, after, weights });
+            all.push(Feature { hash, after, is_pair, weights });
         }
         Self { all, first }
     }
@@ -198,6 +151,39 @@ impl Features {
         }
     }
 
+    fn of_word(&self, word: usize) -> &[Feature] {
+        &self.all[self.first[word] as usize..self.first[word + 1] as usize]
+    }
+
+    /// Whether at least half of the words around these have weights of their own.
+    fn are_known(&self, (start, end): (usize, usize)) -> bool {
+        let around = start.saturating_sub(AROUND)..(self.first.len() - 1).min(end + AROUND);
+        let known = around.clone().filter(|word| self.of_word(*word).iter().any(|feature| !feature.is_pair));
+        known.count() * 2 >= around.len()
+    }
+
+    /// The highest sum of a run of words that contains these, with at most [`MAX_WORDS`] more on each side. A feature counts
+    /// once among these words, and otherwise once on each side: if one side's counted on the other, a word could lower
+    /// the sum.
+    fn highest_run(&self, (start, end): (usize, usize), column: usize) -> i32 {
+        let inner = |word: usize| self.of_word(word).iter().filter(|feature| !feature.is_pair);
+        let pair = |word: usize| self.of_word(word).iter().filter(|feature| feature.is_pair);
+        let mut seen: Vec<u32> = Vec::new();
+        let add = |feature: &Feature, seen: &mut Vec<u32>| {
+            let is_new = !seen.contains(&feature.hash);
+            seen.push(feature.hash);
+            if is_new { feature.weights[column] } else { 0 }
+        };
+        let own = inner(start).chain((start + 1..end).flat_map(|word| self.of_word(word)));
+        let own: i32 = own.map(|feature| add(feature, &mut seen)).sum();
+        let mut seen_before = seen.clone();
+        let after = (end..self.first.len() - 1).take(MAX_WORDS);
+        let after = after.map(|word| self.of_word(word).iter().map(|feature| add(feature, &mut seen)).sum());
+        let before = (0..start).rev().take(MAX_WORDS);
+        let before = before.map(|word| inner(word).chain(pair(word + 1)).map(|one| add(one, &mut seen_before)).sum());
+        own + highest_total(after) + highest_total(before)
+    }
+
     /// Adds the weights of the kinds of some words of a window, which begins at `start`.
     fn add_kinds(&self, start: usize, (from, to): (usize, usize), kinds: &mut [i32; KINDS]) {
         let begin = self.first[start];
@@ -211,10 +197,18 @@ impl Features {
     }
 }
 
+/// The highest sum of the first weights, of any number of them.
+fn highest_total(weights: impl Iterator<Item = i32>) -> i32 {
+    let totals = weights.scan(0, |total, weight| {
+        *total += weight;
+        Some(*total)
+    });
+    totals.fold(0, i32::max)
+}
+
 /// The row of a feature, if the table has it.
 fn row_of<const SIZE: usize>(hash: u32, places: &Places, rows: &'static [[u8; SIZE]]) -> Option<&'static [u8; SIZE]> {
-    // The hash 0 is no feature.
-    rows.get(places.of(hash)).filter(|row| hash != 0 && row[0] == recognised_by(hash))
+    rows.get(places.of(hash)).filter(|row| row[0] == recognised_by(hash))
 }
 
 #[cfg(test)]
@@ -229,7 +223,8 @@ mod tests {
     const CRISIS: &str = "i have written a letter to each of my children and i do not want to be here on monday";
 
     fn rules(reading: &str) -> Vec<&'static str> {
-        let fired = fitted(&tokens(reading), |_| true);
+        let tokens = tokens(reading);
+        let fired = fitted(&tokens, &Box::new(Features::of(&tokens)), |_| true);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
@@ -287,7 +282,7 @@ mod tests {
     fn counting(reading: &str) -> Vec<&'static str> {
         let hits = Hits::of(reading, reading.len());
         let mut fired = fired(&hits, reading.len());
-        confirm(&hits.tokens, &mut fired);
+        confirm(&Box::new(Features::of(&hits.tokens)), &mut fired);
         fired.iter().map(|one| MAPPINGS[usize::from(one.mapping)].id.of(NAMES)).collect()
     }
 
@@ -328,8 +323,9 @@ mod tests {
     #[test]
     fn a_doubtful_construction_counts_among_unknown_words_and_behind_more_than_are_examined() {
         assert!(counting(&format!("xqzt vrrk plomf {HARMLESS} grnf qwrt zzkp")).contains(&"crisis_indirect"));
-        let text = format!("{}{MEANT}", format!("{HARMLESS}. ").repeat(40));
-        assert!(counting(&text).contains(&"crisis_indirect"));
+        let quiet = format!("{HARMLESS}. we run a bakery in halifax and sell bread. ");
+        assert!(!counting(&quiet.repeat(31)).contains(&"crisis_indirect"));
+        assert!(counting(&quiet.repeat(32)).contains(&"crisis_indirect"));
     }
 
     #[test]
