@@ -61,7 +61,6 @@ impl Watch<'_> {
         let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else { return Ok(Asked::nothing()) };
         let paid = sale.session_id().paid_session();
         let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
-        let ordered_by = OrderedBy::FollowupReply;
         let not_ordered = |refused: Option<Refusal>| {
             refused.map_or(NotOrdered::NotOffered, |refusal| NotOrdered::Refused(Box::new(refusal)))
         };
@@ -70,9 +69,9 @@ impl Watch<'_> {
             // if it is not refused now, a person reads the reply.
             Err(not_ordered(refusal(self.ports.store, &paid, &text).await?))
         } else if asks_for_followup(sale, text.as_str()) {
-            order(ports, &paid, &text, None, ordered_by).await
+            order(ports, &paid, &text, None, OrderedBy::FollowupReply).await
         } else {
-            Err(not_ordered(urgent(ports, &paid, &text, ordered_by).await?))
+            Err(not_ordered(urgent(ports, &paid, &text).await?))
         };
         match outcome {
             Ok(_) => Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),

@@ -44,8 +44,8 @@ pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
             let (now, detail) = (ports.journal.clock.now(), telemetry::chain(&error));
             let alert = Alert::event("ORACLE-RESULT", Severity::Error, now, "FOLLOWUP", &asked.paid, &detail);
             ports.journal.alerts.raise(alert).await;
-            let crisis = followup::crisis(&asked.text, asked.locale.as_deref());
-            crisis.map_or_else(replies::temporarily_unavailable, |refusal| Reply::json(422, &json!(refusal)))
+            let urgent = followup::urgent_alone(&asked.text, asked.locale.as_deref());
+            urgent.map_or_else(replies::temporarily_unavailable, |refusal| Reply::json(422, &json!(refusal)))
         }
     }
 }

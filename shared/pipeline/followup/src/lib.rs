@@ -84,6 +84,12 @@ pub async fn order(
         }
         // The country of the payment says more than the language of a browser.
         let evaluation = evaluated(&entry, text, sale.value.locale().or(locale));
+        let refusal = Refusal::of(&evaluation);
+        // A person in a crisis or an emergency gets the text for it, also where the follow-up is used or not offered.
+        if let Some(urgent) = refusal.clone().filter(Refusal::is_urgent) {
+            record(ports, sale, &evaluation, ordered_by).await;
+            return Err(NotOrdered::Refused(Box::new(urgent)));
+        }
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
             if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
@@ -95,15 +101,15 @@ pub async fn order(
             if kept.is_some_and(|kept| kept.query == *text) {
                 return Ok(ordered);
             }
-            // A person in a crisis or an emergency gets the text for it, not the news that the follow-up is used.
-            let Some(refusal) = Refusal::of(&evaluation) else { return Err(NotOrdered::Used) };
-            record(ports, sale, &evaluation, ordered_by).await;
-            return Err(if refusal.is_urgent() { NotOrdered::Refused(Box::new(refusal)) } else { NotOrdered::Used });
+            if refusal.is_some() {
+                record(ports, sale, &evaluation, ordered_by).await;
+            }
+            return Err(NotOrdered::Used);
         }
         if !sale.value.offers_followup() {
             return Err(NotOrdered::NotOffered);
         }
-        if let Some(refusal) = Refusal::of(&evaluation) {
+        if let Some(refusal) = refusal {
             record(ports, sale, &evaluation, ordered_by).await;
             return Err(NotOrdered::Refused(Box::new(refusal)));
         }
@@ -153,18 +159,13 @@ async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation
 ///
 /// # Errors
 /// [`StorageError`].
-pub async fn urgent(
-    ports: Ports<'_>,
-    paid: &SessionId,
-    text: &Query,
-    ordered_by: OrderedBy,
-) -> Result<Option<Refusal>, StorageError> {
+pub async fn urgent(ports: Ports<'_>, paid: &SessionId, text: &Query) -> Result<Option<Refusal>, StorageError> {
     let (sale, entry) = ports.journal.store.load_with_verdict(paid).await?;
     let Some(sale) = sale else { return Ok(None) };
     let evaluation = evaluated(&entry, text, sale.value.locale());
     let refusal = Refusal::of(&evaluation).filter(Refusal::is_urgent);
     if refusal.is_some() {
-        record(ports, sale, &evaluation, ordered_by).await;
+        record(ports, sale, &evaluation, OrderedBy::FollowupReply).await;
     }
     Ok(refusal)
 }
@@ -181,11 +182,11 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.is_urgent() || !is_ordered))
 }
 
-/// The refusal of a text that discloses a crisis, judged without its sale: a person in a crisis sees who helps also
-/// while the store fails.
+/// The refusal of a text that tells of a crisis or an emergency, judged without its sale: such a person sees who helps
+/// also while the store fails.
 #[must_use]
-pub fn crisis(text: &Query, locale: Option<&str>) -> Option<Refusal> {
-    Refusal::of(&evaluate(text.as_str(), locale)).filter(|refusal| refusal.crisis)
+pub fn urgent_alone(text: &Query, locale: Option<&str>) -> Option<Refusal> {
+    Refusal::of(&evaluate(text.as_str(), locale)).filter(Refusal::is_urgent)
 }
 
 /// Evaluates a follow-up before it is ordered. The cache may no longer have the first verdict; the verdict function,

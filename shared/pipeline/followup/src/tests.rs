@@ -127,7 +127,7 @@ fn danger_in_a_reply_that_asks_nothing_is_on_record_and_orders_nothing() {
         let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
         let ports = Ports { journal, submissions: &world, orders: &world };
         let asked = text(asked);
-        let found = run(urgent(ports, &paid(), &asked, OrderedBy::FollowupReply)).unwrap().unwrap();
+        let found = run(urgent(ports, &paid(), &asked)).unwrap().unwrap();
         assert_eq!(found.is_some(), is_found, "{}", asked.as_str());
     }
     let lines = evaluated_in(&world);
@@ -161,6 +161,9 @@ fn only_a_delivered_strategy_session_whose_money_is_here_offers_one() {
     ] {
         let world = world_of(sale);
         assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::NotOffered))));
+        for urgent in ["I want to kill myself", "My husband has crushing chest pain and his left arm is numb. Wait?"] {
+            assert!(matches!(go(&world, urgent), Some(Err(NotOrdered::Refused(_)))), "{urgent}");
+        }
         assert_nothing_ordered(&world);
     }
     let world = World::at(at(0));
