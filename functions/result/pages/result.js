@@ -148,22 +148,23 @@
     show("problem", title, `${title}. ${sentence} ${refunded}`.trim());
   };
 
-  // The follow-up that is being written survives a reload, until it is sent.
-  const KEPT = `oracle.followup.${sessionId}`;
-  const keepFollowUp = (text) => {
+  // A text of this tab that survives a reload, and "" if there is none. With a text: stores it, or removes it if it is "".
+  const stored = (name, text) => {
     try {
-      if (text === "") sessionStorage.removeItem(KEPT);
-      else sessionStorage.setItem(KEPT, text);
+      if (text === undefined) return sessionStorage.getItem(name) ?? "";
+      if (text === "") sessionStorage.removeItem(name);
+      else sessionStorage.setItem(name, text);
     } catch {
       // Storage may be switched off; then a reload forgets it.
     }
+    return "";
   };
+
+  // The follow-up that is being written survives a reload, until it is sent.
+  const KEPT = `oracle.followup.${sessionId}`;
+  const keepFollowUp = (text) => stored(KEPT, text);
   const restoreFollowUp = () => {
-    try {
-      if (byId("follow-up-query").value === "") byId("follow-up-query").value = sessionStorage.getItem(KEPT) ?? "";
-    } catch {
-      // Storage may be switched off; then there is nothing to restore.
-    }
+    if (byId("follow-up-query").value === "") byId("follow-up-query").value = stored(KEPT);
   };
 
   // ---- a verdict: the one that was bought, and that of its follow-up ----
@@ -270,11 +271,7 @@
     } else {
       show("result", `${word}: your verdict`, `Your verdict is ready: ${word}. ${summary}`);
     }
-    try {
-      sessionStorage.removeItem(DRAFT);
-    } catch {
-      // Storage may be switched off; then there is no draft either.
-    }
+    stored(DRAFT, "");
   };
 
   // While a follow-up is pending, most replies are the one that is shown.
@@ -427,7 +424,7 @@
       if (byId("follow-up-form").hidden) return showUnsent(query);
     }
     if (response.status === 422 && reply.crisis) return showCare(reply);
-    const lines = response.status === 422 ? [...advice(reply), STILL_YOURS] : [];
+    const lines = response.status === 422 ? [...advice(reply), ...(reply.emergency ? [] : [STILL_YOURS])] : [];
     showFollowUpError(typeof reply.error === "string" ? reply.error : CONNECTION_ERROR, lines);
   };
 

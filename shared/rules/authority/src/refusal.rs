@@ -31,8 +31,8 @@ pub struct Refusal {
     pub suggested_actions: &'static [&'static str],
     /// Whether it answers a possible self-harm disclosure.
     pub crisis: bool,
-    /// Whether the text describes an emergency.
-    #[serde(skip)]
+    /// Whether the text describes an emergency. Left out of a reply where it does not.
+    #[serde(rename = "emergency", skip_serializing_if = "std::ops::Not::not")]
     pub is_emergency: bool,
 }
 
