@@ -93,8 +93,11 @@ impl Sale {
     /// Orders the refund letter for a customer whose money goes back by policy, because no operator has written to
     /// them. The deadlines function sends it if a worker does not.
     fn order_refund_letter(&mut self, authorisation: &Authorisation) {
-        if authorisation.is_by_policy() && self.refund_letter.is_not_ordered() && !self.is_erased() {
-            self.refund_letter = Mail::Ordered;
+        if authorisation.is_by_policy() && !self.is_erased() {
+            // After a possible disclosure of self-harm it is ordered already.
+            if self.refund_letter.is_not_ordered() {
+                self.refund_letter = Mail::Ordered;
+            }
             self.chased = 0;
             self.reminded_at = None;
         }
