@@ -122,7 +122,7 @@ pub(crate) async fn reach(ledger: &dyn Ledger, least: Duration, outage: Duration
         tracing::error!(error = runtime::telemetry::chain(&error), "the payment methods cannot be read");
         SLOWEST_PAYMENT
     });
-    slowest.max(least).max(outage.min(LONGEST_OUTAGE) + slowest)
+    least.max(outage.min(LONGEST_OUTAGE) + slowest)
 }
 
 async fn compare(

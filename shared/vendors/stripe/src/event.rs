@@ -94,7 +94,7 @@ pub enum EventError {
     Session(#[from] SessionError),
     /// It reports a refund or a dispute of a payment that cannot be read, such as one with a new status.
     #[error(
-        "the event's refund or dispute {object} cannot be read: its status is {}",
+        "the event's refund or dispute {object} cannot be read: its id or its status ({}) is not known",
         .status.as_deref().unwrap_or("missing")
     )]
     Payment {
@@ -274,7 +274,9 @@ mod tests {
         };
         let of = |report| -> Read { Ok(Some(("pi_1".to_owned(), report))) };
         let unreadable = |id: &str, status: &str| -> Read {
-            Err(format!("the event's refund or dispute {id} cannot be read: its status is {status}"))
+            Err(format!(
+                "the event's refund or dispute {id} cannot be read: its id or its status ({status}) is not known"
+            ))
         };
         let charge = |refunded: Value, amount: i64| {
             json!({"id": "ch_1", "payment_intent": "pi_1", "refunded": refunded,

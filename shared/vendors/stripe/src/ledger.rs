@@ -36,7 +36,10 @@ impl Ledger for Client {
             [("payment_intent".to_owned(), payment.as_str().to_owned()), (format!("metadata[{KEY}]"), key.to_owned())];
         let call = Call::Post { path: REFUNDS, form: &form, idempotency_key: idempotency_key(key)? };
         match self.transport.call(&call).await {
-            Ok(reply) => Ok(NewRefund::Made(made_refund(&reply)?)),
+            Ok(reply) => {
+                let made = made_refund(&reply).ok_or(CallError::Unexpected("a refund that cannot be read"))?;
+                Ok(NewRefund::Made(made))
+            }
             Err(PaymentError::Refused(code)) if code == "charge_already_refunded" => Ok(NewRefund::NothingLeft),
             Err(error) => Err(error),
         }
@@ -101,11 +104,10 @@ impl Ledger for Client {
     }
 }
 
-fn made_refund(object: &Value) -> Result<MadeRefund, CallError> {
-    let id = payment_objects::id(object).ok_or(CallError::Unexpected("a refund without an id"))?;
-    let status = payment_objects::refund_status(object).ok().flatten();
-    let status = status.ok_or(CallError::Unexpected("no known status of a refund"))?;
-    Ok(MadeRefund { id, amount: object["amount"].as_i64(), status, key: key(object) })
+/// A refund; `None` if its id or its status cannot be read.
+fn made_refund(object: &Value) -> Option<MadeRefund> {
+    let status = payment_objects::refund_status(object).ok().flatten()?;
+    Some(MadeRefund { id: payment_objects::id(object)?, amount: object["amount"].as_i64(), status, key: key(object) })
 }
 
 /// One refund that cannot be read must not hide the others.
@@ -113,10 +115,8 @@ fn payment_refunds(objects: &[Value]) -> PaymentRefunds {
     let mut refunds = PaymentRefunds::default();
     for object in objects {
         match made_refund(object) {
-            Ok(made) => refunds.made.push(made),
-            Err(_) => {
-                refunds.unknown.push(UnknownRefund { id: payment_objects::name(object), key: key(object) });
-            }
+            Some(made) => refunds.made.push(made),
+            None => refunds.unknown.push(UnknownRefund { id: payment_objects::name(object), key: key(object) }),
         }
     }
     refunds
@@ -196,9 +196,9 @@ mod tests {
             assert_eq!((made.status, made.key.as_deref()), (status, Some("k")), "{word}");
         }
         for word in [json!(null), json!("Succeeded"), json!(true)] {
-            assert!(made(word.clone()).is_err(), "{word}");
+            assert!(made(word.clone()).is_none(), "{word}");
         }
-        assert!(made_refund(&json!({ "status": "succeeded" })).is_err(), "a refund that nobody can name");
+        assert!(made_refund(&json!({ "status": "succeeded" })).is_none(), "a refund that nobody can name");
     }
 
     /// The refunds come first and are followed by the disputes; objects without a checkout, and refunds of which Stripe
