@@ -369,7 +369,8 @@ impl Aggregate {
     /// Counts a sale once, with the amount charged, on the day of its first verdict; a refund is deducted on the day of
     /// the refund, and a part of the money on the day on which that part went back. A refund that fails in a later
     /// period is added again on the day of the failure; within one period neither counts. After a lost dispute no
-    /// failure counts, because the money stays away. Money in another currency enters no sum. A follow-up has no money: its session is the sale.
+    /// failure counts, because the money stays away. Money in another currency enters no sum. A follow-up has no money:
+    /// its session is the sale.
     fn settle(&mut self, account: Account) {
         self.processed_twice += u64::from(account.is_twice);
         if account.is_followup {

@@ -32,7 +32,8 @@ impl CallerIdentity {
     ///
     /// # Errors
     /// [`InvalidIdentity`].
-    pub fn parse(arn: &str) -> Result<Self, InvalidIdentity> {
+    pub fn parse(arn: impl AsRef<str>) -> Result<Self, InvalidIdentity> {
+        let arn = arn.as_ref();
         let is_arn = arn.starts_with("arn:") && arn.len() <= MAX_ARN && !arn.chars().any(char::is_control);
         let kept = arn.split(['@', '\u{ff20}']).next().filter(|_| is_arn).ok_or(InvalidIdentity)?;
         Ok(Self(kept.to_owned()))

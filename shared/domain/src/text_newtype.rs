@@ -15,7 +15,7 @@ macro_rules! text_newtype {
             type Error = $invalid;
 
             fn try_from(text: String) -> Result<Self, Self::Error> {
-                Self::parse(text.as_str())
+                Self::parse(text)
             }
         }
     };

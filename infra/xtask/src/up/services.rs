@@ -121,7 +121,7 @@ pub(super) fn address(port: u16) -> String {
 pub(super) struct Door {
     pub(super) listener: TcpListener,
     pub(super) site: String,
-    /// The last digit of its port. The stack keeps the door, so no other one that starts has the same place.
+    /// The last digit of its port. The stack keeps the door, so none of ten stacks that start has the same place.
     pub(super) place: u16,
 }
 

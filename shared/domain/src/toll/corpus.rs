@@ -19,13 +19,10 @@ impl CorpusVersion {
     ///
     /// # Errors
     /// [`InvalidCorpusVersion`].
-    pub fn parse(text: &str) -> Result<Self, InvalidCorpusVersion> {
+    pub fn parse(text: impl Into<String>) -> Result<Self, InvalidCorpusVersion> {
+        let text = text.into();
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() == 64 && text.bytes().all(is_digit) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidCorpusVersion)
-        }
+        if text.len() == 64 && text.bytes().all(is_digit) { Ok(Self(text)) } else { Err(InvalidCorpusVersion) }
     }
 
     /// The version with this digest.

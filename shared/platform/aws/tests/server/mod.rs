@@ -23,10 +23,6 @@ pub(crate) struct Server {
 impl Server {
     /// Sends the first reply to the first request, and so on; 500 to further ones.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let written = |(status, body): Reply| match status {
-            0 => test_server::Reply::HangUp,
-            _ => reply(status, "", body),
-        };
         Self::sending(replies.into_iter().map(written).collect()).await
     }
 
@@ -35,7 +31,7 @@ impl Server {
     pub(crate) async fn start_closing_idle(first: Reply, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (status, body) = first;
         let first = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let replies = replies.into_iter().map(|(status, body)| reply(status, "", body));
+        let replies = replies.into_iter().map(written);
         Self::sending(iter::once(test_server::Reply::GoStale(first)).chain(replies).collect()).await
     }
 
@@ -54,6 +50,10 @@ impl Server {
         };
         self.server.seen().iter().map(shown).collect()
     }
+}
+
+fn written((status, body): Reply) -> test_server::Reply {
+    if status == 0 { test_server::Reply::HangUp } else { reply(status, "", body) }
 }
 
 fn decoded(text: &str) -> String {
