@@ -27,6 +27,10 @@ impl Evaluation {
         if self.override_prohibited() || never {
             return HumanLock::Never;
         }
+        // Its sources of help must not wait for an approval, whichever rule found it.
+        if self.is_emergency() {
+            return HumanLock::Nobody;
+        }
         let decidable = [State::Blocked, State::RequiresOracleVerification];
         let is_decidable = self.refusing().all(|rule| decidable.contains(&rule.state));
         let mut roles = if is_decidable { self.approvers(domain) } else { Vec::new() };
@@ -119,6 +123,14 @@ mod tests {
             "Can I weld an old propane tank into a smoker?",
             "Should I stop taking metformin? And can I mix bleach and ammonia to clean the shop?",
             "Can I weld an old propane tank into a smoker? And should I stop taking metformin?",
+            // Found by a high-stakes rule beside a request that has its approvers.
+            "Should I double my metoprolol tonight? There is some pain across the chest.",
+            "How many milligrams of ibuprofen should I take for the pain in the chest?",
+            "Should my wife stop taking ramipril? Her tongue keeps swelling.",
+            "Should I stop taking metformin? One side is weak since breakfast.",
+            "Should I stop taking metformin? I feel pressure around the chest.",
+            "How many milligrams of Benadryl should I take? My throat is a bit swollen.",
+            "Is it strep? My throat is swollen and sore since Monday.",
         ] {
             let evaluation = evaluate(question, None);
             assert_eq!(

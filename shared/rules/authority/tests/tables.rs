@@ -194,6 +194,26 @@ fn asked_axes() -> BTreeSet<String> {
     asked
 }
 
+/// The mail with sources of help must not wait for an approval.
+#[test]
+fn nobody_may_approve_a_text_that_describes_an_emergency() {
+    let tables = [
+        include_str!("data/governed.tsv"),
+        include_str!("data/vectors.tsv"),
+        include_str!("data/escalation.tsv"),
+        include_str!("data/crisis.tsv"),
+        include_str!("data/contrast.tsv"),
+    ];
+    let texts = tables.into_iter().flat_map(lines).filter_map(|case| case.last().copied());
+    let emergencies: Vec<Evaluation> =
+        texts.map(|text| evaluate(text, None)).filter(Evaluation::is_emergency).collect();
+    assert!(emergencies.len() >= 2, "{}", emergencies.len());
+    for evaluation in emergencies {
+        let reason = evaluation.reason_code();
+        assert!(evaluation.approved().is_none(), "{reason}");
+    }
+}
+
 /// A state that needs more from the customer has a question.
 #[test]
 fn what_lacks_a_specification_asks_for_one() {
