@@ -1,8 +1,8 @@
 //! Sales that the content filter holds: an operator lists, approves or replaces them (content filter, GAP-B and GAP-L).
 //!
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
-//! crosscheck and gate 1 like a model's reply; both keep the grammar and the notice of a narrative answer. Gate 2 runs
-//! before the mail and the page in both cases.
+//! crosscheck and gate 1 like a model's reply; both keep the grammar of a narrative answer, and neither releases a
+//! question that today's rules refuse to everybody. Gate 2 runs before the mail and the page in both cases.
 
 pub mod examine;
 
@@ -78,7 +78,8 @@ pub enum Decided {
     AskedAgain,
 }
 
-/// Releases a held sale unchanged, if today's filter lets it pass.
+/// Releases a held sale unchanged, if it passes today's filter and, unless its mail was sent, today's rules about its
+/// question.
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
@@ -96,7 +97,14 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
             let examined = examine::verdict(value, tier, now)?;
             (Some(case.cached(ports, examined.verdict, now).await?), examined.records)
         }
-        (held, _) => (None, examine::delivery(held, &case.entry, now)?),
+        (held, _) => {
+            let sale = &case.sale.value;
+            let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
+            if let (CacheEntry::Hit(cached), false) = (&case.entry, is_mailed) {
+                examine::grammar(cached, sale.locale())?;
+            }
+            (None, examine::delivery(held, &case.entry, now)?)
+        }
     };
     case.free(ports, operator, Decision::Approve, verdict, records, now).await
 }

@@ -275,6 +275,35 @@ fn a_question_that_nobody_may_approve_stays_held() {
     run(approve_it(&world)).unwrap().unwrap();
 }
 
+/// Before the mail and the page. What went by mail is with the customer.
+#[test]
+fn a_cached_verdict_whose_question_nobody_may_approve_stays_held_until_its_mail_went() {
+    let question = "Can I mix bleach and ammonia to clean the shop?";
+    for (question, summary, sent, passes) in [
+        (question, CLEAN, false, false),
+        (question, CLEAN, true, true),
+        ("Should I stop taking metformin?", "Change it once a physician has agreed.", false, true),
+        // The grammar is that of today too.
+        ("Should I stop taking metformin?", CLEAN, false, false),
+    ] {
+        let mail = if sent { Mail::Sent { at: at(-400) } } else { Mail::Held };
+        let held = held_at_gate_2().with("mail", mail);
+        let world = world_holding(held.clone(), &[payload(2, -100, &quick(summary))]);
+        cache(&world, summary);
+        world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
+        match run(approve_it(&world)).unwrap() {
+            Ok(decided) => assert!(passes && decided == Decided::Freed, "{question} {summary}"),
+            Err(error) => {
+                let is_refused =
+                    matches!(error, Refused(DecideError::Refused(Refusal::Question(_) | Refusal::Grammar(_))));
+                assert!(!passes && is_refused, "{question} {summary}: {error}");
+                assert_eq!(stored(&world), held);
+                assert!(world.state().queue.is_empty() && decisions(&world).is_empty());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_held_request_for_the_submission_is_asked_for_again() {
     let held = held_at_gate_2().with("notice", Mail::Held).with("mail", Mail::NotOrdered);
