@@ -9,7 +9,7 @@ use domain::{
     Sale, SessionId, Submission, Timestamp,
     message::{Message, OrderedBy},
     ports::{Queue, Submissions},
-    sale::{Authority, Fulfilment, NotApproved},
+    sale::{Authority, Declined, Fulfilment, NotApproved},
 };
 
 /// The ports of a second attempt.
@@ -60,11 +60,16 @@ pub enum Reattempt {
 /// # Errors
 /// The refusals of [`ReattemptError`].
 pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
+    let declined = sale.declined().filter(|_| submission.is_none());
+    // First: the attempt is recorded whatever became of the money, which goes back within minutes.
+    if declined.is_some_and(Declined::is_locked) {
+        return Err(ReattemptError::Locked);
+    }
     if !sale.is_money_kept() {
         return Err(ReattemptError::MoneyWentBack);
     }
-    if let (Some(declined), None) = (sale.declined(), submission) {
-        return Err(if declined.is_locked() { ReattemptError::Locked } else { ReattemptError::Declined });
+    if declined.is_some() {
+        return Err(ReattemptError::Declined);
     }
     match sale.fulfilment() {
         Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
@@ -93,16 +98,16 @@ pub async fn reattempt(
 ) -> Done<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
+    let planned = plan(&sale.value, submission);
+    if matches!(planned, Err(ReattemptError::Locked)) {
+        let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
+        authority_gate::record_override(journal, sale, by).await?;
+        return Err(ReattemptError::Locked.into());
+    }
     if journal.stopped_by_session(session).await? {
         return Err(ReattemptError::MoneyWentBack.into());
     }
-    if let Err(refused) = plan(&sale.value, submission) {
-        if matches!(refused, ReattemptError::Locked) {
-            let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
-            authority_gate::record_override(journal, sale, by).await?;
-        }
-        return Err(refused.into());
-    }
+    planned?;
     if let Some(submission) = submission {
         // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
         ports.submissions.keep(session, submission).await?;

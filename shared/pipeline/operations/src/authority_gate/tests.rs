@@ -9,6 +9,7 @@ use crate::{
 };
 use domain::{
     mail::Mail,
+    money::Money,
     open_work::Work,
     sale::{APPROVAL_LASTS, Fulfilment, HumanLock},
 };
@@ -32,6 +33,12 @@ fn declined(lock: HumanLock) -> World {
     let failed = Fulfilment::Failed { reason: "authority gate: BLOCKED drug_dosing".into(), at: at(-100) };
     let sale = sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("query_hash", Some("q"));
     world_with(sale.with("declined", Some(declined)))
+}
+
+fn with_money(world: World, money: &Money) -> World {
+    let sale = stored(&world).with("money", money);
+    world.state().sales.insert(session(), (sale, 1));
+    world
 }
 
 fn two_people() -> HumanLock {
@@ -100,22 +107,25 @@ fn a_role_or_a_credential_of_another_kind_does_not_count() {
 
 #[test]
 fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
-    let world = declined(HumanLock::Never);
-    for role in ["physician", "supervisor", "ceo"] {
-        let refused = approve_as(&world, "dana", role, "npi_registry:123");
-        assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Locked)))));
+    // The refund of what is locked takes minutes.
+    for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
+        let world = with_money(declined(HumanLock::Never), &money);
+        for role in ["physician", "supervisor", "ceo"] {
+            let refused = approve_as(&world, "dana", role, "npi_registry:123");
+            assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Locked)))));
+        }
+        let operator = Operator::parse("dana", None).unwrap();
+        let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
+        assert!(matches!(
+            run(reattempt(ports, &operator, &session(), None)).unwrap(),
+            Err(Refused(ReattemptError::Locked))
+        ));
+        let log = decisions(&world);
+        assert_eq!(log.len(), 4, "{money:?}: {log:?}");
+        assert!(log.iter().all(|record| record["action"].as_str().unwrap().starts_with("authority override refused")));
+        assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 4);
+        assert!(stored(&world).declined().is_some_and(Declined::is_locked) && world.state().queue.is_empty());
     }
-    let operator = Operator::parse("dana", None).unwrap();
-    let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
-    assert!(matches!(
-        run(reattempt(ports, &operator, &session(), None)).unwrap(),
-        Err(Refused(ReattemptError::Locked))
-    ));
-    let log = decisions(&world);
-    assert_eq!(log.len(), 4, "{log:?}");
-    assert!(log.iter().all(|record| record["action"].as_str().unwrap().starts_with("authority override refused")));
-    assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 4);
-    assert!(stored(&world).declined().is_some_and(Declined::is_locked) && world.state().queue.is_empty());
 }
 
 #[test]
