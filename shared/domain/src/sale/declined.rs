@@ -295,7 +295,11 @@ impl Sale {
     /// # Errors
     /// [`NotApproved`].
     pub fn reject_declined(&mut self, by: Authority<'_>) -> Result<Event, NotApproved> {
-        let declined = self.decidable()?;
+        let declined = match self.decidable() {
+            // A rejection lifts nothing, so it must not be recorded as an attempt to override the lock.
+            Err(NotApproved::Locked) => return Err(NotApproved::Nobody),
+            decidable => decidable?,
+        };
         let HumanLock::People { roles, sources, .. } = &declined.lock else { return Err(NotApproved::Nobody) };
         check(by, roles, sources)?;
         if let Some(declined) = &mut self.declined {

@@ -68,7 +68,7 @@ fn a_rejected_question_is_approved_by_nobody_and_a_lock_is_lifted_by_nobody() {
     let mut locked = declined();
     locked.declined.as_mut().unwrap().lock = HumanLock::Never;
     assert_eq!(locked.approve_declined(by, at(2)).unwrap_err(), NotApproved::Locked);
-    assert_eq!(locked.reject_declined(by).unwrap_err(), NotApproved::Locked);
+    assert_eq!(locked.reject_declined(by).unwrap_err(), NotApproved::Nobody);
     assert!(locked.refuse_override(by).is_ok());
     let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..declined() };
     assert_eq!(refunded.approve_declined(by, at(3)).unwrap_err(), NotApproved::MoneyWentBack("refunded"));

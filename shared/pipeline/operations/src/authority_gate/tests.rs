@@ -140,6 +140,18 @@ fn a_rejection_makes_the_refund_due_at_once() {
     assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
 }
 
+/// Who rejects a locked question wants its money back, and does not try to lift the lock.
+#[test]
+fn a_rejection_of_what_is_locked_is_no_attempt_to_override_it() {
+    for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
+        let world = with_money(declined(HumanLock::Never), &money);
+        let refused = run(reject(journal(&world), by(&eve()), &session())).unwrap();
+        assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))), "{money:?}");
+        assert!(decisions(&world).is_empty() && world.state().alerts.is_empty(), "{money:?}");
+        assert!(stored(&world).declined().is_some_and(Declined::is_locked), "{money:?}");
+    }
+}
+
 fn eve() -> Operator {
     Operator::parse("eve", Some("looked at it")).unwrap()
 }
