@@ -38,7 +38,14 @@ impl Refusals for DecideError {}
 /// # Errors
 /// [`DecideError`].
 pub async fn approve(ports: Ports<'_>, by: Authority<'_>, session: &SessionId) -> Done<AuthorityDecision, DecideError> {
-    let approve = |sale: &mut Sale, now| sale.approve_declined(by, now);
+    // The follow-up's own row learns of it later, and its order would be dropped.
+    let is_stopped = ports.journal.stopped_by_session(session).await?;
+    let approve = |sale: &mut Sale, now| {
+        if is_stopped && sale.declined().is_some_and(|declined| !declined.is_locked()) {
+            return Err(NotApproved::MoneyWentBack("stopped with its session"));
+        }
+        sale.approve_declined(by, now)
+    };
     let (sale, decision) = decide(ports.journal, by, session, approve).await?;
     if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
         let order = Message::order(session.clone(), sale.received_at(), OrderedBy::Operator);

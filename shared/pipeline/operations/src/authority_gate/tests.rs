@@ -9,7 +9,7 @@ use crate::{
 };
 use domain::{
     mail::Mail,
-    money::Money,
+    money::{Authorisation, Money},
     open_work::Work,
     sale::{APPROVAL_LASTS, Fulfilment, HumanLock},
 };
@@ -138,6 +138,29 @@ fn a_rejection_makes_the_refund_due_at_once() {
     assert!(stored(&world).open_work().unwrap().due <= at(0));
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
     assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
+}
+
+/// The follow-up's own row does not know of the refund yet. An attempt to override a lock is recorded all the same.
+#[test]
+fn a_follow_up_is_not_approved_once_its_session_stops_it() {
+    let authorisation = Authorisation::by_policy("quarantine-24h", "held").unwrap();
+    for (lock, expected, recorded) in [
+        (two_people(), NotApproved::MoneyWentBack("stopped with its session"), 0),
+        (HumanLock::Never, NotApproved::Locked, 1),
+    ] {
+        let world = declined(lock);
+        let followup = stored(&world).with("session_id", session().followup());
+        let refund = Money::RefundAuthorised { authorisation: authorisation.clone(), at: at(-1) };
+        world.state().sales =
+            [(session(), (sale().with("money", refund), 1)), (session().followup(), (followup.clone(), 1))].into();
+        let ports = Ports { journal: journal(&world), orders: &world };
+        let refused = run(approve(ports, by(&eve()), &session().followup())).unwrap();
+        assert!(matches!(refused, Err(Refused(DecideError::NotApproved(why))) if why == expected), "{expected}");
+        assert_eq!(decisions(&world).len(), recorded, "{expected}");
+        let kept = world.state().sales[&session().followup()].0.clone();
+        assert_eq!(kept.declined(), followup.declined(), "{expected}");
+        assert!(world.state().queue.is_empty(), "{expected}");
+    }
 }
 
 /// Who rejects a locked question wants its money back, and does not try to lift the lock.
