@@ -25,12 +25,14 @@ impl Sale<'_> {
             Err(why) => {
                 tracing::warn!(purchase = id.reference(), why, "no answer");
                 self.count(Metric::TollUnanswered);
+                let details = json!({ "authority": evaluation.envelope() });
                 let give_up = |purchase: &mut Purchase, now: Timestamp| {
                     if purchase.give_up(owner).is_err() {
                         return Change::nothing(());
                     }
                     let mut records = made.records.clone();
-                    records.push(Record::toll(now, self.asked_at, TollStatus::RagFail, &why));
+                    let record = Record::toll(now, self.asked_at, TollStatus::RagFail, &why);
+                    records.push(record.with_details(details.clone()));
                     Change::recorded(if purchase.repeat() { records } else { Vec::new() }, ())
                 };
                 journal.commit(purchase, give_up).await?.settle().await;

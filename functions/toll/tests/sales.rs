@@ -219,6 +219,8 @@ fn a_narrative_answer_that_breaks_its_grammar_is_made_once_more_and_then_not_sol
     let (status, why) = records(&world).remove(0);
     assert_eq!(status, "RAG_FAIL");
     assert!(why.ends_with(r#"the authority gate refuses the reply: it contains "you will win""#), "{why}");
+    let refused = world.state().records().into_iter().find(|line| line["status"] == "RAG_FAIL").unwrap();
+    assert_eq!(refused["details"]["authority"]["state"], "NARRATIVE_ONLY", "{refused}");
     world.state().answers.extend([says(lacking), says("A lawyer knows what the term covers.")]);
     let sold = send(&world, paid("/query", question, &payment)).unwrap();
     assert_eq!((sold.status(), world.state().chain.settled), (200, 1));
@@ -293,6 +295,8 @@ fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     assert_code(&query(&world, &payment), 503, "no_answer");
     assert_eq!(records(&world)[0].0, "RAG_FAIL");
+    let failed = world.state().records().into_iter().find(|line| line["status"] == "RAG_FAIL").unwrap();
+    assert_eq!(failed["details"]["authority"]["state"], "AUTHORIZED", "{failed}");
     assert_eq!(world.state().chain.settled, 0);
     world.plan(Plan::none());
     let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });

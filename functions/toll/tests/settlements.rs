@@ -65,6 +65,8 @@ fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() 
 fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
     let (world, payment) = offered();
     assert_code(&query_despite("facilitator.settle", Fault::LoseReply, &world, &payment), 503, "settlement_pending");
+    let open = world.state().records().into_iter().find(|line| line["status"] == "RPC_UNREACHABLE").unwrap();
+    assert_eq!(open["details"]["made"]["authority"]["state"], "AUTHORIZED", "{open}");
     world.advance(Duration::from_secs(61));
     assert_eq!(look(&world).unwrap().failed, 0);
     let Some(Stage::Settled { confirmed: true, .. }) = purchase(&world).map(|found| found.stage().clone()) else {
