@@ -71,6 +71,11 @@ pub(crate) async fn make(
     let models: Vec<Tracked<'_>> = voices.iter().map(|_| Tracked::new(ports.model, ports.journal.clock)).collect();
     let each = voices.iter().zip(&models);
     let all = join_all(each.map(|(voice, model)| speak(Ports { model, ..ports }, settings, *voice, context, live)));
+    let mut facts = json!({
+        "prompt_version": chat_version(),
+        "working_set_hash": context.memory.bytes_hash().to_string(),
+        "authority": context.evaluation.envelope(),
+    });
     let left = settings.answer_time.saturating_sub(ports.journal.clock.now().since(arrived));
     let spoken = match within(ports.pause, settings.model_time.min(left), all).await {
         Ok(spoken) => spoken,
@@ -82,15 +87,11 @@ pub(crate) async fn make(
                 // At once, because the apology waits for them.
                 join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
             }
-            return Made { replies: None, facts: json!({ "problem": broke.to_string() }) };
+            facts["problem"] = broke.to_string().into();
+            return Made { replies: None, facts };
         }
     };
-    let facts = json!({
-        "prompt_version": chat_version(),
-        "working_set_hash": context.memory.bytes_hash().to_string(),
-        "authority": context.evaluation.envelope(),
-        "attempts": spoken.iter().map(|(_, facts)| facts).collect::<Vec<_>>(),
-    });
+    facts["attempts"] = json!(spoken.iter().map(|(_, facts)| facts).collect::<Vec<_>>());
     Made { replies: spoken.into_iter().map(|(said, _)| said).collect(), facts }
 }
 

@@ -368,6 +368,10 @@ fn a_slow_memory_leaves_less_time_to_the_model() {
     let reply = run(handle(ports, &settings(), asking(1, QUESTION, &cookie))).unwrap();
     assert_eq!((reply.status(), &body(&reply)["apology"]), (200, &json!(true)));
     assert_eq!(world.state().now - begun, 25_000);
+    let apologised = world.state().records().into_iter().find(|line| line["status"] == "APOLOGISED").unwrap();
+    let details = &apologised["details"];
+    assert_eq!(details["authority"]["state"], "AUTHORIZED", "{apologised}");
+    assert!(details["problem"].is_string() && details["prompt_version"].is_string(), "{apologised}");
 }
 
 /// A model without a reply for five seconds has failed. After less time, the next message makes the half-open call,
