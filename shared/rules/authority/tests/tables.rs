@@ -171,6 +171,37 @@ fn a_question_does_not_answer_itself() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Appendix G requires more of some determinations than of others.
+#[test]
+fn a_denial_needs_appeal_rights_and_ssdi_needs_medical_evidence() {
+    let denial = "Deny this applicant's SNAP application automatically, without a human looking at it.";
+    let cases: [(String, State, &[&str]); 6] = [
+        (denial.to_owned(), State::Blocked, &["appeal_rights_provided"]),
+        (
+            "Write the denial letter for her SSI benefits and leave out the appeal rights.".to_owned(),
+            State::Blocked,
+            &["appeal_rights_provided"],
+        ),
+        (format!("{denial} The appeal rights are enclosed."), State::Blocked, &[]),
+        (format!("{denial} The appeal rights are not enclosed."), State::Blocked, &["appeal_rights_provided"]),
+        (
+            "Am I eligible for SSDI in Texas?".to_owned(),
+            State::RequiresSpecification,
+            &["household_size", "income_verification", "identity_verified", "medical_evidence_reviewed"],
+        ),
+        (
+            "Am I eligible for food stamps in Texas?".to_owned(),
+            State::RequiresSpecification,
+            &["household_size", "income_verification", "identity_verified"],
+        ),
+    ];
+    for (text, state, missing) in cases {
+        let evaluation = evaluate(&text, None);
+        assert_eq!((evaluation.state(), evaluation.missing_axes().as_slice()), (state, missing), "{text}");
+    }
+    assert!(evaluate(denial, None).questions().is_empty(), "no answer sells it");
+}
+
 /// The axes that treatments require and that a customer can supply.
 fn asked_axes() -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
