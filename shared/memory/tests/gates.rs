@@ -298,6 +298,43 @@ fn g3_no_step_of_a_recall_or_of_consent_can_be_skipped_or_bent() {
     assert!(table.refusal(applied("vault-code")).contains("not at this step"));
 }
 
+/// Consent and a roll are for the content that has the handle at that time, not for another one that gets it later.
+#[test]
+fn g3_a_step_for_a_withdrawn_fact_unlocks_no_later_one() {
+    let (detail, player, request_id) = (handle("vault-code"), handle("player-1"), handle("note-1"));
+    let replace = |table: &mut Table| {
+        let fact_id = *table.log.state().facts().by_detail("vault-code").unwrap().0;
+        table.add(FactWithdrawn { fact_id, reason: "superseded".to_owned() });
+        table.clue("vault-code", "The vault opens with 9902-QQ.", "The vault opens with another code.", &["9902-QQ"]);
+    };
+    let mut consented = vault();
+    consented.add(NotebookWriteConsentRequested {
+        request_id: request_id.clone(),
+        content_handles: [detail.clone()].into(),
+        requester_id: player.clone(),
+        scene_id: None,
+    });
+    consented.add(NotebookWriteConsentGranted { request_id: request_id.clone(), granter_id: player.clone() });
+    replace(&mut consented);
+    let applied = NotebookWriteApplied { request_id, content_handles: [detail.clone()].into() };
+    assert!(consented.refusal(applied).contains("not what consent was given for"));
+
+    let mut rolled = vault();
+    let scene_id = handle("scene-1");
+    rolled.add(RecallRequest { detail_handle: detail.clone(), requester_id: player.clone(), scene_id });
+    let roll = recall::Roll { roller_id: player, skill_id: handle("lore"), dc: 10, roll: 20 };
+    let [attempt, result] = recall::after_roll(&detail, roll).unwrap();
+    rolled.add(attempt);
+    replace(&mut rolled);
+    assert!(rolled.refusal(result).contains("EV-003 without EV-001"));
+
+    // Its own roll and consent unlock the new content.
+    rolled.recall("vault-code", "scene-1", 20);
+    assert!(!consented.shown(None).contains("9902-QQ") && rolled.shown(None).contains("9902-QQ"));
+    consented.record("note-2", "vault-code");
+    assert!(consented.shown(None).contains("9902-QQ"));
+}
+
 /// What is unlocked for a scene begins in it: nothing would end what begins after it.
 #[test]
 fn g3_no_recall_outlives_its_scene() {
