@@ -13,9 +13,10 @@ use memory::{
     policy,
     precision::Locked,
     recall::{self, Answer, Route},
-    truncate::CutReason,
+    truncate::{CutReason, Slice},
     working_set::BuildError,
 };
+use std::collections::BTreeSet;
 use support::{Table, handle, locked, text, unlocked};
 
 const SECRET: &str = "4471-ZX";
@@ -143,6 +144,28 @@ fn g2_a_code_in_two_halves_is_withheld_however_they_are_ranked() {
         let withheld = built.receipts.iter().filter(|receipt| receipt.reason == CutReason::Precision).count();
         assert_eq!(withheld, 1, "{texts:?}");
     }
+}
+
+/// The later in the order of two items that make up a code is withheld, wherever it is written: at no budget does one
+/// more item cost an earlier one, here the fact that the query names.
+#[test]
+fn g2_a_larger_budget_loses_no_item_to_the_other_half_of_a_code() {
+    let mut table = vault();
+    table.plain("ferry", "71-ZX is the ferry's number.");
+    let first = table.plain("passengers", "They counted 44");
+    table.add(CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![first] });
+    let mut before = BTreeSet::new();
+    for budget in (1_000..4_000).step_by(50) {
+        let Ok(built) = table.try_build(None, "ferry", budget) else { continue };
+        let shown: BTreeSet<String> =
+            built.set.content().slices.facts_slice.iter().map(|fact| fact.stable_key.clone()).collect();
+        assert!(shown.is_superset(&before), "{budget}: {before:?}, then {shown:?}");
+        before = shown;
+    }
+    assert_eq!(before.len(), 4, "{before:?}");
+    let built = table.build("ferry");
+    let withheld: Vec<_> = built.receipts.iter().map(|receipt| (receipt.slice, receipt.reason)).collect();
+    assert_eq!(withheld, [(Slice::CompactionsSlice, CutReason::Precision)]);
 }
 
 /// From the working set to every output: no request for a picture, and no narration that a model may have guessed.
