@@ -18,6 +18,23 @@ fn a_term_with_a_substitute_is_replaced_in_page_and_mail() {
     assert!(run["list_hash"].as_str().is_some_and(|hash| hash.len() == 64));
 }
 
+/// Content filter GAP-L: the log says why the page differs from the mail, however often the page was opened before.
+#[test]
+fn what_gate_2_changes_after_the_last_recorded_retrieval_is_recorded_once() {
+    let sim = Simulator::worked_off("quick", &quick("GREEN", "Demand is real."));
+    for cached in sim.world.state().cache.values_mut() {
+        cached.verdict.summary = "MNEMOS shows that demand is real.".to_owned();
+    }
+    sim.world.change_sales("retrievals", &domain::sale::MAX_RECORDED_RETRIEVALS);
+    for _ in 0..2 {
+        let summary = body(&sim.page().unwrap())["verdict"]["summary"].as_str().unwrap().to_owned();
+        assert!(summary.contains("knowledge base"), "{summary}");
+        let lines = sim.audit_lines();
+        let is_change = |line: &&serde_json::Value| line["gate"] == 2 && line["outcome"] == "REPLACE";
+        assert_eq!(lines.iter().filter(is_change).count(), 1);
+    }
+}
+
 #[test]
 fn a_held_verdict_reaches_nobody_and_is_kept_for_review() {
     let sim = Simulator::worked_off("quick", &quick("GREEN", "The CSDM says that demand is real."));

@@ -17,7 +17,7 @@ use domain::{
     sale::{ERASURE_SETTLES_AFTER, Fulfilment},
 };
 use lens::{Digest, Domain, canonical};
-use runtime::http::Reply;
+use runtime::http::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::inbox::Unread;
@@ -73,6 +73,18 @@ fn shown(sim: &Simulator) -> Value {
     let reply = sim.page().unwrap();
     assert_eq!(reply.status(), 200);
     body(&reply)
+}
+
+/// The gateway sends a GET of any path to the function with the pages.
+#[test]
+fn only_a_post_orders_it() {
+    let sim = delivered();
+    let mut event: Value = serde_json::from_str(include_str!("../../events/result.json")).unwrap();
+    event["path"] = "/api/followup".into();
+    event["body"] = json!({ "session_id": sim.session.as_str(), "query": FOLLOWUP }).to_string().into();
+    let reply = testkit::run(sim.deployment().result(Request::from_event(&event.to_string()).unwrap())).unwrap();
+    assert_eq!((reply.status(), &body(&reply)["code"]), (404, &"not_found".into()));
+    assert_eq!(shown(&sim)["followup_status"], "available");
 }
 
 #[test]

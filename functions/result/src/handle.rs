@@ -16,7 +16,8 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/.well-known/security.txt" => machines::security_txt(ports.contact, ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
         "/api/verdict" => counted(ports, retrieve::retrieve(ports, &request).await),
-        "/api/followup" => counted(ports, followup::order(ports, request.body()).await),
+        // The gateway sends GET of any path here.
+        "/api/followup" if request.method() == "POST" => counted(ports, followup::order(ports, request.body()).await),
         path if path.starts_with("/api/") => Reply::error(404, "not_found", "There is nothing at this address."),
         path => redirect(path).unwrap_or_else(|| html(404, pages::not_found())),
     }

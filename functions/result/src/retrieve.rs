@@ -216,17 +216,18 @@ impl Retrieval<'_> {
         Reply::json(200, &Value::Object(body))
     }
 
-    /// Counts and records the retrieval, and records the filter's findings if there are any. A clean verdict is served
-    /// even if its record cannot be written.
+    /// Counts and records the retrieval, and records the filter's findings if there are any: after the last recorded
+    /// retrieval once for each block list. A clean verdict is served even if its record cannot be written.
     async fn record_retrieval(
         &self,
         sale: Versioned<Sale>,
         gate: &gates::Run,
         found: Found,
     ) -> Result<(), CommitError> {
+        let filtered_by = (gate.term_count() > 0).then(gates::list_version);
         let record = |sale: &mut Sale, now| {
-            let Ok(event) = sale.serve() else { return Change::nothing(()) };
-            let filtered = (gate.term_count() > 0).then(|| gate.record(now, self.asked_at));
+            let Ok(event) = sale.serve(filtered_by) else { return Change::nothing(()) };
+            let filtered = filtered_by.map(|_| gate.record(now, self.asked_at));
             match found {
                 Found::Cached => Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ()),
                 // The restoration is recorded, and the cache had nothing (Audit Trail, derived analytics).

@@ -14,7 +14,7 @@ use crate::{
 };
 use audit::{RefundStep, Source, Status};
 use domain::{SessionId, Tier, money::PaymentChange, tier};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// The most distinct error texts that are counted separately; further ones are counted together.
@@ -64,6 +64,7 @@ struct Line<'a> {
 struct Details<'a> {
     #[serde(borrow)]
     ordered_by: Option<Cow<'a, str>>,
+    next_attempt_at: Option<IgnoredAny>,
 }
 
 impl Line<'_> {
@@ -76,6 +77,13 @@ impl Line<'_> {
     fn is_of_followup(&self) -> bool {
         let session = self.session_id.as_deref().and_then(|id| SessionId::parse(id).ok());
         session.is_some_and(|session| session.is_followup())
+    }
+
+    /// The step that it ends. A failed attempt at a verdict that is followed by another one ends none.
+    fn ended_step(&self) -> Option<Step> {
+        let step = Step::of(self.source?, self.status?)?;
+        let is_tried_again = self.details.as_ref().is_some_and(|details| details.next_attempt_at.is_some());
+        (step != Step::VerdictFailed || !is_tried_again).then_some(step)
     }
 
     /// Its amount, if that is in the currency of all prices: amounts in other currencies cannot be added to it.
@@ -338,8 +346,8 @@ impl Aggregate {
     }
 
     fn count_event(&mut self, line: &Line<'_>, account: &Account) {
-        let (Some(source), Some(status)) = (line.source, line.status) else { return };
-        if let Some(step) = Step::of(source, status) {
+        let Some(status) = line.status else { return };
+        if let Some(step) = line.ended_step() {
             self.latency.entry((line.tier.or(account.tier), step)).or_default().add(line.latency_ms);
             match step {
                 Step::Verdict => {
@@ -466,7 +474,7 @@ impl Account {
         self.is_followup |= line.is_of_followup();
         self.tier = line.tier.or(self.tier);
         match &*line.event {
-            "pipeline" => match line.source.zip(line.status).and_then(|(source, status)| Step::of(source, status)) {
+            "pipeline" => match line.ended_step() {
                 Some(Step::Verdict) => {
                     self.delivered.get_or_insert_with(|| Moment { day: line.day(), counts });
                     if !line.is_by_operator() {

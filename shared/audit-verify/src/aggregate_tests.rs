@@ -48,6 +48,14 @@ impl RecordedSale {
         self.event(day, latency, Source::Webhook, Status::Ok, None)
     }
 
+    /// A failed attempt that is tried again.
+    fn attempt(mut self, latency: i64) -> Self {
+        let record = Record::pipeline(at(latency), at(0), Source::Webhook, Status::Error, Some("time-out"));
+        let next = at(latency + 60_000).to_iso();
+        chain::append(&mut self.0, &record.with_detail("failures", 1).with_detail("next_attempt_at", next));
+        self
+    }
+
     fn by_operator(mut self, latency: i64) -> Self {
         let record = Record::pipeline(at(latency), at(0), Source::Webhook, Status::Ok, None);
         chain::append(&mut self.0, &record.with_details(json!({ "ordered_by": "operator", "decision": "replace" })));
@@ -279,6 +287,21 @@ fn latency_is_told_by_tier_and_step() {
         assert!(estimate.abs_diff(exact) <= exact / 100 + 1, "{estimate} for {exact}");
     }
     assert_eq!((verdict.greatest_ms, found.latency[2].p99_ms), (10_000, 7));
+}
+
+#[test]
+fn an_attempt_that_is_tried_again_is_an_error_and_no_end_without_a_verdict() {
+    let quick = || RecordedSale::new(Some(Tier::Quick)).attempt(15_000).attempt(45_000);
+    let found = report([
+        quick().verdict(0, 110_000),
+        quick(),
+        quick().event(0, 200_000, Source::Webhook, Status::Error, Some("gave up")),
+    ]);
+    let steps: Vec<_> = found.latency.iter().map(|row| (row.step, row.count, row.greatest_ms)).collect();
+    assert_eq!(steps, [(Step::Verdict, 1, 110_000), (Step::VerdictFailed, 1, 200_000)]);
+    let counted = |detail: &str, count| Counted { detail: detail.into(), count };
+    assert_eq!(found.errors, [counted("time-out", 6), counted("gave up", 1)]);
+    assert_eq!((found.without_verdict, found.slow_verdicts), (1, 1), "one still waits for its next attempt");
 }
 
 #[test]

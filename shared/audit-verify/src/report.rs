@@ -27,7 +27,7 @@ pub struct Report {
     pub revenue: Vec<Revenue>,
     /// Sales that failed, or were held or unusable, and whose last record leaves them without a verdict.
     pub without_verdict: u64,
-    /// Of these, sales that were refunded without any verdict counted as revenue.
+    /// Sales without a verdict that were refunded in the period, also those that failed in an earlier one.
     pub refunds_without_verdict: u64,
     /// Sales that were paid with another amount or currency than their price: mostly because of promotion codes, or
     /// because an operator chose the tier.

@@ -157,36 +157,36 @@ fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), Build
     }
 }
 
-/// Drops every item that completes a locked token whose beginning is in the items written before it. The canonical bytes
-/// have the slices by name, so an item that is ranked between two others can be written elsewhere.
+/// Drops every item that completes a locked token with the items that are written beside it. The canonical bytes have the
+/// slices by name, so an item is often written before items of earlier ranks. It is checked in the order of the ranks, so
+/// the later of two items goes, and a larger budget, which only adds items of later ranks, never loses one.
 fn without_split_tokens(
     mut kept: Vec<Candidate<Item>>,
     locked: &Locked,
     receipts: &mut Vec<Receipt>,
 ) -> Vec<Candidate<Item>> {
     const OVERLAP: usize = 400;
-    kept.sort_by_key(|candidate| match candidate.rank.slice {
-        Slice::CompactionsSlice => 0,
-        Slice::FactsSlice => 1,
-        Slice::StateSlice => 2,
-    });
-    let mut tail = String::new();
-    let mut safe = Vec::with_capacity(kept.len());
-    for candidate in kept {
-        let body = &candidate.item.body;
-        let head: String = body.chars().take(OVERLAP).collect();
-        if !tail.is_empty() && locked.is_in(&format!("{tail}\n{head}")) {
+    let mut written = <[String; 3]>::default();
+    kept.retain(|candidate| {
+        let place = match candidate.rank.slice {
+            Slice::CompactionsSlice => 0,
+            Slice::FactsSlice => 1,
+            Slice::StateSlice => 2,
+        };
+        let (before, after) = written.split_at(place + 1);
+        let before: Vec<char> = before.iter().rev().flat_map(|texts| texts.chars().rev()).take(OVERLAP).collect();
+        let after = after.iter().flat_map(|texts| texts.chars()).take(OVERLAP);
+        let body = format!("\n{}", candidate.item.body);
+        let context: String = before.into_iter().rev().chain(body.chars()).chain(after).collect();
+        let is_safe = !locked.is_in(&context);
+        if is_safe {
+            written[place].push_str(&body);
+        } else {
             receipts.push(candidate.receipt(CutReason::Precision));
-            continue;
         }
-        tail.push('\n');
-        tail.push_str(body);
-        let length = tail.chars().count();
-        tail = tail.chars().skip(length.saturating_sub(OVERLAP)).collect();
-        safe.push(candidate);
-    }
-    safe.sort_by(|a, b| a.rank.cmp(&b.rank));
-    safe
+        is_safe
+    });
+    kept
 }
 
 fn fill(content: &mut WorkingSetContent, kept: Vec<Candidate<Item>>) {

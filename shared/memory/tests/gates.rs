@@ -13,9 +13,10 @@ use memory::{
     policy,
     precision::Locked,
     recall::{self, Answer, Route},
-    truncate::CutReason,
+    truncate::{CutReason, Slice},
     working_set::BuildError,
 };
+use std::collections::BTreeSet;
 use support::{Table, handle, locked, text, unlocked};
 
 const SECRET: &str = "4471-ZX";
@@ -143,6 +144,28 @@ fn g2_a_code_in_two_halves_is_withheld_however_they_are_ranked() {
         let withheld = built.receipts.iter().filter(|receipt| receipt.reason == CutReason::Precision).count();
         assert_eq!(withheld, 1, "{texts:?}");
     }
+}
+
+/// The later in the order of two items that make up a code is withheld, wherever it is written: at no budget does one
+/// more item cost an earlier one, here the fact that the query names.
+#[test]
+fn g2_a_larger_budget_loses_no_item_to_the_other_half_of_a_code() {
+    let mut table = vault();
+    table.plain("ferry", "71-ZX is the ferry's number.");
+    let first = table.plain("passengers", "They counted 44");
+    table.add(CompactionRequested { compaction_policy_id: handle("recap/1"), input_handles: vec![first] });
+    let mut before = BTreeSet::new();
+    for budget in (1_000..4_000).step_by(50) {
+        let Ok(built) = table.try_build(None, "ferry", budget) else { continue };
+        let shown: BTreeSet<String> =
+            built.set.content().slices.facts_slice.iter().map(|fact| fact.stable_key.clone()).collect();
+        assert!(shown.is_superset(&before), "{budget}: {before:?}, then {shown:?}");
+        before = shown;
+    }
+    assert_eq!(before.len(), 4, "{before:?}");
+    let built = table.build("ferry");
+    let withheld: Vec<_> = built.receipts.iter().map(|receipt| (receipt.slice, receipt.reason)).collect();
+    assert_eq!(withheld, [(Slice::CompactionsSlice, CutReason::Precision)]);
 }
 
 /// From the working set to every output: no request for a picture, and no narration that a model may have guessed.
@@ -296,6 +319,43 @@ fn g3_no_step_of_a_recall_or_of_consent_can_be_skipped_or_bent() {
     assert!(table.refusal(applied("something-else")).contains("not what consent was given for"));
     table.add(applied("vault-code"));
     assert!(table.refusal(applied("vault-code")).contains("not at this step"));
+}
+
+/// Consent and a roll are for the content that has the handle at that time, not for another one that gets it later.
+#[test]
+fn g3_a_step_for_a_withdrawn_fact_unlocks_no_later_one() {
+    let (detail, player, request_id) = (handle("vault-code"), handle("player-1"), handle("note-1"));
+    let replace = |table: &mut Table| {
+        let fact_id = *table.log.state().facts().by_detail("vault-code").unwrap().0;
+        table.add(FactWithdrawn { fact_id, reason: "superseded".to_owned() });
+        table.clue("vault-code", "The vault opens with 9902-QQ.", "The vault opens with another code.", &["9902-QQ"]);
+    };
+    let mut consented = vault();
+    consented.add(NotebookWriteConsentRequested {
+        request_id: request_id.clone(),
+        content_handles: [detail.clone()].into(),
+        requester_id: player.clone(),
+        scene_id: None,
+    });
+    consented.add(NotebookWriteConsentGranted { request_id: request_id.clone(), granter_id: player.clone() });
+    replace(&mut consented);
+    let applied = NotebookWriteApplied { request_id, content_handles: [detail.clone()].into() };
+    assert!(consented.refusal(applied).contains("not what consent was given for"));
+
+    let mut rolled = vault();
+    let scene_id = handle("scene-1");
+    rolled.add(RecallRequest { detail_handle: detail.clone(), requester_id: player.clone(), scene_id });
+    let roll = recall::Roll { roller_id: player, skill_id: handle("lore"), dc: 10, roll: 20 };
+    let [attempt, result] = recall::after_roll(&detail, roll).unwrap();
+    rolled.add(attempt);
+    replace(&mut rolled);
+    assert!(rolled.refusal(result).contains("EV-003 without EV-001"));
+
+    // Its own roll and consent unlock the new content.
+    rolled.recall("vault-code", "scene-1", 20);
+    assert!(!consented.shown(None).contains("9902-QQ") && rolled.shown(None).contains("9902-QQ"));
+    consented.record("note-2", "vault-code");
+    assert!(consented.shown(None).contains("9902-QQ"));
 }
 
 /// What is unlocked for a scene begins in it: nothing would end what begins after it.

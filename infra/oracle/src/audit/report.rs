@@ -104,7 +104,7 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
         let limit = SLOW_MS / 1000;
         warnings.push(format!("verdicts that took more than {limit} s: {}", report.slow_verdicts));
     }
-    if report.without_verdict > 0 {
+    if report.without_verdict > 0 || report.refunds_without_verdict > 0 {
         warnings.push(format!(
             "sales that failed, are held or unusable: {}; refunds of sales without a verdict: {}; neither is in \
              the revenue",
@@ -270,6 +270,16 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
+    }
+
+    /// A sale that failed on the last day of a month is refunded in the next one.
+    #[test]
+    fn refunds_of_sales_that_failed_in_an_earlier_period_are_told() {
+        let report = Report { without_verdict: 0, refunds_without_verdict: 1, ..sample() };
+        let is_told = |report: &Report| {
+            warnings(report).iter().any(|warning| warning.contains("refunds of sales without a verdict"))
+        };
+        assert!(is_told(&report) && !is_told(&Report { refunds_without_verdict: 0, ..report }));
     }
 
     #[test]

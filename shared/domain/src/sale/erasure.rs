@@ -2,7 +2,7 @@
 
 use super::{Event, Fulfilment, Refused, Sale};
 use crate::{Timestamp, mail::Mail, operator::Operator};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// After this time no worker that began before the decision is still running, because Lambda ends every invocation
 /// after at most 15 minutes. Data that such a worker wrote is then removed.
@@ -74,6 +74,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            filtered_by: BTreeSet::new(),
             followups_declined: self.followups_declined,
             replies: Vec::new(),
             trail: self.trail.clone(),

@@ -137,7 +137,7 @@ use crate::{
     retry::ModelWait,
 };
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 /// The state of the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -310,6 +310,9 @@ pub struct Sale {
     chased: u32,
     /// The number of retrievals of the verdict.
     retrievals: u32,
+    /// The block lists with terms in the verdict that were recorded after [`MAX_RECORDED_RETRIEVALS`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    filtered_by: BTreeSet<String>,
     /// The number of recorded follow-ups that the authority gate declined.
     #[serde(default, skip_serializing_if = "is_zero")]
     followups_declined: u32,
@@ -352,8 +355,9 @@ pub const VERDICT_LOST: &str = "neither the cache nor the archive has the verdic
 /// The shortest time between two regenerations of one verdict (Regen Consistency, invariant 8).
 pub const REGENERATE_AFTER: Duration = Duration::from_secs(300);
 
-/// The number of retrievals that are recorded separately in the audit log; later ones are only counted. Any holder of
-/// the link can reload it without limit, and the log must not grow with that.
+/// The number of retrievals that are recorded separately in the audit log. Any holder of the link can reload it without
+/// limit, and the log must not grow with that: of later ones only the first for each block list with terms in the
+/// verdict is recorded.
 pub const MAX_RECORDED_RETRIEVALS: u32 = 100;
 
 /// The number of declined follow-ups of a sale that are recorded, for the same reason.
@@ -399,6 +403,7 @@ impl Sale {
             reminded_at: None,
             chased: 0,
             retrievals: 0,
+            filtered_by: BTreeSet::new(),
             followups_declined: 0,
             replies: Vec::new(),
             trail: AuditTrail::new(),

@@ -219,6 +219,7 @@ impl State {
             }
             Payload::FactCommitted(it) => self.facts.commit(it, seq),
             Payload::FactWithdrawn(it) => {
+                self.end_requests_for(&it.fact_id);
                 self.facts.withdraw(&it.fact_id, seq);
                 self.compactions.retain(|_, recipe| !recipe.input_handles.contains(&it.fact_id));
             }
@@ -245,6 +246,20 @@ impl State {
             Payload::AssetPooled(it) => self.images.pool(it),
             Payload::PoolBound(it) => self.images.bind(it),
             Payload::SubjectErased(_) => self.erased_by = Some(seq),
+        }
+    }
+
+    /// Ends the recalls and the consents for a fact that is withdrawn: its handle may become that of another fact, for
+    /// which nobody has rolled or consented.
+    fn end_requests_for(&mut self, fact_id: &Digest) {
+        let detail =
+            self.facts.get(fact_id).and_then(|fact| fact.content.detail_handle.as_ref()).map(Handle::to_string);
+        for name in detail.into_iter().chain([fact_id.to_string()]) {
+            self.recalls.remove(name.as_str());
+            let open = [ConsentStatus::Requested, ConsentStatus::Granted];
+            for consent in self.notebook.values_mut().filter(|consent| open.contains(&consent.status)) {
+                consent.content_handles.remove(name.as_str());
+            }
         }
     }
 

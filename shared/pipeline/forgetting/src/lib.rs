@@ -79,7 +79,8 @@ async fn shred(ports: Ports<'_>, name: &str) -> Result<(), StoreError> {
     let erasure = SubjectErased {
         subject: campaign.clone(),
         requested_by: Handle::parse("subscriber")?,
-        reason: "asked for on the page".to_owned(),
+        // The account does not keep who began it, and an operator's words do not belong in bytes that stay.
+        reason: "the account's audit records name the operator, if one began it".to_owned(),
     };
     let at = ports.journal.clock.now().as_millis();
     let event = Event { at, campaign_id: campaign, key: None, payload: erasure.into() };

@@ -51,6 +51,16 @@ fn an_erasure_that_nobody_comes_back_for_ends_within_a_run() {
     assert!(world.state().alerts.is_empty());
 }
 
+/// An operator began it, as the audit log says, and the memory's last record stays for ever.
+#[test]
+fn the_last_record_does_not_say_that_the_customer_began_it() {
+    let world = begun();
+    look(&world).unwrap();
+    let logs = world.state().memory_logs.clone();
+    let last = String::from_utf8_lossy(&logs.values().flatten().next_back().unwrap().body);
+    assert!(last.contains("EV-ORC-012") && !last.contains("page") && !last.contains("letter"), "{last}");
+}
+
 #[test]
 fn the_call_that_began_it_is_left_alone() {
     let world = begun();

@@ -201,7 +201,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("reopen", Actor::Verdict, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("reopen", Mailer, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("restore", Page, &[Delivery], |sale| sale.restore().is_ok()),
-        step("serve", Page, &[Attention], |sale| sale.serve().is_ok()),
+        step("serve", Page, &[Attention], |sale| sale.serve(None).is_ok()),
         step("decline_followup", Inbox, &[Attention], |sale| sale.decline_followup().is_ok()),
         step("decline_followup", Page, &[Attention], |sale| sale.decline_followup().is_ok()),
         step("record_drop", Actor::SilentDrop, DROPS, |sale| {

@@ -38,10 +38,13 @@ fn declined_follow_ups_and_retrievals_are_counted_up_to_their_limit() {
     }
     assert!(sale.decline_followup().is_err());
     for count in 1..=MAX_RECORDED_RETRIEVALS {
-        sale.serve().unwrap();
+        sale.serve(Some("1")).unwrap();
         assert_eq!(sale.retrievals(), count);
     }
-    assert!(sale.serve().is_err());
+    assert!(sale.serve(None).is_err());
+    // What a block list changes is recorded once more, also while two releases serve with a list each.
+    assert!(["1", "2"].into_iter().all(|list| sale.serve(Some(list)).is_ok()));
+    assert!(["1", "2", "1"].into_iter().all(|list| sale.serve(Some(list)).is_err()));
 }
 
 #[test]
