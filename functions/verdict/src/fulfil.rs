@@ -376,7 +376,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy
-    /// unless people with the required roles approve the question first. The record has the state and the reason, no
+    /// unless people with the required roles approve the question first, or the customer has an earlier verdict by mail:
+    /// then a human decides. The record has the state and the reason, no
     /// text (Authority Governance, RFC-0008: every evaluation is recorded).
     async fn decline(
         &self,

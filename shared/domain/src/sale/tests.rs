@@ -271,6 +271,13 @@ fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
         assert_eq!(sale.claim_mail(Letter::Refund, "b", at(3), LEASE), Claim::Granted, "{:?}", sale.money);
         sale.mail_sent(Letter::Refund, "b", at(4)).unwrap();
     }
+    let mut served = disclosed(Sale { mail: Mail::Sent { at: at(0) }, ..sale() });
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::InFlight), "a human decides about the money");
+    assert!(!served.gives_money_back());
+    served.refund_letter = Mail::Dead { at: at(2), progress: Progress::default() };
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::DeadLetter));
+    served.refund_letter = Mail::Sent { at: at(2) };
+    assert_eq!(served.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1 + 24 * 3600))));
     let waiting = disclosed(sale());
     assert_eq!(waiting.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1))));
     let followup = disclosed(Sale { session_id: sale().session_id.followup(), ..sale() });
