@@ -7,6 +7,7 @@ use crate::{
     simulator::Simulator,
 };
 use domain::{
+    open_work::Work,
     ports::MailError,
     sale::{Fulfilment, Mail, VERDICT_LOST},
     texts,
@@ -167,6 +168,30 @@ fn a_drafted_mail_that_leaves_after_the_regeneration_is_followed_by_the_note() {
     let sent: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.subject.as_str()).collect();
     assert_eq!(sent, [texts::VERDICT_MAIL_SUBJECT, texts::DIVERGENCE_SUBJECT]);
     assert!(state.sent[0].1.body.contains("VERDICT: 🟢 GREEN"), "the draft of the first verdict");
+}
+
+/// The customer has the verdict, so no policy refunds it, and the page promises no refund (infra/decisions/refunds.md).
+#[test]
+fn a_mailed_verdict_whose_question_is_declined_when_it_is_made_again_waits_for_a_human() {
+    let mut sim = Simulator::worked_off("quick", &quick("GREEN", FIRST));
+    lose(&sim);
+    // Stands for a gate that declines what an earlier one allowed.
+    let question = "Can I give my son two of my warfarin tablets?".to_owned();
+    sim.world.state().sessions.get_mut(&sim.session).unwrap().idea = Some(question);
+    assert_eq!(sim.page().unwrap().status(), 202);
+    sim.drain();
+    assert!(sim.sale().declined().is_some());
+    for hours in [0, 25, 25] {
+        sim.world.advance(Duration::from_secs(hours * 3600));
+        sim.deadlines().unwrap();
+        sim.drain();
+    }
+    assert_eq!(body(&sim.page().unwrap())["error"], texts::DECLINED);
+    assert_eq!(sim.sale().open_work().map(|open| open.work), Some(Work::Declined));
+    let state = sim.world.state();
+    assert_eq!((state.refunds.len(), state.sent.len()), (0, 1));
+    let reminders = state.alerts.iter().filter(|alert| alert.line.contains("| declined |"));
+    assert_eq!(reminders.count(), 2, "{:?}", state.alerts);
 }
 
 #[test]

@@ -4,7 +4,13 @@ use crate::{
     samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy},
     simulator::Simulator,
 };
-use domain::{Channel, PaymentStatus, mail::Mail, message::Message, ports::MailError};
+use domain::{
+    Channel, PaymentStatus, Query, Submission, Tier,
+    mail::Mail,
+    message::{Message, OrderedBy},
+    ports::MailError,
+};
+use operations::{Operator, reattempt};
 use testkit::{Fault, Plan};
 
 #[test]
@@ -120,6 +126,37 @@ fn a_paid_session_without_a_tier_is_announced_and_its_customer_asked_once() {
         drop(state);
         assert_eq!(sim.count("webhook", "ERROR"), 1, "page first: {page_first}");
         assert_eq!(sim.count("email_service", "EMAIL_SENT"), 1);
+    }
+}
+
+/// Verdict Pipeline, invariant 2; Audit Trail, invariant 8.
+#[test]
+fn a_session_without_a_question_keeps_its_tier_in_the_log_and_in_its_verdict() {
+    for found_by in ["webhook", "page", "order"] {
+        let mut session = paid_session("cs_test_unusable_sale", "strategy", Some(ADDRESS));
+        session.metadata.remove("q0");
+        let mut sim = Simulator::with_session(session);
+        match found_by {
+            "page" => drop(sim.page()),
+            "order" => sim.send(Message::order(sim.session.clone(), sim.now(), OrderedBy::Reconciliation)),
+            _ => sim.stripe_delivers(),
+        }
+        sim.drain();
+        let lines = sim.audit_lines();
+        assert!(lines.len() > 2 && lines.iter().all(|line| line["tier"] == "strategy"), "{found_by}: {lines:?}");
+        let untagged = lines.iter().filter(|line| line["email"].is_null()).count();
+        assert_eq!(untagged, usize::from(found_by == "page"), "{found_by}: {lines:?}");
+        // The row of an earlier version has no tier, so nothing refuses the operator's.
+        sim.world.change_sales("tier", &None::<Tier>);
+        sim.model_says(&strategy());
+        let handed_in = Submission { tier: Tier::Quick, query: Query::parse(QUESTION).unwrap() };
+        let ports = reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
+        let operator = Operator::parse("dana", Some("answered by mail")).unwrap();
+        let ordered = reattempt::reattempt(ports, &operator, &sim.session, Some(&handed_in));
+        testkit::run(ordered).unwrap().unwrap();
+        sim.drain();
+        let page = body(&sim.page().unwrap());
+        assert_eq!((&page["tier"], page["verdict"]["strategy"].is_object()), (&"strategy".into(), true), "{found_by}");
     }
 }
 

@@ -93,9 +93,9 @@ async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Resu
         Work::Erasure => erase(ports, session).await,
         Work::Refund => give_back(ports, session).await,
         Work::Review if settings.refund_held && !sale.value.is_served() => refund_by_policy(ports, sale).await,
-        // This refund has no switch: money for a question that must not be answered is not kept. A follow-up has no
-        // money of its own.
-        Work::Declined if !sale.value.is_followup() => refund_by_policy(ports, sale).await,
+        // This refund has no switch: money for a question that must not be answered is not kept. A customer who has a
+        // verdict by mail keeps it, so a human decides; a follow-up, which has no money of its own, counts as one.
+        Work::Declined if !sale.value.is_served() => refund_by_policy(ports, sale).await,
         Work::NotPaid => ask_again(ports, sale).await,
         Work::Declined
         | Work::RefundFailed

@@ -79,7 +79,9 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         (sentence, _) if declined.is_crisis || sale.is_followup() => sentence.to_owned(),
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
         (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
-        // A verdict that was given away has no payment to return.
+        (sentence, Money::RefundAuthorised { .. }) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
+        // A verdict that was given away has no payment to return, and a human decides about that of a customer who has a
+        // verdict by mail.
         (sentence, _) if !sale.gives_money_back() => sentence.to_owned(),
         (sentence, _) if may_be_allowed => format!("{sentence} {}", texts::MONEY_IF_NOT_ALLOWED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
@@ -194,11 +196,19 @@ mod tests {
             let asks_again = sentence == texts::MONEY_IF_NOT_ALLOWED;
             assert_eq!(reply.header_value("retry-after").is_some(), asks_again, "{sentence}");
         }
-        for lock in [HumanLock::Nobody, people()] {
-            let reply = declined(&decision(lock), &sale_with(Money::Kept).with("given", true));
-            let body: Value = serde_json::from_str(reply.body()).unwrap();
-            assert_eq!(body["error"], texts::DECLINED, "a verdict that was given away has no money");
+        let sent = domain::mail::Mail::Sent { at };
+        let (given, served) =
+            (sale_with(Money::Kept).with("given", true), sale_with(Money::Kept).with("mail", sent.clone()));
+        for (sale, lock) in
+            [(&given, HumanLock::Nobody), (&given, people()), (&served, HumanLock::Nobody), (&served, people())]
+        {
+            let body: Value = serde_json::from_str(declined(&decision(lock), sale).body()).unwrap();
+            assert_eq!(body["error"], texts::DECLINED, "no money, or a human decides about it");
         }
+        let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
+        let decided = sale_with(Money::RefundAuthorised { authorisation, at }).with("mail", sent);
+        let body: Value = serde_json::from_str(declined(&decision(people()), &decided).body()).unwrap();
+        assert_eq!(body["error"], format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK));
     }
 
     #[test]

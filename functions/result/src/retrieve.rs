@@ -366,7 +366,8 @@ impl Retrieval<'_> {
             let noted = if usable {
                 sale.order_again(self.asked_at)
             } else {
-                sale.unusable(Finder::Page, "no usable tier or query", self.asked_at)
+                // The page has no key for the tag of the address; the drop's own record has it.
+                sale.unusable(Finder::Page, session.tier(), None, "no usable tier or query", self.asked_at)
             };
             match noted {
                 Ok(event) => {

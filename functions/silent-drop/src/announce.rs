@@ -114,7 +114,7 @@ fn note(
 ) -> Change<bool> {
     // True also if the drop is recorded already: its mail may not be ordered yet.
     let open = sale.is_drop_open();
-    let Ok(event) = sale.record_drop(unusable, email_tag, Charge::of(session), now) else {
+    let Ok(event) = sale.record_drop(unusable, session.tier(), email_tag, Charge::of(session), now) else {
         return Change::nothing(open);
     };
     let context = Context::new(now, notice.received_at);

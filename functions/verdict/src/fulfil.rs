@@ -10,7 +10,7 @@ mod sample;
 use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
 use crosscheck::constants::PHI;
 use domain::{
-    Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Timestamp, Unusable, Verdict,
+    Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Tier, Timestamp, Unusable, Verdict,
     alert::Severity,
     message::OrderedBy,
     ports::{
@@ -215,7 +215,9 @@ impl<'a> Worker<'a> {
                 let alert = Some(("PAYMENT", why.words()));
                 return self.end(sale, None, alert, |sale, now| sale.unpaid(owner, why, now)).await;
             }
-            Checked::Unusable(unusable) => return self.unusable(sale, unusable).await,
+            Checked::Unusable { why, tier, email_tag } => {
+                return self.unusable(sale, why, tier, email_tag.as_deref()).await;
+            }
             // It is not retried, because its test ends soon.
             Checked::Refused(reason) => {
                 tracing::warn!(session = order.session_id.prefix(), reason, "a smoke test's session is refused");
@@ -359,12 +361,18 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends a claim of a paid session without a usable tier or question: the customer is asked for it (Silent Drop).
-    async fn unusable(&self, sale: Versioned<Sale>, unusable: Unusable) -> Result<Ended<'a>, StepError> {
+    async fn unusable(
+        &self,
+        sale: Versioned<Sale>,
+        unusable: Unusable,
+        tier: Option<Tier>,
+        email_tag: Option<&str>,
+    ) -> Result<Ended<'a>, StepError> {
         tracing::error!(session = self.order.session_id.prefix(), %unusable, "paid but unusable");
         let (finder, reason) = (Finder::Maker { owner: &self.order.message_id }, unusable.to_string());
         let drop = |sale: &mut Sale, now| {
             let context = Context::new(now, self.order.received_at);
-            let change = Change::made(sale.unusable(finder, &reason, now), &context);
+            let change = Change::made(sale.unusable(finder, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
             let mut change = change.map(|_| ());
             if is_unannounced {
@@ -376,7 +384,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy
-    /// unless people with the required roles approve the question first. The record has the state and the reason, no
+    /// unless people with the required roles approve the question first, or the customer has an earlier verdict by mail:
+    /// then a human decides. The record has the state and the reason, no
     /// text (Authority Governance, RFC-0008: every evaluation is recorded).
     async fn decline(
         &self,

@@ -76,13 +76,19 @@ pub enum Unusable {
 }
 
 impl CheckoutSession {
+    /// The tier that was paid for, if `metadata.tier` is one; also where the question is missing.
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        self.metadata.get("tier").and_then(|key| Tier::parse(key).ok())
+    }
+
     /// Parses the tier and the question. The custom field takes precedence over the metadata chunks (Product Tiers,
     /// invariant 8); the tier is always `metadata.tier`, never guessed (Verdict Pipeline, invariant 2).
     ///
     /// # Errors
     /// [`Unusable`] when either is missing: the sale then goes to the silent-drop path.
     pub fn submission(&self) -> Result<Submission, Unusable> {
-        let tier = self.metadata.get("tier").and_then(|key| Tier::parse(key).ok()).ok_or(Unusable::Tier)?;
+        let tier = self.tier().ok_or(Unusable::Tier)?;
         let from_link = self.idea.as_ref().filter(|text| !text.trim().is_empty()).cloned();
         let text = from_link.or_else(|| query::from_metadata(&self.metadata)).ok_or(Unusable::Query)?;
         let query = Query::parse(text).map_err(|_| Unusable::Query)?;

@@ -210,9 +210,10 @@ impl Case<'_> {
         }
     }
 
-    /// A question that no person may approve is refunded at once; another waits for people first.
+    /// A question that no person may approve is refunded at once; another waits for people first, and so does a customer's
+    /// who has a verdict by mail.
     fn declined(&self) -> Result<End, Violation> {
-        let waits = self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
+        let waits = self.sale.is_served() || self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
         let end = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
         if waits {
             Ok(end)

@@ -69,8 +69,12 @@ pub(super) enum Checked {
     Bought(Box<Bought>),
     /// Stripe shows no payment.
     Unpaid(NotPaid),
-    /// Paid, without a usable tier or question.
-    Unusable(Unusable),
+    /// Paid, without a usable tier or question, and what is known of the purchase all the same.
+    Unusable {
+        why: Unusable,
+        tier: Option<Tier>,
+        email_tag: Option<String>,
+    },
     /// The order claims to be a smoke test's and is not, with the reason.
     Refused(String),
     /// The follow-up cannot be asked, because this is lost. A human decides.
@@ -85,9 +89,10 @@ impl Worker<'_> {
         let Self { ports, order, .. } = *self;
         if order.ordered_by == OrderedBy::SmokeTest {
             return Ok(match self.examine_smoke_session().await {
-                Ok(()) => smoke::submission().map_or(Checked::Unusable(Unusable::Query), |fixed| {
-                    Checked::Bought(Box::new(Bought::new(fixed, Buyer::default(), true)))
-                }),
+                Ok(()) => match smoke::submission() {
+                    Ok(fixed) => Checked::Bought(Box::new(Bought::new(fixed, Buyer::default(), true))),
+                    Err(_) => Checked::Unusable { why: Unusable::Query, tier: None, email_tag: None },
+                },
                 Err(reason) => Checked::Refused(reason),
             });
         }
@@ -106,9 +111,11 @@ impl Worker<'_> {
             return self.check_followup(buyer).await;
         }
         let resubmitted = if sale.is_resubmitted() { ports.submissions.find(&order.session_id).await? } else { None };
+        // A tier of the session is what was paid for; an operator chooses one only for a session without.
+        let resubmitted = resubmitted.map(|it| Submission { tier: session.tier().unwrap_or(it.tier), ..it });
         Ok(match resubmitted.map_or_else(|| session.submission(), Ok) {
             Ok(submission) => Checked::Bought(Box::new(Bought::new(submission, buyer, false))),
-            Err(unusable) => Checked::Unusable(unusable),
+            Err(why) => Checked::Unusable { why, tier: session.tier(), email_tag: buyer.email_tag },
         })
     }
 

@@ -66,7 +66,10 @@ fn rejection(session: &SessionId) -> (&'static str, &'static str) {
     if session.is_followup() {
         ("Reject the question of", "is rejected; no money goes back, because a follow-up has none of its own")
     } else {
-        ("Give back the money of", "is rejected; its money goes back within minutes")
+        (
+            "Reject the question, and give back the money unless a verdict was mailed, of",
+            "is rejected; its money goes back within minutes, or once you refund it if a verdict was mailed",
+        )
     }
 }
 

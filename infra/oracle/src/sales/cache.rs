@@ -30,7 +30,8 @@ pub(crate) enum CacheCommand {
         after_help = "Example:\n  oracle cache status --json | jq .last.overall\n\nExit code 1: the cache was not checked recently, or a check found something wrong."
     )]
     Status(Target),
-    /// Remove one cached verdict. The archive keeps it, and the page restores it at the next request.
+    /// Remove one cached verdict. The archive keeps it, and the page restores it at the next request; so a verdict that
+    /// an operator replaced is not removed.
     #[command(
         after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
     )]
@@ -110,8 +111,10 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     if !observed.confirm(&deployed, (&one.signed, &operator), "cache remove", &question)? {
         return Ok(Ended::Nothing);
     }
+    let archive = deployed.backend().archive()?;
     let removed = wait(async {
-        let removed = cache::remove(deployed.stores.journal(), &deployed.stores.sales, &operator, &session).await;
+        let (journal, entries) = (deployed.stores.journal(), &deployed.stores.sales);
+        let removed = cache::remove(journal, entries, &archive, &operator, &session).await;
         removed.or_refused("it is not out for certain")
     })?;
     if one.signed.target.json {

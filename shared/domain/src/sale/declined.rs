@@ -208,11 +208,11 @@ impl Sale {
         matches!(self.declined(), Some(declined) if declined.is_crisis)
     }
 
-    /// Whether the mail about a declined question may say that the payment goes back: there is one, and no bank decides
-    /// about it.
+    /// Whether the page and the mail about a declined question may say that the payment goes back: there is one, no bank
+    /// decides about it, and no operator does, because the customer has no verdict by mail.
     #[must_use]
     pub fn gives_money_back(&self) -> bool {
-        self.has_own_money() && !matches!(self.money, Money::Disputed { .. })
+        self.has_own_money() && !self.is_served() && !matches!(self.money, Money::Disputed { .. })
     }
 
     /// Whether people have approved exactly this question, and the approvals are still valid.
@@ -290,7 +290,7 @@ impl Sale {
         Ok((decided(by, decision.clone()), decision))
     }
 
-    /// Rejects a declined question: the money goes back next, if it has any.
+    /// Rejects a declined question: the money goes back next, if it has any and the customer has no verdict by mail.
     ///
     /// # Errors
     /// [`NotApproved`].

@@ -343,18 +343,33 @@ impl Sale {
         if matches!(self.fulfilment, Fulfilment::Ready { .. }) { Ok(()) } else { Err(self.refuse(to)) }
     }
 
-    /// Ends a sale whose paid session has no usable tier or question: its customer is asked (Silent Drop).
+    /// Ends a sale whose paid session has no usable tier or question: its customer is asked (Silent Drop). The tier and
+    /// the keyed hash of the address are noted where the session has them.
     ///
     /// # Errors
     /// [`Refused`] when the worker has no claim, or the page must not order.
-    pub fn unusable(&mut self, finder: Finder<'_>, reason: &str, now: Timestamp) -> Result<Event, Refused> {
+    pub fn unusable(
+        &mut self,
+        finder: Finder<'_>,
+        tier: Option<Tier>,
+        email_tag: Option<&str>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Event, Refused> {
         match finder {
             Finder::Maker { owner } => self.require_claim(owner, "unusable")?,
             Finder::Page => self.require_orderable(now, "unusable")?,
         }
         self.not_paid = None;
+        self.note_dropped(tier, email_tag);
         self.fulfilment = Fulfilment::Unusable { at: now };
         Ok(Event::Unusable { reason: reason.to_owned() })
+    }
+
+    /// Notes what the session of a silent drop shows, so that its records carry it (Audit Trail, invariant 8).
+    fn note_dropped(&mut self, tier: Option<Tier>, email_tag: Option<&str>) {
+        self.tier = tier.or(self.tier);
+        self.email_tag = email_tag.map(str::to_owned).or_else(|| self.email_tag.take());
     }
 
     /// What operators do about an unusable sale whose customer is not asked: they have a verdict, or an operator handed in
@@ -390,6 +405,7 @@ impl Sale {
     pub fn record_drop(
         &mut self,
         unusable: Unusable,
+        tier: Option<Tier>,
         email_tag: Option<&str>,
         charge: Charge,
         now: Timestamp,
@@ -401,7 +417,7 @@ impl Sale {
         if found_now {
             self.fulfilment = Fulfilment::Unusable { at: now };
         }
-        self.email_tag = email_tag.map(str::to_owned);
+        self.note_dropped(tier, email_tag);
         self.drop_recorded = true;
         Ok(Event::DropRecorded { found_now, reason: unusable.to_string(), charge })
     }

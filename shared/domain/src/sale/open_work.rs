@@ -24,7 +24,7 @@ crate::enum_with_words! {
         /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
         Unusable = "unusable",
         /// The authority gate declines it: people with the required roles approve, or the money goes back
-        /// automatically.
+        /// automatically. If the customer has a verdict by mail, an operator decides about the money.
         Declined = "declined",
         /// No verdict could be made: an operator tries again or refunds.
         Failed = "failed",
@@ -142,6 +142,7 @@ impl Sale {
             // Without people who may approve, the money goes back at once, even if records were published in between.
             Work::Declined
                 if (reminded == since || self.chased > 0)
+                    && !self.is_served()
                     && self.declined().is_none_or(|declined| !declined.is_for_humans()) =>
             {
                 Duration::ZERO
@@ -176,8 +177,9 @@ impl Sale {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
-        // The refund of a declined question does not wait for the mail with sources of help.
-        if self.is_in_flight() && !self.is_declined_and_kept() {
+        // The refund of a declined question does not wait for the mail with sources of help. A human's decision about
+        // the money does.
+        if self.is_in_flight() && (!self.is_declined_and_kept() || self.is_served()) {
             return Some((Work::InFlight, self.waits_since()));
         }
         // Records and alerts that a crashed worker left are published first; but a failing log must not hide work for a
@@ -215,7 +217,9 @@ impl Sale {
             return Some((Work::Review, *at));
         }
         if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, self.is_declined_and_kept()) {
-            return Some((Work::Declined, *at));
+            // Where no policy refunds, the decision may take days, and must not hide the mail with sources of help.
+            let mail = self.for_humans_about_mails().filter(|_| self.is_served());
+            return mail.or(Some((Work::Declined, *at)));
         }
         if let Some(reply) = self.waiting_replies().next() {
             return Some((Work::Reply, reply.at));
@@ -245,7 +249,8 @@ impl Sale {
         self.for_humans_about_mails().or(finding)
     }
 
-    /// Whether the question was declined, and its payment is still here: it goes back, unless people approve.
+    /// Whether the question was declined, and its payment is still here: it goes back, unless people approve, or the
+    /// customer has a verdict by mail and a human decides.
     pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }

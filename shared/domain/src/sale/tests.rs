@@ -187,7 +187,7 @@ fn only_the_holder_of_the_claim_ends_it() {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
     assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.unpaid("b", NotPaid::Unpaid, at(1)).is_err());
-    assert!(sale.unusable(Finder::Maker { owner: "b" }, "x", at(1)).is_err());
+    assert!(sale.unusable(Finder::Maker { owner: "b" }, None, None, "x", at(1)).is_err());
     assert!(sale.release_claim("b", at(1)).is_err());
     assert_eq!(sale.release_claim("a", at(1)), Ok(()));
     assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::Granted);
@@ -271,6 +271,13 @@ fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
         assert_eq!(sale.claim_mail(Letter::Refund, "b", at(3), LEASE), Claim::Granted, "{:?}", sale.money);
         sale.mail_sent(Letter::Refund, "b", at(4)).unwrap();
     }
+    let mut served = disclosed(Sale { mail: Mail::Sent { at: at(0) }, ..sale() });
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::InFlight), "a human decides about the money");
+    assert!(!served.gives_money_back());
+    served.refund_letter = Mail::Dead { at: at(2), progress: Progress::default() };
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::DeadLetter));
+    served.refund_letter = Mail::Sent { at: at(2) };
+    assert_eq!(served.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1 + 24 * 3600))));
     let waiting = disclosed(sale());
     assert_eq!(waiting.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1))));
     let followup = disclosed(Sale { session_id: sale().session_id.followup(), ..sale() });
@@ -421,11 +428,24 @@ fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
     let refused = |from| Err(Refused { part: Part::Mail(Letter::SilentDrop), from, to: "ordered" });
     let mut sale = sale();
     assert_eq!(sale.notice_ordered(), refused("not ordered"));
-    sale.record_drop(crate::Unusable::Tier, None, charge(), at(1)).unwrap();
+    sale.record_drop(crate::Unusable::Tier, None, None, charge(), at(1)).unwrap();
     let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..sale.clone() };
     assert_eq!(refunded.notice_ordered(), refused("not ordered"));
     assert_eq!(sale.notice_ordered(), Ok(()));
     assert_eq!(sale.notice_ordered(), refused("ordered"));
+}
+
+/// Audit Trail, invariant 8: the records of a drop carry the tier and the address's tag that the session has.
+#[test]
+fn a_drop_notes_the_tier_and_the_tag_and_forgets_neither() {
+    let mut dropped = sale();
+    dropped.unusable(Finder::Page, Some(Tier::Full), None, "x", at(0)).unwrap();
+    assert_eq!((dropped.tier(), dropped.email_tag()), (Some(Tier::Full), None));
+    dropped.record_drop(crate::Unusable::Query, Some(Tier::Full), Some("tag"), charge(), at(1)).unwrap();
+    assert_eq!((dropped.tier(), dropped.email_tag()), (Some(Tier::Full), Some("tag")));
+    let mut known = Sale { tier: Some(Tier::Quick), email_tag: Some("tag".to_owned()), ..sale() };
+    known.unusable(Finder::Page, None, None, "x", at(0)).unwrap();
+    assert_eq!((known.tier(), known.email_tag()), (Some(Tier::Quick), Some("tag")));
 }
 
 fn reply(number: usize) -> Reply {

@@ -2,7 +2,10 @@
 
 use crate::{Done, Operator, Refusals};
 use audit::{Change, Context, Journal};
-use domain::{Sale, SessionId, Timestamp, ports::CacheEntries};
+use domain::{
+    Sale, SessionId, Timestamp,
+    ports::{CacheEntries, CacheEntry, VerdictArchive},
+};
 
 /// Why a cached verdict is not removed.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +16,9 @@ pub enum RemoveError {
     /// Without an archived copy the customer would get another verdict (Regen Consistency, invariant 4).
     #[error("its verdict is not in the archive")]
     NotArchived,
+    /// The archive has the first verdict, and the page would hold it back or show it again.
+    #[error("its verdict differs from the archived one, because an operator replaced it: only the cache has it")]
+    Replaced,
 }
 
 impl Refusals for RemoveError {}
@@ -24,10 +30,19 @@ impl Refusals for RemoveError {}
 pub async fn remove(
     journal: Journal<'_>,
     entries: &dyn CacheEntries,
+    archive: &dyn VerdictArchive,
     operator: &Operator,
     session: &SessionId,
 ) -> Done<bool, RemoveError> {
-    let sale = journal.store.load(session).await?.ok_or(RemoveError::NoSale)?;
+    let (sale, entry) = journal.store.load_with_verdict(session).await?;
+    let sale = sale.ok_or(RemoveError::NoSale)?;
+    // A damaged entry has nothing that the archive lacks.
+    if let CacheEntry::Hit(cached) = entry {
+        let archived = archive.find(session).await?.ok_or(RemoveError::NotArchived)?;
+        if archived != *cached {
+            return Err(RemoveError::Replaced.into());
+        }
+    }
     let decided = journal.commit(sale, |sale, now| decide(sale, operator, now)).await?;
     decided.settle().await.1?;
     Ok(entries.remove(session).await?)
@@ -44,6 +59,7 @@ fn decide(sale: &Sale, operator: &Operator, now: Timestamp) -> Change<Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{CachedVerdict, Colour, Query, Tier, Verdict, sale::Fulfilment};
     use testkit::{World, run, sale::WithField};
@@ -53,12 +69,13 @@ mod tests {
         let verdict = Verdict { verdict: Colour::Green, summary: "Yes.".into(), breakdown: None, strategy: None };
         let cached = CachedVerdict::first(Tier::Quick, &Query::parse("Open a shop?").unwrap(), verdict, at(-500));
         world.state().cache_verdict(&session(), &cached, at(-500));
+        world.state().archive.insert(session(), cached);
         world
     }
 
     #[test]
     fn whatever_breaks_an_archived_verdict_is_out_and_somebody_said_so() {
-        let go = |world: &World| run(remove(journal(world), world, &operator(), &session()));
+        let go = |world: &World| run(remove(journal(world), world, world, &operator(), &session()));
         let fresh = || cached(sale());
         whatever_breaks(fresh, go, |world, what| {
             assert!(world.state().cache.is_empty(), "{what}");
@@ -72,10 +89,22 @@ mod tests {
         for fulfilment in [waits, Fulfilment::InReview { gate: 2, at: at(-9) }, Fulfilment::Ordered { at: at(-9) }] {
             let kept = sale().with("fulfilment", fulfilment);
             let world = cached(kept.clone());
-            let error = run(remove(journal(&world), &world, &operator(), &session())).unwrap().unwrap_err();
+            let error = run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap().unwrap_err();
             assert!(error.is_refusal());
             assert_eq!((stored(&world), decisions(&world).len()), (kept, 0));
             assert_eq!(world.state().cache.len(), 1);
         }
+    }
+
+    #[test]
+    fn what_an_operator_replaced_and_what_the_archive_lost_stay() {
+        let world = cached(sale());
+        world.state().archive.get_mut(&session()).unwrap().verdict.summary = "Yes, at once.".into();
+        let refused = || run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap().unwrap_err();
+        assert!(matches!(refused(), Refused(RemoveError::Replaced)));
+        world.state().archive.clear();
+        assert!(matches!(refused(), Refused(RemoveError::NotArchived)));
+        assert!(decisions(&world).is_empty());
+        assert_eq!(world.state().cache.len(), 1);
     }
 }

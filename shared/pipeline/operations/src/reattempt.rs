@@ -6,7 +6,7 @@
 use crate::{Done, Operator, PartFailed, Refusals, authority_gate};
 use audit::{Change, Context, Journal};
 use domain::{
-    Sale, SessionId, Submission, Timestamp,
+    Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
     ports::{Queue, Submissions},
     sale::{Authority, Declined, Fulfilment, NotApproved},
@@ -36,6 +36,14 @@ pub enum ReattemptError {
     /// The submission is missing: an unusable sale needs the question from the customer's reply.
     #[error("the session names no usable tier and question: hand in both")]
     NoSubmission,
+    /// The tier handed in is not the one of the sale.
+    #[error("the customer paid for {paid}, not for {handed_in}")]
+    OtherTier {
+        /// The sale's tier.
+        paid: Tier,
+        /// The operator's.
+        handed_in: Tier,
+    },
     /// The gate would decline the same question again.
     #[error("the authority gate declined the question: hand in another one, or see `oracle authority queue`")]
     Declined,
@@ -67,6 +75,13 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
     }
     if !sale.is_money_kept() {
         return Err(ReattemptError::MoneyWentBack);
+    }
+    // After a resubmission the known tier may be an operator's own choice for a session without one, which they may
+    // correct. The verdict function uses a tier of the session in any case.
+    if let (Some(paid), Some(submission), false) = (sale.tier(), submission, sale.is_resubmitted())
+        && paid != submission.tier
+    {
+        return Err(ReattemptError::OtherTier { paid, handed_in: submission.tier });
     }
     if declined.is_some() {
         return Err(ReattemptError::Declined);
@@ -143,7 +158,7 @@ mod tests {
     use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
-        Query, Tier,
+        Query,
         inbox::Reply,
         mail::{Mail, Progress},
         money::Money,
@@ -164,7 +179,7 @@ mod tests {
     }
 
     fn submission() -> Submission {
-        Submission { tier: Tier::Full, query: Query::parse("Should I move?").unwrap() }
+        Submission { tier: Tier::Quick, query: Query::parse("Should I move?").unwrap() }
     }
 
     async fn go(world: &World, submission: Option<&Submission>) -> Done<Reattempt, ReattemptError> {
@@ -213,6 +228,24 @@ mod tests {
         let world = world_with(unusable());
         assert!(matches!(run(go(&world, None)), Some(Err(Refused(ReattemptError::NoSubmission)))));
         assert!(world.state().queue.is_empty() && stored(&world) == unusable());
+    }
+
+    #[test]
+    fn another_tier_than_the_sales_is_refused_unless_an_operator_chose_it() {
+        let other = Submission { tier: Tier::Full, ..submission() };
+        for open in [unusable(), failed()] {
+            let world = world_with(open.clone());
+            let refused = run(go(&world, Some(&other))).unwrap().unwrap_err();
+            assert!(refused.is_refusal());
+            assert_eq!(refused.to_string(), "the customer paid for quick, not for full");
+            assert_eq!(stored(&world), open);
+            let state = world.state();
+            assert_eq!((state.submissions.len(), state.queue.len()), (0, 0));
+        }
+        for chosen in [failed().with("resubmitted", true), unusable().with("tier", None::<Tier>)] {
+            let world = world_with(chosen);
+            assert_eq!(run(go(&world, Some(&other))).unwrap().unwrap(), Reattempt::Ordered);
+        }
     }
 
     #[test]

@@ -107,8 +107,7 @@ fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_that_nobo
     assert_eq!((state.refunds.len(), state.alerts.len()), (0, 0), "its page says who helps; its money is the sale's");
 }
 
-/// A declined question has no verdict, so an earlier mail does not stop its refund. A held sale may have a delivered
-/// verdict.
+/// The verdict of a held or declined sale may have been delivered before it was lost and ordered again.
 #[test]
 fn a_policy_refunds_only_its_own_kind_of_work_and_no_customer_with_a_verdict() {
     let now = START.plus(25 * HOUR);
@@ -123,7 +122,8 @@ fn a_policy_refunds_only_its_own_kind_of_work_and_no_customer_with_a_verdict() {
         (held().with("mail", sent.clone()), Work::Review, false),
         (declined(1), Work::Declined, true),
         (declined(1), Work::Review, false),
-        (declined(1).with("sent_again", true), Work::Declined, true),
+        (declined(1).with("sent_again", true), Work::Declined, false),
+        (declined(1).with("mail", sent), Work::Declined, false),
     ] {
         assert_eq!(decided(sale.clone(), work), expected, "{work:?} {sale:?}");
     }
@@ -161,10 +161,13 @@ fn a_refund_letter_that_is_being_retried_is_not_ordered_again() {
 #[test]
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let sent_again = held().with("sent_again", true).with("mail", Mail::Held);
-    for served in [held().with("mail", Mail::Sent { at: START }), sent_again] {
+    let sent = Mail::Sent { at: START };
+    let chased = declined(1).with("mail", sent.clone()).with("chased", 3);
+    for served in [held().with("mail", sent.clone()), sent_again, declined(1).with("mail", sent), chased] {
         let world = world([served]);
         later(&world, 24 * HOUR);
+        later(&world, HOUR);
         let state = world.state();
-        assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0));
+        assert_eq!((state.alerts.len(), state.refunds.len()), (1, 0), "one reminder a day");
     }
 }

@@ -190,12 +190,12 @@ pub(super) fn steps() -> Vec<Step> {
             sale.hold(Holder::AuthorityGate { owner: by, purchase: &bought() }, NOW).is_ok()
         }),
         held_step("unusable", Actor::Verdict, DROPS, |sale, by| {
-            sale.unusable(Finder::Maker { owner: by }, "", NOW).is_ok()
+            sale.unusable(Finder::Maker { owner: by }, None, None, "", NOW).is_ok()
         }),
         step("dispatched", Actor::Verdict, EVERYWHERE, |sale| sale.dispatched(LONG_AGO, true).is_ok()),
         step("dispatched (not archived)", Actor::Verdict, &[Delivery], |sale| sale.dispatched(LONG_AGO, false).is_ok()),
         step("order_again", Page, EVERYWHERE, |sale| sale.order_again(NOW).is_ok()),
-        step("unusable (page)", Page, &[Drop], |sale| sale.unusable(Finder::Page, "", NOW).is_ok()),
+        step("unusable (page)", Page, &[Drop], |sale| sale.unusable(Finder::Page, None, None, "", NOW).is_ok()),
         step("hold (page)", Page, EVERYWHERE, |sale| sale.hold(Holder::Page, NOW).is_ok()),
         step("reopen", Page, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("reopen", Actor::Verdict, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
@@ -205,7 +205,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("decline_followup", Inbox, &[Attention], |sale| sale.decline_followup().is_ok()),
         step("decline_followup", Page, &[Attention], |sale| sale.decline_followup().is_ok()),
         step("record_drop", Actor::SilentDrop, DROPS, |sale| {
-            sale.record_drop(Unusable::Tier, None, charge(), NOW).is_ok()
+            sale.record_drop(Unusable::Tier, None, None, charge(), NOW).is_ok()
         }),
         step("drop_alerted", Actor::SilentDrop, &[Drop], |sale| sale.drop_alerted().is_ok()),
         step("notice_ordered", Actor::SilentDrop, DROPS, |sale| sale.notice_ordered().is_ok()),
