@@ -424,7 +424,8 @@ impl Memory {
     }
 
     /// Counts a failure, a death of its run only once, and returns its consequence. After [`MOST_FAILURES`] the message
-    /// is tried as often again without the step that may be to blame, and then it is abandoned.
+    /// is tried as often again without the step that may be to blame, and then it is abandoned. A claimed answer still
+    /// needs these steps until its draft is recorded.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
         // A run that dies before it begins a message says nothing against the one that was begun before it.
         if let Some(run) = self.run.as_mut().filter(|run| run.begun.as_deref() == Some(id)) {
@@ -436,7 +437,7 @@ impl Memory {
             Failed::Again
         } else if !at_hand.alerted {
             Failed::NotAlerted
-        } else if !at_hand.unlinked && at_hand.answer.is_none() {
+        } else if !at_hand.unlinked && at_hand.answer.as_ref().is_none_or(|answer| answer.draft.is_none()) {
             (at_hand.unlinked, at_hand.failures) = (true, 0);
             Failed::Unlinked
         } else {
@@ -455,8 +456,9 @@ impl Memory {
         } else {
             at_hand.answered = true;
         }
-        let Answer { sender, kind, before, .. } = answer?;
-        if ended == Ended::NotSent {
+        let Answer { sender, kind, before, draft } = answer?;
+        // Only a recorded draft is ever sent.
+        if ended == Ended::NotSent || draft.is_none() {
             match before {
                 Some(before) => drop(self.answered.insert(sender.clone(), before)),
                 None => drop(self.answered.remove(&sender)),
