@@ -41,6 +41,9 @@ const MOST_HELPED: usize = 5;
 /// The most senders whose disclosures are answered in that time: the table's item has room for no more.
 const MOST_DISCLOSING: usize = 300;
 
+/// A message may be listed this much later than it was received, in milliseconds.
+const ON_ITS_WAY_MS: i64 = 600_000;
+
 /// The number of attempts at a message, after which it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
@@ -225,12 +228,7 @@ impl Memory {
     fn count_by_time(&mut self) {
         let Some(seeded_at) = self.seeded_at.filter(|_| !self.by_time) else { return };
         self.by_time = true;
-        let whole_second = format!("{}Z", seeded_at.to_iso().get(..19).unwrap_or_default());
-        let first_run = || {
-            let received_at = ReceivedAt::parse(whole_second).ok()?;
-            Some(Key { received_at, message: String::new() })
-        };
-        let last = self.seen.last().cloned().or_else(first_run);
+        let last = self.seen.last().cloned().or_else(|| start_of_second(seeded_at));
         self.floor = self.floor.take().max(last);
     }
 
@@ -281,7 +279,8 @@ impl Memory {
         });
     }
 
-    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2).
+    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2). An older message that
+    /// is moved into the inbox later counts as seen too; one that is still on its way is new.
     pub(crate) fn seed(&mut self, unread: &Arrivals, now: Timestamp) {
         self.seeded_at = Some(now);
         self.by_time = true;
@@ -289,6 +288,8 @@ impl Memory {
             self.remember(arrival);
         }
         self.trim();
+        let earliest = Timestamp::from_millis(now.as_millis().saturating_sub(ON_ITS_WAY_MS));
+        self.floor = self.floor.take().max(start_of_second(earliest));
         if unread.more {
             // Older messages exist and were not listed.
             self.floor = self.floor.take().max(self.seen.first().cloned());
@@ -471,6 +472,12 @@ impl Memory {
         }
         Some(sender)
     }
+}
+
+/// A key before those of all messages of this second.
+fn start_of_second(at: Timestamp) -> Option<Key> {
+    let received_at = ReceivedAt::parse(format!("{}Z", at.to_iso().get(..19)?)).ok()?;
+    Some(Key { received_at, message: String::new() })
 }
 
 fn key(arrival: &Arrival) -> Option<Key> {

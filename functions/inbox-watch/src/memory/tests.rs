@@ -153,6 +153,20 @@ fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
     assert_eq!(memory.take(&arrivals(vec![arrival(600, "new")])), 1);
 }
 
+/// Somebody moves old messages into the inbox after the first run.
+#[test]
+fn what_was_received_before_the_first_run_is_not_new_but_what_was_on_its_way_is() {
+    // 5,000 seconds after the midnight of `received`.
+    let first_run = at(1_776_297_600 + 5_000);
+    let mut memory = Memory::default();
+    memory.begin("a", first_run, LEASE);
+    memory.seed(&arrivals(vec![arrival(50, "listed")]), first_run);
+    let moved = [arrival(40, "older"), arrival(4_399, "newer")];
+    assert_eq!(memory.take(&arrivals(moved.into())), 0);
+    let late = [arrival(50, "listed"), arrival(4_400, "at the limit"), arrival(4_990, "late")];
+    assert_eq!(memory.take(&arrivals(late.into())), 2);
+}
+
 /// Inbox Watch, G1.
 #[test]
 fn a_sender_is_acknowledged_once_in_24_hours() {
