@@ -129,7 +129,7 @@ pub(crate) struct Memory {
     /// Digests of messages without a time (Inbox Watch, FM-5).
     undated: BTreeSet<String>,
     pub(crate) at_hand: Vec<AtHand>,
-    /// When each sender was last acknowledged, by the keyed hash of the address.
+    /// When each sender was last answered, by the keyed hash of the address.
     pub(crate) answered: BTreeMap<String, Timestamp>,
     /// When each sender's disclosures were answered, by the keyed hash of the address.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -170,7 +170,7 @@ pub(crate) enum Kind {
 /// Whether a sender may be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claimed {
-    /// Yes, and no second acknowledgement follows for 24 hours.
+    /// Yes, and no acknowledgement follows for 24 hours.
     Granted,
     /// No: the sender has had all answers of this kind for 24 hours.
     Cooldown,
