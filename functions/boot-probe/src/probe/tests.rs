@@ -54,10 +54,13 @@ fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_other
     let world = World::at(Timestamp::from_millis(0)).suppressing(Duration::from_secs(60));
     let queues = ["e-mail retry queue", "email queue", "notices queue", "orders queue", "payments queue"];
     let others = ["Gemini", "Stripe", "archive bucket", "audit bucket", "audit key", "critical topic", "mailbox"];
-    let more = ["ops topic", "quarantine bucket", "table", "webhook secret"];
-    let everything = [&queues[..], &others, &more].concat();
-    assert_eq!(alerts_after(&world, &everything).len(), 16, "all at once");
-    assert_eq!(alerts_after(&world, &[]).len(), 16, "and each works again");
+    let more = ["chat key", "ops topic", "quarantine bucket", "table", "webhook secret"];
+    let stripe = ["Stripe key for checkout", "Stripe key for refunds", "Stripe keys"];
+    let accounts = ["Stripe customer portal", "Stripe payment links", "Stripe webhook endpoint", "mailbox permissions"];
+    let models = ["Gemini models", "node of the chain", "x402 facilitator"];
+    let everything = [&queues[..], &others, &more, &stripe, &accounts, &models].concat();
+    assert_eq!(alerts_after(&world, &everything).len(), 27, "all at once");
+    assert_eq!(alerts_after(&world, &[]).len(), 27, "and each works again");
     assert!(world.state().held_back_alerts.is_empty());
 }
 
