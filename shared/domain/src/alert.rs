@@ -141,9 +141,10 @@ impl Alert {
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
-    /// The line for a log. A whole session id opens its verdict, so a detail that quotes one shows its reference.
+    /// The line for a log or a topic. A whole session id opens its verdict, so a detail that quotes one, as a store's
+    /// error may, shows its reference.
     #[must_use]
-    pub fn logged(&self) -> String {
+    pub fn redacted(&self) -> String {
         let short = |word: &str| {
             let at = word.find("cs_").unwrap_or(word.len());
             let (before, id) = word.split_at(at);
@@ -247,9 +248,9 @@ mod tests {
         assert!(alert.line.contains("session_id=ijklmnop customer=NULL"), "{}", alert.line);
         let slipped =
             Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop, and more".to_owned() };
-        assert_eq!(slipped.logged(), "about session_id=ijklmnop, and more");
+        assert_eq!(slipped.redacted(), "about session_id=ijklmnop, and more");
         let slipped = Alert { channel: Channel::Ops, line: format!("about {}", session.followup().as_str()) };
-        assert_eq!(slipped.logged(), "about ijklmnop-followup");
+        assert_eq!(slipped.redacted(), "about ijklmnop-followup");
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,
