@@ -46,8 +46,8 @@ impl Checks {
         }
     }
 
-    /// Adds findings about a wrong set-up. What could not be checked is no finding: then the vendor is down or refuses our
-    /// key, and a check of its own, or an alarm of the toll, reports that.
+    /// Adds findings about a wrong set-up. What could not be checked is no finding: then the vendor is down or refuses
+    /// our key, and a check of its own, or an alarm of the toll, reports that.
     pub(crate) fn take(&mut self, found: Vec<Finding>) {
         for Finding { subject, problem, remedy, is_unknown } in found {
             if is_unknown {

@@ -279,8 +279,8 @@ impl Memory {
         });
     }
 
-    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2). An older message that
-    /// is moved into the inbox later counts as seen too; one that is still on its way is new.
+    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2). An older message
+    /// that is moved into the inbox later counts as seen too; one that is still on its way is new.
     pub(crate) fn seed(&mut self, unread: &Arrivals, now: Timestamp) {
         self.seeded_at = Some(now);
         self.by_time = true;

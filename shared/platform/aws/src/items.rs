@@ -130,8 +130,8 @@ pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
     Ok(Versioned { value, version: version(item).ok_or(Unreadable::Incomplete)? })
 }
 
-/// The cache entry in an item. A removed entry leaves an empty item, and so does a corrupt one that was set aside, with an
-/// alert of its own: neither is a write that was lost.
+/// The cache entry in an item. A removed entry leaves an empty item, and so does a corrupt one that was set aside, with
+/// an alert of its own: neither is a write that was lost.
 pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     match text(item, "document") {
         None if text(item, "removed_at").or(text(item, "set_aside_at")).is_some() => CacheEntry::Removed,
