@@ -1,6 +1,6 @@
 //! The checks: the subject of each, and the condition under which it works.
 
-use crate::probe::Findings;
+use crate::probe::Checks;
 use audit::AuditKeys;
 use aws::Subscriptions;
 use doctor::Finding;
@@ -20,10 +20,6 @@ const UNKNOWN_CODE: &str = "ORACLE-BOOT-PROBE";
 /// A session that does not exist.
 const UNKNOWN_SESSION: &str = "cs_live_oraclebootprobe000000000000000000000000";
 
-/// The findings so far.
-#[derive(Default)]
-pub(crate) struct Checks(pub(crate) Findings);
-
 impl Checks {
     /// Runs one check. The log gets the whole chain of causes; the alert gets only the first error, because the others
     /// may contain internal details.
@@ -34,7 +30,7 @@ impl Checks {
         if let Err(error) = outcome.await {
             let error = error.into();
             tracing::error!(name, error = %telemetry::chain(error.as_ref()), "misconfigured or not reachable");
-            self.0.insert(name, error.to_string());
+            self.findings.insert(name, error.to_string());
         }
     }
 
@@ -50,16 +46,17 @@ impl Checks {
         }
     }
 
-    /// Adds findings about a wrong set-up. A finding that could not be checked is left out: then the vendor is down or
-    /// refuses our key, and a check of its own, or an alarm of the toll, reports that.
+    /// Adds findings about a wrong set-up. What could not be checked is no finding: then the vendor is down or refuses
+    /// our key, and a check of its own, or an alarm of the toll, reports that.
     pub(crate) fn take(&mut self, found: Vec<Finding>) {
         for Finding { subject, problem, remedy, is_unknown } in found {
             if is_unknown {
                 tracing::warn!(subject, problem, "not looked at");
+                self.unknown.insert(subject);
                 continue;
             }
             tracing::error!(subject, problem, "set up wrongly");
-            let text = self.0.entry(subject).or_default();
+            let text = self.findings.entry(subject).or_default();
             if !text.is_empty() {
                 text.push_str("; ");
             }
@@ -140,6 +137,8 @@ pub(crate) async fn mailbox_answers(mailbox: &dyn Mailbox) -> Result<(), MailErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::Findings;
+    use std::collections::BTreeSet;
     use testkit::{Fault, Plan, World, run};
 
     #[test]
@@ -195,9 +194,11 @@ mod tests {
         found.extend(doctor::account::concurrency(1, 1, 2));
         found.push(Finding::unknown("Gemini models", &std::io::Error::other("down"), "wait"));
         checks.take(found);
-        assert_eq!(checks.0.keys().copied().collect::<Vec<_>>(), ["Lambda concurrency", "ops topic"]);
+        assert_eq!(checks.findings.keys().copied().collect::<Vec<_>>(), ["Lambda concurrency", "ops topic"]);
+        assert_eq!(checks.unknown, BTreeSet::from(["Gemini models"]));
         assert!(
-            checks.0["ops topic"].contains("nobody has subscribed") && checks.0["ops topic"].contains("(deploy with")
+            checks.findings["ops topic"].contains("nobody has subscribed")
+                && checks.findings["ops topic"].contains("(deploy with")
         );
     }
 
@@ -207,7 +208,7 @@ mod tests {
             let mut checks = Checks::default();
             let subscriptions = async { Ok(Subscriptions { confirmed, pending }) };
             run(checks.subscribers("ops topic", subscriptions)).unwrap();
-            checks.0.remove("ops topic")
+            checks.findings.remove("ops topic")
         };
         assert_eq!(found(2, 0), None);
         for (confirmed, pending, remedy) in [
@@ -221,7 +222,7 @@ mod tests {
         let mut checks = Checks::default();
         let error = StorageError { operation: "topic look-up", source: "arn:aws:sns:1".into() };
         run(checks.subscribers("ops topic", async { Err(error) })).unwrap();
-        assert_eq!(checks.0, Findings::from([("ops topic", "topic look-up failed".to_owned())]));
+        assert_eq!(checks.findings, Findings::from([("ops topic", "topic look-up failed".to_owned())]));
     }
 
     #[test]
@@ -230,6 +231,6 @@ mod tests {
         run(checks.look("fine", async { Ok::<_, &str>(()) })).unwrap();
         let error = domain::ports::StorageError { operation: "topic read", source: "arn:aws:sns:1".into() };
         run(checks.look("ops topic", async { Err(error) })).unwrap();
-        assert_eq!(checks.0, Findings::from([("ops topic", "topic read failed".to_owned())]));
+        assert_eq!(checks.findings, Findings::from([("ops topic", "topic read failed".to_owned())]));
     }
 }

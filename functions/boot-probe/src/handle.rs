@@ -1,6 +1,6 @@
 //! One scheduled run: probes everything once and reports changes.
 
-use crate::probe::{Findings, probe};
+use crate::probe::{Checks, probe};
 use async_trait::async_trait;
 use domain::{
     Metric, Timestamp,
@@ -11,7 +11,7 @@ use domain::{
 #[async_trait]
 pub trait Probed: Send + Sync {
     /// Probes everything once.
-    async fn findings(&self) -> Findings;
+    async fn checks(&self) -> Checks;
     /// When the stored refresh token of the mailbox was written; `None` before the mailbox was probed.
     fn refresh_token_written_at(&self) -> Option<Timestamp>;
 }
@@ -29,13 +29,13 @@ pub struct Ports<'a> {
 
 /// Probes everything once, and reports what has changed since the last run.
 pub async fn handle(ports: Ports<'_>) {
-    let findings = ports.probed.findings().await;
-    tracing::info!(wrong = findings.len(), "boot probe");
+    let checks = ports.probed.checks().await;
+    tracing::info!(wrong = checks.findings.len(), unknown = checks.unknown.len(), "boot probe");
     if let Some(written_at) = ports.probed.refresh_token_written_at() {
         let now = ports.clock.now();
         ports.meter.record(&[Metric::RefreshTokenAge.of(now.since(written_at).as_secs())], now);
     }
-    probe(ports.notes, ports.alerts, ports.clock, &findings).await;
+    probe(ports.notes, ports.alerts, ports.clock, &checks).await;
 }
 
 #[cfg(test)]
@@ -51,8 +51,9 @@ mod tests {
 
     #[async_trait]
     impl Probed for Things {
-        async fn findings(&self) -> Findings {
-            self.wrong.then(|| ("Gemini", "refused".to_owned())).into_iter().collect()
+        async fn checks(&self) -> Checks {
+            let findings = self.wrong.then(|| ("Gemini", "refused".to_owned())).into_iter().collect();
+            Checks { findings, ..Checks::default() }
         }
 
         fn refresh_token_written_at(&self) -> Option<Timestamp> {

@@ -11,5 +11,5 @@ mod probe;
 mod targets;
 
 pub use handle::{Ports, Probed, handle};
-pub use probe::Findings;
+pub use probe::{Checks, Findings};
 pub use targets::Targets;

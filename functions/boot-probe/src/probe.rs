@@ -12,16 +12,34 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The failed checks, each with a reason for operators.
 pub type Findings = BTreeMap<&'static str, String>;
 
+/// The result of the checks of one run, or of those so far.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// The failed ones.
+    pub findings: Findings,
+    /// What could not be looked at. Whether it works is not known: if it failed before, it counts as failed.
+    pub unknown: BTreeSet<&'static str>,
+}
+
+impl Checks {
+    /// Whether a check that is made succeeded.
+    fn has_passed(&self, name: &str) -> bool {
+        !self.findings.contains_key(name) && !self.unknown.contains(name)
+    }
+}
+
 /// Alerts on changes since the last run and then saves the findings: a run that crashes in between alerts again. A note
 /// that cannot be read counts as empty, so that every failed check is alerted on.
-pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Clock, findings: &Findings) {
+pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Clock, checks: &Checks) {
     let noted = notes.load(FAILED_CHECKS_NOTE).await.unwrap_or(Versioned { value: None, version: 0 });
     let before: BTreeSet<String> =
         noted.value.and_then(|document| serde_json::from_str(&document).ok()).unwrap_or_default();
-    for alert in changes(&before, findings, clock.now()) {
+    for alert in changes(&before, checks, clock.now()) {
         alerts.raise(alert).await;
     }
-    let names: BTreeSet<String> = findings.keys().map(|name| (*name).to_owned()).collect();
+    let failed = checks.findings.keys().map(|name| (*name).to_owned());
+    let names: BTreeSet<String> =
+        failed.chain(before.iter().filter(|name| !checks.has_passed(name)).cloned()).collect();
     if names == before {
         return;
     }
@@ -32,11 +50,11 @@ pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Cl
 }
 
 /// One critical alert for each check that started to fail, and a recovery alert for each that works again.
-fn changes(before: &BTreeSet<String>, findings: &Findings, now: Timestamp) -> Vec<Alert> {
+fn changes(before: &BTreeSet<String>, checks: &Checks, now: Timestamp) -> Vec<Alert> {
     // Each check is a subject of its own, so that two changes in one run are two alerts.
     let (tag, operation) = ("ORACLE-PROBE", "BOOT_PROBE");
-    let broken = findings.iter().filter(|(name, _)| !before.contains(**name));
-    let works = before.iter().filter(|name| !findings.contains_key(name.as_str()));
+    let broken = checks.findings.iter().filter(|(name, _)| !before.contains(**name));
+    let works = before.iter().filter(|name| checks.has_passed(name));
     let broken = broken.map(|(name, reason)| {
         Alert::about(tag, Severity::Critical, now, operation, name, &format!("{name}: {reason}"))
     });

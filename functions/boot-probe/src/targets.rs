@@ -2,11 +2,11 @@
 
 use crate::{
     checks::{
-        Checks, check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works,
-        mailbox_answers, refund_key_works, stripe_answers,
+        check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, mailbox_answers,
+        refund_key_works, stripe_answers,
     },
     handle::{Ports, Probed},
-    probe::Findings,
+    probe::Checks,
 };
 use async_trait::async_trait;
 use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
@@ -26,6 +26,12 @@ const PATIENCE: Patience = Patience { timeout: Duration::from_secs(2), retries: 
 
 /// How long a vendor has to answer about a model.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The check of the key that opens Stripe sessions.
+const CHECKOUT_KEY: &str = "Stripe key for checkout";
+
+/// The check of the key that makes refunds.
+const REFUND_KEY: &str = "Stripe key for refunds";
 
 /// The clients of one probe.
 pub struct Targets {
@@ -102,7 +108,7 @@ impl Targets {
         Ports { probed: self, notes: &self.table, alerts: &self.alerts, clock: &System, meter: &System }
     }
 
-    async fn probe(&self) -> Findings {
+    async fn probe(&self) -> Checks {
         let mut checks = Checks::default();
         checks.look("table", async { Notes::load(&self.table, FAILED_CHECKS_NOTE).await.map(drop) }).await;
         for (name, bucket) in &self.buckets {
@@ -122,18 +128,21 @@ impl Targets {
         checks.look("chat key", key).await;
         checks.look("Stripe", stripe_answers(&self.payments)).await;
         // While Stripe does not answer, nothing is learned about the other keys.
-        let stripe_works = !checks.0.contains_key("Stripe");
+        let stripe_works = !checks.findings.contains_key("Stripe");
+        if !stripe_works {
+            checks.unknown.extend([CHECKOUT_KEY, REFUND_KEY]);
+        }
         let key = stripe_key(&self.checkout_key, stripe_works, checkout_key_works(&self.selling));
-        checks.look("Stripe key for checkout", key).await;
+        checks.look(CHECKOUT_KEY, key).await;
         let key = stripe_key(&self.refund_key, stripe_works, refund_key_works(&self.refunding));
-        checks.look("Stripe key for refunds", key).await;
+        checks.look(REFUND_KEY, key).await;
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
         if let Some(toll) = &self.toll {
             checks.take(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
         }
-        checks.0
+        checks
     }
 
     fn accounts<'a>(&'a self, models: &'a [&'a str]) -> Vendors<'a> {
@@ -174,9 +183,9 @@ where
 
 #[async_trait]
 impl Probed for Targets {
-    async fn findings(&self) -> Findings {
+    async fn checks(&self) -> Checks {
         // Boxed: the nested futures of the clients are too deep for the compiler.
-        let probe: Pin<Box<dyn Future<Output = Findings> + Send + '_>> = Box::pin(self.probe());
+        let probe: Pin<Box<dyn Future<Output = Checks> + Send + '_>> = Box::pin(self.probe());
         probe.await
     }
 

@@ -144,14 +144,17 @@ fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
 fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
     let entries = record.measures.map_or(0, |found| found.entries);
     let bytes = record.measures.map_or(0, |found| found.bytes);
+    // Of outages the detail has the time: equal alerts are sent once a minute, and a new outage may begin sooner.
     let detail = match problem {
         Problem::Service => {
             let answer =
                 record.service.http_status.map_or("no answer".to_owned(), |status| format!("answered {status}"));
             let failures = memory.service_failures;
-            format!("service unreachable: {failures} consecutive probes failed, {answer}")
+            format!("service unreachable: {failures} consecutive probes failed, {answer}, last at {now}")
         }
-        Problem::Cache => format!("cache not readable: {} consecutive looks failed", memory.cache_failures),
+        Problem::Cache => {
+            format!("cache not readable: {} consecutive looks failed, last at {now}", memory.cache_failures)
+        }
         Problem::Many => format!("{entries} entries, more than {} (warn threshold)", settings.count_warn),
         Problem::TooMany => format!("{entries} entries, more than {} (critical threshold)", settings.count_critical),
         Problem::Bytes => {

@@ -44,13 +44,21 @@ impl Watch<'_> {
     }
 
     async fn give_up(&mut self, id: &str) -> Result<(), WatchError> {
-        let drafted = self.at_hand(id).and_then(|it| it.answer).filter(|answer| answer.draft.is_some());
-        let (severity, outcome, detail) = match drafted.map(|answer| answer.kind) {
-            Some(Kind::Help) => (Severity::Critical, "unknown", "sources of help may or may not have gone: answer it"),
-            Some(Kind::Acknowledgement | Kind::Followup) => {
+        let answer = self.at_hand(id).and_then(|it| it.answer);
+        let (severity, outcome, detail) = match answer.map(|answer| (answer.kind, answer.draft.is_some())) {
+            Some((Kind::Help, true)) => {
+                (Severity::Critical, "unknown", "sources of help may or may not have gone: answer it")
+            }
+            Some((Kind::Help, false)) => {
+                let detail = "sources of help were not sent to somebody who may disclose self-harm: answer it";
+                (Severity::Critical, "given_up", detail)
+            }
+            Some((Kind::Acknowledgement | Kind::Followup, true)) => {
                 (Severity::Error, "unknown", "an acknowledgement may or may not have gone: it is not sent again")
             }
-            None => (Severity::Error, "given_up", "a message could not be handled: read it in the inbox"),
+            Some((Kind::Acknowledgement | Kind::Followup, false)) | None => {
+                (Severity::Error, "given_up", "a message could not be handled: read it in the inbox")
+            }
         };
         let alert = alert(severity, self.now(), "AUTORESPONSE", &digest(id), detail);
         self.finish(id, outcome, Ended::Well, Some(alert)).await

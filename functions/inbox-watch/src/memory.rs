@@ -41,6 +41,9 @@ const MOST_HELPED: usize = 5;
 /// The most senders whose disclosures are answered in that time: the table's item has room for no more.
 const MOST_DISCLOSING: usize = 300;
 
+/// A message may be listed this much later than it was received, in milliseconds.
+const ON_ITS_WAY_MS: i64 = 600_000;
+
 /// The number of attempts at a message, after which it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
 
@@ -126,7 +129,7 @@ pub(crate) struct Memory {
     /// Digests of messages without a time (Inbox Watch, FM-5).
     undated: BTreeSet<String>,
     pub(crate) at_hand: Vec<AtHand>,
-    /// When each sender was last acknowledged, by the keyed hash of the address.
+    /// When each sender was last answered, by the keyed hash of the address.
     pub(crate) answered: BTreeMap<String, Timestamp>,
     /// When each sender's disclosures were answered, by the keyed hash of the address.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -167,7 +170,7 @@ pub(crate) enum Kind {
 /// Whether a sender may be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claimed {
-    /// Yes, and no second acknowledgement follows for 24 hours.
+    /// Yes, and no acknowledgement follows for 24 hours.
     Granted,
     /// No: the sender has had all answers of this kind for 24 hours.
     Cooldown,
@@ -225,12 +228,7 @@ impl Memory {
     fn count_by_time(&mut self) {
         let Some(seeded_at) = self.seeded_at.filter(|_| !self.by_time) else { return };
         self.by_time = true;
-        let whole_second = format!("{}Z", seeded_at.to_iso().get(..19).unwrap_or_default());
-        let first_run = || {
-            let received_at = ReceivedAt::parse(whole_second).ok()?;
-            Some(Key { received_at, message: String::new() })
-        };
-        let last = self.seen.last().cloned().or_else(first_run);
+        let last = self.seen.last().cloned().or_else(|| start_of_second(seeded_at));
         self.floor = self.floor.take().max(last);
     }
 
@@ -281,7 +279,8 @@ impl Memory {
         });
     }
 
-    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2).
+    /// Marks the messages, newest first, as seen without acting on them (Inbox Watch, invariant 2). An older message
+    /// that is moved into the inbox later counts as seen too; one that is still on its way is new.
     pub(crate) fn seed(&mut self, unread: &Arrivals, now: Timestamp) {
         self.seeded_at = Some(now);
         self.by_time = true;
@@ -289,6 +288,8 @@ impl Memory {
             self.remember(arrival);
         }
         self.trim();
+        let earliest = Timestamp::from_millis(now.as_millis().saturating_sub(ON_ITS_WAY_MS));
+        self.floor = self.floor.take().max(start_of_second(earliest));
         if unread.more {
             // Older messages exist and were not listed.
             self.floor = self.floor.take().max(self.seen.first().cloned());
@@ -424,7 +425,8 @@ impl Memory {
     }
 
     /// Counts a failure, a death of its run only once, and returns its consequence. After [`MOST_FAILURES`] the message
-    /// is tried as often again without the step that may be to blame, and then it is abandoned.
+    /// is tried as often again without the step that may be to blame, and then it is abandoned. A claimed answer still
+    /// needs these steps until its draft is recorded.
     pub(crate) fn failed(&mut self, id: &str) -> Failed {
         // A run that dies before it begins a message says nothing against the one that was begun before it.
         if let Some(run) = self.run.as_mut().filter(|run| run.begun.as_deref() == Some(id)) {
@@ -436,7 +438,7 @@ impl Memory {
             Failed::Again
         } else if !at_hand.alerted {
             Failed::NotAlerted
-        } else if !at_hand.unlinked && at_hand.answer.is_none() {
+        } else if !at_hand.unlinked && at_hand.answer.as_ref().is_none_or(|answer| answer.draft.is_none()) {
             (at_hand.unlinked, at_hand.failures) = (true, 0);
             Failed::Unlinked
         } else {
@@ -455,8 +457,9 @@ impl Memory {
         } else {
             at_hand.answered = true;
         }
-        let Answer { sender, kind, before, .. } = answer?;
-        if ended == Ended::NotSent {
+        let Answer { sender, kind, before, draft } = answer?;
+        // Only a recorded draft is ever sent.
+        if ended == Ended::NotSent || draft.is_none() {
             match before {
                 Some(before) => drop(self.answered.insert(sender.clone(), before)),
                 None => drop(self.answered.remove(&sender)),
@@ -469,6 +472,12 @@ impl Memory {
         }
         Some(sender)
     }
+}
+
+/// A key before those of all messages of this second.
+fn start_of_second(at: Timestamp) -> Option<Key> {
+    let received_at = ReceivedAt::parse(format!("{}Z", at.to_iso().get(..19)?)).ok()?;
+    Some(Key { received_at, message: String::new() })
 }
 
 fn key(arrival: &Arrival) -> Option<Key> {

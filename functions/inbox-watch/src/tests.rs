@@ -165,6 +165,14 @@ fn broken(fresh: impl Fn() -> World, least: usize) -> impl Iterator<Item = (Worl
     })
 }
 
+/// A run whose answer is claimed and not drafted, because the mailbox asks to wait.
+fn busy_for_a_moment(world: &World) {
+    let busy = MailError::Throttled { status: 429, wait: Duration::from_secs(60) };
+    world.state().mailbox_says.extend([None, Some(busy)]);
+    assert!(look(world, "busy").unwrap().is_err());
+    assert_eq!(memory(world).answered.len(), 1, "the answer is claimed");
+}
+
 fn memory(world: &World) -> Memory {
     let document: Value = serde_json::from_str(&world.state().notes[FUNCTION].0).unwrap();
     serde_json::from_value(document["memory"].clone()).unwrap()
@@ -327,6 +335,17 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     assert!(world.state().acknowledged.is_empty(), "it names no sale");
     assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
     assert!(memory(&world).at_hand.is_empty());
+}
+
+/// The same after a run that claimed the acknowledgement, when the mailbox was busy for a moment.
+#[test]
+fn a_claimed_acknowledgement_does_not_wait_for_a_sale_that_cannot_be_found() {
+    let world = replied();
+    busy_for_a_moment(&world);
+    world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
+    looks(&world, MOST_FAILURES + 1, "a sale that cannot be found stops no run");
+    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
+    assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
 }
 
 /// The sale's tag was made with the previous key: the buyer is recognised all the same.

@@ -82,7 +82,7 @@ impl Retrieval<'_> {
                 CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => {
                     replies::not_found()
                 }
-                // The entry was removed for its age: the archive has it, and this is no fault.
+                // The archive has it, and this is no new fault.
                 CacheEntry::Removed => self.restore(sale).await,
                 CacheEntry::Miss => {
                     self.cache_lost(Severity::Error, "write-confirm mismatch: no entry").await;

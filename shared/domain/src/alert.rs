@@ -72,6 +72,15 @@ impl Severity {
 /// The most characters of a subject: those of a follow-up's reference.
 const MAX_SUBJECT: usize = 17;
 
+/// A subject as a line shows it.
+fn shown(subject: &str) -> String {
+    let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').collect();
+    match SessionId::parse(subject.as_str()) {
+        Ok(session) => session.reference().to_owned(),
+        Err(_) => subject.chars().take(MAX_SUBJECT).collect(),
+    }
+}
+
 impl Alert {
     /// `[TAG] SEVERITY | time | OPERATION | reference | detail`: the form of Cache Alert's outputs, with the reference of
     /// the sale in place of its session's prefix.
@@ -91,14 +100,7 @@ impl Alert {
     /// subject. Of a whole session id it shows the reference.
     #[must_use]
     pub fn about(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
-        let subject: String = subject.chars().filter(|c| !c.is_control() && *c != '|').collect();
-        match SessionId::parse(subject.as_str()) {
-            Ok(session) => Self::event(tag, severity, now, operation, &session, detail),
-            Err(_) => {
-                let subject: String = subject.chars().take(MAX_SUBJECT).collect();
-                Self::line(tag, severity, now, operation, &subject, detail)
-            }
-        }
+        Self::line(tag, severity, now, operation, &shown(subject), detail)
     }
 
     fn line(tag: &str, severity: Severity, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
@@ -108,10 +110,11 @@ impl Alert {
     }
 
     /// Reports that a critical alert's problem has ended: a WARN for the operators who were alerted. Its subject
-    /// differs from the problem's, so that deduplication of the problem's alert does not drop it.
+    /// differs from the problem's, so that deduplication of the problem's alert does not drop it, and is not cut any
+    /// shorter, so that it differs from the end of another problem.
     #[must_use]
     pub fn all_clear(tag: &str, now: Timestamp, operation: &str, subject: &str, detail: &str) -> Self {
-        let alert = Self::about(tag, Severity::Warn, now, operation, &format!("ok:{subject}"), detail);
+        let alert = Self::line(tag, Severity::Warn, now, operation, &format!("ok:{}", shown(subject)), detail);
         Self { channel: Channel::Critical, ..alert }
     }
 
@@ -138,9 +141,10 @@ impl Alert {
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }
 
-    /// The line for a log. A whole session id opens its verdict, so a detail that quotes one shows its reference.
+    /// The line for a log or a topic. A whole session id opens its verdict, so a detail that quotes one, as a store's
+    /// error may, shows its reference.
     #[must_use]
-    pub fn logged(&self) -> String {
+    pub fn redacted(&self) -> String {
         let short = |word: &str| {
             let at = word.find("cs_").unwrap_or(word.len());
             let (before, id) = word.split_at(at);
@@ -244,9 +248,9 @@ mod tests {
         assert!(alert.line.contains("session_id=ijklmnop customer=NULL"), "{}", alert.line);
         let slipped =
             Alert { channel: Channel::Ops, line: "about session_id=cs_live_abcdefghijklmnop, and more".to_owned() };
-        assert_eq!(slipped.logged(), "about session_id=ijklmnop, and more");
+        assert_eq!(slipped.redacted(), "about session_id=ijklmnop, and more");
         let slipped = Alert { channel: Channel::Ops, line: format!("about {}", session.followup().as_str()) };
-        assert_eq!(slipped.logged(), "about ijklmnop-followup");
+        assert_eq!(slipped.redacted(), "about ijklmnop-followup");
         let drop = SilentDrop {
             tier: "",
             query_characters: 0,
@@ -266,6 +270,12 @@ mod tests {
         let alert = Alert::all_clear("T", Timestamp::from_millis(0), "OP", "service", "works again");
         assert_eq!(alert.line, "[T] WARN | 1970-01-01T00:00:00.000Z | OP | ok:service | works again");
         assert_eq!(alert.channel, Channel::Critical);
+        for subject in ["Stripe key for checkout", "Stripe key for refunds", "cs_live_abcdefghijklmnop"] {
+            let now = Timestamp::from_millis(0);
+            let problem = Alert::about("T", Severity::Critical, now, "OP", subject, "x");
+            let end = Alert::all_clear("T", now, "OP", subject, "x");
+            assert_eq!(end.matter().unwrap().subject, format!("ok:{}", problem.matter().unwrap().subject));
+        }
     }
 
     #[test]

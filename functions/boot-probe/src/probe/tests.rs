@@ -5,9 +5,15 @@ use testkit::{Fault, Plan, World, run};
 
 /// The alerts of one run in which these checks failed.
 fn alerts_after(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)> {
+    alerts_of(world, wrong, &[])
+}
+
+/// The alerts of one run in which these checks failed and others could not be made.
+fn alerts_of(world: &World, wrong: &[&'static str], unknown: &[&'static str]) -> Vec<(Channel, String)> {
     world.state().alerts.clear();
     let findings = wrong.iter().map(|name| (*name, "refused".to_owned())).collect();
-    run(probe(world, world, world, &findings)).unwrap();
+    let checks = Checks { findings, unknown: unknown.iter().copied().collect() };
+    run(probe(world, world, world, &checks)).unwrap();
     let alerts = world.state().alerts.clone();
     alerts.into_iter().map(|alert| (alert.channel, alert.matter().unwrap().detail.to_owned())).collect()
 }
@@ -25,16 +31,36 @@ fn each_thing_is_told_once_when_it_stops_and_once_when_it_starts_to_work() {
     assert_eq!(alerts_after(&world, &["table"]), [works], "told to the operator who was woken");
 }
 
+/// What could not be looked at may be as broken as before: only a look says that it works again.
+#[test]
+fn what_could_not_be_looked_at_does_not_work_again() {
+    let noted = |world: &World| world.state().notes[FAILED_CHECKS_NOTE].0.clone();
+    let world = World::at(Timestamp::from_millis(0));
+    let (endpoint, refunds) = ("Stripe webhook endpoint", "Stripe key for refunds");
+    assert_eq!(alerts_of(&world, &[endpoint, refunds], &[]).len(), 2);
+    let stripe = (Channel::Critical, "Stripe: refused".to_owned());
+    assert_eq!(alerts_of(&world, &["Stripe"], &[endpoint, refunds]), [stripe]);
+    assert_eq!(noted(&world), r#"["Stripe","Stripe key for refunds","Stripe webhook endpoint"]"#);
+    let works = |name: &str| (Channel::Critical, format!("{name}: works again"));
+    assert_eq!(alerts_of(&world, &[refunds], &[endpoint]), [works("Stripe")]);
+    assert_eq!(alerts_of(&world, &[], &[]), [works(refunds), works(endpoint)]);
+    assert_eq!(alerts_of(&world, &[], &[endpoint]), [], "nothing is known against what has never failed");
+    assert_eq!(noted(&world), "[]");
+}
+
 /// An alert that is sent once must not be suppressed by another of a moment ago (Cache Alert, invariant 6).
 #[test]
 fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_others() {
     let world = World::at(Timestamp::from_millis(0)).suppressing(Duration::from_secs(60));
     let queues = ["e-mail retry queue", "email queue", "notices queue", "orders queue", "payments queue"];
     let others = ["Gemini", "Stripe", "archive bucket", "audit bucket", "audit key", "critical topic", "mailbox"];
-    let more = ["ops topic", "quarantine bucket", "table", "webhook secret"];
-    let everything = [&queues[..], &others, &more].concat();
-    assert_eq!(alerts_after(&world, &everything).len(), 16, "all at once");
-    assert_eq!(alerts_after(&world, &[]).len(), 16, "and each works again");
+    let more = ["chat key", "ops topic", "quarantine bucket", "table", "webhook secret"];
+    let stripe = ["Stripe key for checkout", "Stripe key for refunds", "Stripe keys"];
+    let accounts = ["Stripe customer portal", "Stripe payment links", "Stripe webhook endpoint", "mailbox permissions"];
+    let models = ["Gemini models", "node of the chain", "x402 facilitator"];
+    let everything = [&queues[..], &others, &more, &stripe, &accounts, &models].concat();
+    assert_eq!(alerts_after(&world, &everything).len(), 27, "all at once");
+    assert_eq!(alerts_after(&world, &[]).len(), 27, "and each works again");
     assert!(world.state().held_back_alerts.is_empty());
 }
 

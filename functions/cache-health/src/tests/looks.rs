@@ -26,7 +26,9 @@ fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
     let (head, detail) = alerts[0].line.split_once(" | HEALTH_PROBE | ").unwrap();
     assert!(head.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | 2026-04-15T"), "{head}");
-    assert_eq!(detail, "service | service unreachable: 2 consecutive probes failed, no answer");
+    let told =
+        "service | service unreachable: 2 consecutive probes failed, no answer, last at 2026-04-15T08:02:00.000Z";
+    assert_eq!(detail, told);
     stage.alerts();
     stage.look();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");

@@ -14,7 +14,11 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
     let alerts = stage.world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
     assert!(alerts[0].line.contains("] CRITICAL |"), "{}", alerts[0].line);
-    assert!(alerts[0].line.ends_with("| cache | cache not readable: 2 consecutive looks failed"), "{}", alerts[0].line);
+    assert!(
+        alerts[0].line.contains("| cache | cache not readable: 2 consecutive looks failed, "),
+        "{}",
+        alerts[0].line
+    );
     stage.alerts();
     stage.look();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
@@ -27,6 +31,24 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
         "the operators who were woken hear of the end"
     );
     assert!(alerts[0].line.ends_with("ok:cache | recovered: the cache can be read again"), "{}", alerts[0].line);
+}
+
+/// With the shortest interval two outages may begin within the minute in which equal alerts are sent once.
+#[test]
+fn an_outage_that_begins_again_within_a_minute_is_told_again() {
+    let mut stage = Stage::new();
+    stage.settings.failures_critical = 1;
+    let mut told = Vec::new();
+    for works in [false, true, false] {
+        stage.site.0.store(works, Ordering::Relaxed);
+        stage.world.plan(if works { Plan::none() } else { Plan::none().whenever("cache.totals", Fault::Fail) });
+        stage.world.advance(Duration::from_secs(29));
+        testkit::run(stage.runs(When::Now)).unwrap().unwrap();
+        told.push(stage.alerts());
+    }
+    assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2], "{told:?}");
+    assert!(told[1].iter().all(|line| line.contains("| ok:")), "{told:?}");
+    assert!(stage.world.state().held_back_alerts.is_empty());
 }
 
 /// The stored state is in the failing table, so no look is recorded, but two consecutive failures are

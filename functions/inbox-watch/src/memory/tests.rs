@@ -20,6 +20,10 @@ fn arrivals(messages: Vec<Arrival>) -> Arrivals {
     Arrivals { messages, more: false }
 }
 
+fn draft(id: &str) -> Draft {
+    Draft { id: id.into(), internet_message_id: format!("<{id}>") }
+}
+
 fn seeded() -> Memory {
     let mut memory = Memory::default();
     assert_eq!(memory.begin("a", at(0), LEASE), Begun::Seed);
@@ -149,6 +153,20 @@ fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
     assert_eq!(memory.take(&arrivals(vec![arrival(600, "new")])), 1);
 }
 
+/// Somebody moves old messages into the inbox after the first run.
+#[test]
+fn what_was_received_before_the_first_run_is_not_new_but_what_was_on_its_way_is() {
+    // 5,000 seconds after the midnight of `received`.
+    let first_run = at(1_776_297_600 + 5_000);
+    let mut memory = Memory::default();
+    memory.begin("a", first_run, LEASE);
+    memory.seed(&arrivals(vec![arrival(50, "listed")]), first_run);
+    let moved = [arrival(40, "older"), arrival(4_399, "newer")];
+    assert_eq!(memory.take(&arrivals(moved.into())), 0);
+    let late = [arrival(50, "listed"), arrival(4_400, "at the limit"), arrival(4_990, "late")];
+    assert_eq!(memory.take(&arrivals(late.into())), 2);
+}
+
 /// Inbox Watch, G1.
 #[test]
 fn a_sender_is_acknowledged_once_in_24_hours() {
@@ -177,11 +195,24 @@ fn an_answer_that_was_not_sent_takes_nothing_from_an_earlier_one() {
     let mut memory = seeded();
     memory.take(&arrivals((1..=2).map(|n| arrival(n, &format!("m{n}"))).collect()));
     memory.claim_answer("m1", "tag", Acknowledgement, at(0));
+    assert!(memory.drafted("m1", &draft("a")));
     memory.finish("m1", Ended::Well);
     assert_eq!(memory.claim_answer("m2", "tag", Kind::Help, at(5)), Claimed::Granted);
     assert_eq!((memory.answered["tag"], memory.helped["tag"].len()), (at(5), 1));
     memory.finish("m2", Ended::NotSent);
     assert_eq!((memory.answered["tag"], memory.helped["tag"].len()), (at(0), 0));
+}
+
+/// Without a recorded draft nothing was sent, however the message ends.
+#[test]
+fn an_answer_without_a_draft_does_not_count() {
+    for ended in [Ended::Well, Ended::Gone] {
+        let mut memory = seeded();
+        memory.take(&arrivals(vec![arrival(1, "m1")]));
+        assert_eq!(memory.claim_answer("m1", "tag", Kind::Help, at(0)), Claimed::Granted);
+        assert_eq!(memory.finish("m1", ended).as_deref(), Some("tag"));
+        assert!(memory.answered.is_empty() && memory.helped["tag"].is_empty(), "{ended:?}");
+    }
 }
 
 #[test]
@@ -209,7 +240,6 @@ fn the_answers_to_disclosures_are_bounded() {
 fn only_the_first_recorded_draft_may_be_sent() {
     let mut memory = seeded();
     memory.take(&arrivals(vec![arrival(1, "m")]));
-    let draft = |id: &str| Draft { id: id.into(), internet_message_id: format!("<{id}>") };
     assert!(!memory.drafted("m", &draft("a")), "nobody has claimed the answer");
     memory.claim_answer("m", "tag", Acknowledgement, at(0));
     assert!(memory.drafted("m", &draft("a")) && memory.drafted("m", &draft("a")));

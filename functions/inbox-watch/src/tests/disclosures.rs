@@ -162,6 +162,23 @@ fn sources_of_help_that_may_not_have_gone_are_a_critical_alert() {
     assert!(told.iter().any(is_told), "{told:?}");
 }
 
+/// The answer was claimed, and then the text can no longer be read. The next disclosure of the sender is answered.
+#[test]
+fn sources_of_help_that_were_claimed_and_never_sent_are_a_critical_alert() {
+    let world = written(TEXT);
+    busy_for_a_moment(&world);
+    world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
+    looks(&world, 2 * MOST_FAILURES, "a text that cannot be read stops no run");
+    assert_eq!((outcomes(&world), answers(&world).len()), (vec!["given_up".to_owned()], 0));
+    let is_told = |line: &str| line.contains("] CRITICAL | ") && line.contains("sources of help were not sent");
+    assert!(world.state().alerts.iter().any(|alert| is_told(&alert.line)), "{:?}", world.state().alerts);
+    assert!(memory(&world).answered.is_empty());
+    world.plan(Plan::none());
+    arrives(&world, "m2", "stranger@example.com", TEXT);
+    look(&world, "later").unwrap().unwrap();
+    assert!(is_help(&answers(&world)[0]));
+}
+
 /// The search for the sale may fail as long as the store does: the alert comes first.
 #[test]
 fn the_alert_does_not_wait_for_the_sale() {

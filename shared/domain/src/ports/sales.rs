@@ -11,7 +11,8 @@ pub enum CacheEntry {
     Hit(Box<CachedVerdict>),
     /// No entry.
     Miss,
-    /// It was removed for its age, or by an operator: its absence is no fault.
+    /// It was removed for its age or by an operator, or it was corrupt and set aside, which was alerted: its absence is
+    /// no other fault.
     Removed,
     /// An entry that is not a verdict (Cache Alert, invariant 7).
     Corrupt,

@@ -179,7 +179,9 @@ impl Asking<'_> {
     async fn answered(&mut self, reply: ModelReply) -> Then {
         let Circuits { ports, session, .. } = self.circuits;
         let attempt = self.attempt;
-        tracing::info!(session = session.prefix(), attempt, model = reply.model_version, "[gemini] answered");
+        // The words of this line and of the other outcome are specified (Gemini Timeout, verification criterion 2).
+        let model = reply.model_version.as_str();
+        tracing::info!(session = session.prefix(), attempt, model, "[gemini] attempt {attempt} succeeded");
         self.circuits.succeeded(self.model, self.asked_since).await;
         if let Some(warning) = &reply.status_warning {
             warn(ports, session, &format!("{}: {}", reply.model_version, short(warning))).await;
@@ -205,7 +207,7 @@ impl Asking<'_> {
     async fn failed(&mut self, error: ModelError) -> Then {
         let Circuits { ports, policy, session } = self.circuits;
         let (model, attempt, is_probe) = (self.model, self.attempt, self.admitted == Admitted::Probe);
-        tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt failed");
+        tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt {attempt} failed");
         self.generated.verdict = Err(NoVerdict::of(&error));
         if let ModelError::Throttled(delay) = &error {
             self.models.note_throttle(ports.clock.now().plus(*delay));

@@ -4,7 +4,7 @@ use domain::{Alert, Channel};
 
 /// Writes the alert to the function's own log, which depends on no other service.
 pub(crate) fn log(alert: &Alert) {
-    let line = alert.logged();
+    let line = alert.redacted();
     match alert.channel {
         Channel::Ops => tracing::warn!(alert = line, "alert"),
         Channel::Critical => tracing::error!(alert = line, "critical alert"),

@@ -115,7 +115,7 @@ impl Alerts for Topics {
         let now = now();
         let decision = self.suppression().decide(&alert, now);
         if let Decision::Suppress(count) = decision {
-            tracing::warn!(alert = alert.logged(), suppressed = count, "alert within its window: logged only");
+            tracing::warn!(alert = alert.redacted(), suppressed = count, "alert within its window: logged only");
             return;
         }
         alert_log::log(&alert);
@@ -128,7 +128,7 @@ impl Alerts for Topics {
             (Outcome::SentElsewhere, _) => tracing::info!("another process sent this alert within its window"),
             (Outcome::Undelivered, _) => {
                 self.suppression().forget(&alert);
-                tracing::error!(alert = alert.logged(), "ALERT_UNDELIVERED: no topic took this alert");
+                tracing::error!(alert = alert.redacted(), "ALERT_UNDELIVERED: no topic took this alert");
                 self.connection.measure(&[Metric::AlertUndelivered.once()]);
             }
         }
@@ -208,7 +208,7 @@ impl Topics {
             let mark = MessageAttributeValue::builder().data_type("String").string_value("critical").build();
             let mark = mark.map_err(Failure::other)?;
             let marks = is_copy.then(|| [(COPY.to_owned(), mark)].into());
-            let publish = client.publish().topic_arn(topic).subject(subject).message(&alert.line);
+            let publish = client.publish().topic_arn(topic).subject(subject).message(alert.redacted());
             let publish = publish.set_message_attributes(marks);
             publish.send().await.map(drop).map_err(Failure::from)
         };

@@ -130,12 +130,11 @@ pub(crate) fn parse_sale(item: &Item) -> Result<Versioned<Sale>, Unreadable> {
     Ok(Versioned { value, version: version(item).ok_or(Unreadable::Incomplete)? })
 }
 
-/// The cache entry in an item. A corrupt entry that was set aside leaves an empty item, which counts as a miss. So does
-/// a removed one, which is no fault.
+/// The cache entry in an item. A removed entry leaves an empty item, and so does a corrupt one that was set aside, with
+/// an alert of its own: neither is a write that was lost.
 pub(crate) fn parse_verdict(item: &Item) -> CacheEntry {
     match text(item, "document") {
-        None if text(item, "set_aside_at").is_some() => CacheEntry::Miss,
-        None if text(item, "removed_at").is_some() => CacheEntry::Removed,
+        None if text(item, "removed_at").or(text(item, "set_aside_at")).is_some() => CacheEntry::Removed,
         document => {
             let parsed = document.and_then(|document| serde_json::from_str(document).ok());
             parsed.map_or(CacheEntry::Corrupt, |verdict| CacheEntry::Hit(Box::new(verdict)))
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_verdict_is_corrupt_and_once_set_aside_a_miss() {
+    fn what_is_no_verdict_is_corrupt_and_once_set_aside_removed() {
         let session = SessionId::parse("cs_test_1").unwrap();
         for document in [None, Some(""), Some("{}"), Some("{\"tier\":\"quick\""), Some("not JSON")] {
             let corrupt = verdict(document);
@@ -210,7 +209,7 @@ mod tests {
             assert_eq!(text(&written.copy, "sk"), Some("CORRUPT#VERDICT#1970-01-01T00:00:00.001Z"));
             assert_eq!(text(&written.copy, "document"), document, "the copy is what was found");
             assert_eq!(written.copy["expires_at"], AttributeValue::N("7776000".to_owned()));
-            assert_eq!(parse_verdict(&written.emptied), CacheEntry::Miss);
+            assert_eq!(parse_verdict(&written.emptied), CacheEntry::Removed);
             assert_eq!(written.values.is_some(), document.is_some());
         }
     }

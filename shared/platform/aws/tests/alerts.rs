@@ -58,6 +58,17 @@ async fn what_is_critical_and_its_end_go_to_both_topics_and_the_rest_to_one() {
     }
 }
 
+/// Cache Alert, invariant 4: S3 names the object that it does not give.
+#[tokio::test]
+async fn a_whole_session_id_in_a_detail_reaches_no_topic() {
+    let server = Server::start([published()]).await;
+    let (_, alerts) = table(&server.url);
+    let detail = "not authorized on resource: \"arn:aws:s3:::bucket/held/cs_live_abcdefghijklmnop/1.json\"";
+    alerts.raise(Alert::about("T", Severity::Error, Timestamp::from_millis(1), "OP", "-", detail)).await;
+    let seen = server.seen();
+    assert_alert(&seen[0], OPS, &["/held/ijklmnop/1.json"]);
+}
+
 /// When every service is unreachable, the caller still gets its reply within the time limit.
 #[tokio::test]
 async fn an_outage_of_everything_ends_in_the_log_and_blocks_nobody() {
