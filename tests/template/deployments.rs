@@ -2,14 +2,18 @@
 
 use crate::{
     assert_rule, finder,
-    model::{Template, list, target},
-    patch::{change, property, remove, set},
+    model::{Template, is_ours, list, target},
+    patch::{change, property, remove, replace, set},
 };
+use domain::Metric;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// The functions on the path of customers and payments.
 const SHIFTED: [&str; 5] = ["Checkout", "Webhook", "Verdict", "Result", "EmailSender"];
+
+/// What their deployment groups watch while `RollBackOnAlarms` is off.
+const NEVER_RAISED: &str = "NeverRaisedAlarm";
 
 fn traffic_is_shifted(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
@@ -37,16 +41,17 @@ fn traffic_is_shifted(template: &Template) -> Vec<String> {
         {
             found.push(format!("{id}: a new version takes all calls at once"));
         }
-        // Otherwise an alarm that a broken version has raised also stops the version that mends it.
+        // Otherwise an alarm that a broken version has raised also stops the version that mends it. An empty list would
+        // leave the earlier alarms on the deployment group.
         let choice = &preference["Alarms"]["Fn::If"];
-        if choice[0] != "RollsBackOnAlarms" || choice[2] != json!([{ "Ref": "AWS::NoValue" }]) {
+        if choice[0] != "RollsBackOnAlarms" || choice[2] != json!([{ "Ref": NEVER_RAISED }]) {
             found.push(format!("{id}: no fix can be deployed while its alarm is raised"));
         }
         let alarms: Vec<&str> = list(&choice[1]).into_iter().filter_map(target).collect();
         if !alarms.contains(&format!("{name}ErrorsAlarm").as_str()) {
             found.push(format!("{id}: no error of the new version rolls it back"));
         }
-        for alarm in alarms {
+        for alarm in alarms.into_iter().chain([NEVER_RAISED]) {
             let seen = may.iter().any(|it| **it == json!({ "Fn::GetAtt": [alarm, "Arn"] }));
             if template.resource(alarm)["Type"] != "AWS::CloudWatch::Alarm" || !seen {
                 found.push(format!("{id}: CodeDeploy cannot look at {alarm}"));
@@ -55,6 +60,11 @@ fn traffic_is_shifted(template: &Template) -> Vec<String> {
         if !may.iter().any(|it| it["Fn::Sub"] == format!("${{{id}.Arn}}:live")) {
             found.push(format!("{id}: CodeDeploy may not move its alias"));
         }
+    }
+    let never = &template.resource(NEVER_RAISED)["Properties"];
+    let is_sent = Metric::ALL.into_iter().any(|metric| never["MetricName"] == metric.name());
+    if is_sent || !is_ours(&never["Namespace"]) || never["TreatMissingData"] != "notBreaching" {
+        found.push(format!("{NEVER_RAISED}: may be raised, and stop a fix"));
     }
     let shift = &template.section("Parameters")["TrafficShift"];
     if shift["Default"] == "AllAtOnce" || !list(&shift["AllowedValues"]).iter().any(|value| **value == "AllAtOnce") {
@@ -75,6 +85,13 @@ fn new_versions_take_over_by_and_by_and_go_back_on_errors() {
     let alarms = verdict("DeploymentPreference/Alarms");
     let always = json!([{ "Ref": "VerdictErrorsAlarm" }]);
     assert_rule(rule, set(&alarms, always), "VerdictFunction: no fix can be deployed while");
+    let none = json!([{ "Ref": "AWS::NoValue" }]);
+    assert_rule(rule, set(&format!("{alarms}/Fn::If/2"), none), "VerdictFunction: no fix can be deployed while");
+    assert_rule(rule, change(NEVER_RAISED, "MetricName", Metric::Held.name()), "NeverRaisedAlarm: may be raised");
+    assert_rule(rule, change(NEVER_RAISED, "Namespace", "AWS/Lambda"), "NeverRaisedAlarm: may be raised");
+    assert_rule(rule, change(NEVER_RAISED, "TreatMissingData", "breaching"), "NeverRaisedAlarm: may be raised");
+    let seen = json!({ "Fn::GetAtt": [NEVER_RAISED, "Arn"] });
+    assert_rule(rule, replace("/Resources/TrafficShiftRole", seen, json!("")), "cannot look at NeverRaisedAlarm");
     let chosen = format!("{alarms}/Fn::If/1");
     let other = json!([{ "Ref": "WebhookErrorsAlarm" }]);
     assert_rule(rule, set(&chosen, other), "VerdictFunction: no error of the new");

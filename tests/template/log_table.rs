@@ -163,8 +163,8 @@ fn table_has_every_field(template: &Template) -> Vec<String> {
     if parameters["projection.enabled"] != "true" || parameters["projection.day.type"] != "date" {
         found.insert("days are not projected: every question reads the whole log".to_owned());
     }
-    let days = &parameters["storage.location.template"]["Fn::Sub"];
-    if days.as_str().is_none_or(|template| !template.ends_with("${AuditBucket}/${!day}/")) {
+    let days = json!({ "Fn::Join": ["", ["s3://", { "Ref": "AuditBucket" }, "/${day}/"]] });
+    if parameters["storage.location.template"] != days {
         found.insert("the table's days are not where the log's are".to_owned());
     }
     let work = &template.resource("AnalyticsWorkGroup")["Properties"]["WorkGroupConfiguration"];
@@ -184,7 +184,7 @@ fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
     finds(column("prev", json!({ "Name": "previous", "Type": "string" })), "the table has previous");
     finds(set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
     finds(
-        edit(&format!("{table}/Parameters/storage.location.template/Fn::Sub"), "${!day}/", ""),
+        edit(&format!("{table}/Parameters/storage.location.template/Fn::Join/1/2"), "${day}/", ""),
         "not where the log's are",
     );
     finds(omit("AnalyticsWorkGroup", "WorkGroupConfiguration/BytesScannedCutoffPerQuery"), "without bounds");
@@ -194,8 +194,8 @@ fn the_log_as_a_table_has_every_field_that_a_record_can_have() {
 fn hourly_table_is_where_the_copies_are(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     let table = &template.resource("AnalyticsHourlyTable")["Properties"]["TableInput"];
-    let days = table["Parameters"]["storage.location.template"]["Fn::Sub"].as_str().unwrap_or_default();
-    if days != "s3://${DigestsBucket}/records/${!day}/" {
+    let days = json!({ "Fn::Join": ["", ["s3://", { "Ref": "DigestsBucket" }, "/records/${day}/"]] });
+    if table["Parameters"]["storage.location.template"] != days {
         found.push("the days of the hourly table are not where the copies are".to_owned());
     }
     if table["Parameters"]["projection.enabled"] != "true" || table["Parameters"]["projection.day.type"] != "date" {
@@ -208,9 +208,22 @@ fn hourly_table_is_where_the_copies_are(template: &Template) -> Vec<String> {
 fn the_hourly_table_reads_the_days_of_the_copies() {
     let rule = hourly_table_is_where_the_copies_are;
     let table = property("AnalyticsHourlyTable", "TableInput");
-    let place = format!("{table}/Parameters/storage.location.template/Fn::Sub");
+    let place = format!("{table}/Parameters/storage.location.template/Fn::Join/1/2");
     assert_rule(rule, edit(&place, "records/", ""), "not where the copies are");
     assert_rule(rule, set(&format!("{table}/Parameters/projection.day.type"), json!("enum")), "not projected");
+}
+
+/// An escaped variable of `Fn::Sub` passes two transforms. Without its escape, CloudFormation refuses the template.
+fn no_variable_is_escaped(template: &Template) -> Vec<String> {
+    let escaped = template.resources().filter(|(_, resource)| resource.to_string().contains("${!"));
+    escaped.map(|(id, _)| format!("{id}: an escape may not survive both transforms")).collect()
+}
+
+#[test]
+fn a_variable_that_is_not_cloudformations_is_joined_and_not_escaped() {
+    let days = property("AnalyticsTable", "TableInput/Parameters/storage.location.template");
+    let escaped = set(&days, json!({ "Fn::Sub": "s3://${AuditBucket}/${!day}/" }));
+    assert_rule(no_variable_is_escaped, escaped, "AnalyticsTable: an escape may not survive");
 }
 
 /// The example queries use only columns that exist.
