@@ -1,4 +1,5 @@
 mod letters;
+mod overtaken;
 
 use super::*;
 use domain::{
@@ -10,6 +11,7 @@ use domain::{
     ports::{MailError, SaleMails},
     texts,
 };
+use overtaken::Overtaken;
 use std::{
     pin::pin,
     task::{Context, Poll, Waker},
@@ -51,6 +53,10 @@ fn dana() -> Operator {
 
 fn id() -> ExchangeId {
     ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap()
+}
+
+fn second() -> ExchangeId {
+    ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap()
 }
 
 fn message(text: &str) -> Message {
@@ -232,8 +238,7 @@ fn the_same_words_to_another_message_are_another_reply() {
     let world = posted();
     let first = run(replying(&world)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
-    let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-    run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
+    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
     assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
     assert_eq!(world.state().sent.len(), 2);
 }
@@ -249,14 +254,24 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
         assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
         world.plan(Plan::none());
         world.advance(Duration::from_secs(300));
-        let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-        run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
+        run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
         run(replying(&world)).unwrap().unwrap();
         assert_eq!(world.state().sent.len(), 1, "{fault:?}");
         assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");
         let bridge = run(load(ports(&world), &who())).unwrap().unwrap();
         assert!(bridge.bridge.value.work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
     }
+}
+
+/// The reply to the write that records the draft is lost, and the member writes before it is repeated.
+#[test]
+fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
+    let world = posted();
+    let store = Overtaken::new(&world);
+    run(reply(store.ports(), &world, "https://oracle.example", &who(), &dana(), &message(REPLY))).unwrap().unwrap();
+    assert!(store.has_lost() && world.state().drafts.is_empty());
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
 }
 
 /// The mail went out, but its answer was lost: the command finds it among the sent items.

@@ -234,6 +234,7 @@ fn a_reply_has_one_draft_which_is_sent_once() {
     assert_eq!(bridge.record_mailed(&id(2)), Err(BridgeRefused::NoSuchMail), "nothing was drafted");
     assert_eq!(bridge.record_draft(&id(1), &draft("a"), at(4)), Err(BridgeRefused::NoSuchMail));
     bridge.record_draft(&id(2), &draft("a"), at(4)).unwrap();
+    assert_eq!(bridge.record_draft(&id(2), &draft("a"), at(5)), Ok(()), "the recorded one");
     assert_eq!(bridge.record_draft(&id(2), &draft("b"), at(5)), Err(BridgeRefused::NoSuchMail));
     assert_eq!(bridge.message(&id(2)).unwrap().mail(), Some(&MailStep::Drafted(draft("a"))));
     assert_eq!(bridge.record_mailed(&id(2)), Ok(Some(BridgeEvent::ReplyMailed { id: id(2) })));

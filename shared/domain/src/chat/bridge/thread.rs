@@ -38,6 +38,18 @@ pub enum MailStep {
     Sent,
 }
 
+impl MailStep {
+    /// Records the mail's draft, unless another one is recorded.
+    pub(super) fn record(&mut self, draft: &Draft) -> Result<(), BridgeRefused> {
+        match self {
+            Self::Waiting => *self = Self::Drafted(draft.clone()),
+            Self::Drafted(recorded) if recorded == draft => {}
+            Self::Drafted(_) | Self::Sent => return Err(BridgeRefused::NoSuchMail),
+        }
+        Ok(())
+    }
+}
+
 /// One message of the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
@@ -150,7 +162,8 @@ impl Bridge {
         Ok(true)
     }
 
-    /// Records the draft of a reply's mail: only this draft is sent.
+    /// Records the draft of a reply's mail: only this draft is sent. Recording the same draft again changes nothing: the
+    /// reply to the first write was lost, and another process has saved since.
     ///
     /// # Errors
     /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::NoSuchMail`] when another draft is
@@ -160,11 +173,7 @@ impl Bridge {
             return Err(BridgeRefused::Closed(self.state(now)));
         }
         let step = self.mail_of(id)?;
-        if *step != MailStep::Waiting {
-            return Err(BridgeRefused::NoSuchMail);
-        }
-        *step = MailStep::Drafted(draft.clone());
-        Ok(())
+        step.record(draft)
     }
 
     /// Records that the mailbox accepted a reply's mail. Returns `None` if that is already recorded.
