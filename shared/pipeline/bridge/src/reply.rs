@@ -47,7 +47,9 @@ pub struct Replied {
     pub id: ExchangeId,
 }
 
-/// Posts a reply and mails it.
+/// Posts a reply and mails it. `answers` is the customer's last message that the operator has read, if there is one. It
+/// comes from the operator and not from the thread: what the customer writes meanwhile must wait for a reply of its own,
+/// and a repeated command must be recognised.
 ///
 /// # Errors
 /// [`ReplyError`]
@@ -57,6 +59,7 @@ pub async fn reply(
     site: &str,
     who: &SubscriberId,
     operator: &Operator,
+    answers: Option<&ExchangeId>,
     text: &Message,
 ) -> Result<Replied, ReplyError> {
     let checked = Filter::embedded().check(text.as_str());
@@ -79,10 +82,10 @@ pub async fn reply(
         send(ports, mailbox, held.bridge, &id, &mail).await?;
         return Ok(Replied { id });
     }
-    let sealed = sealer.seal_reply(held.bridge.value.last_question(), text.as_str())?;
+    let sealed = sealer.seal_reply(answers, text.as_str())?;
     let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
     let memory = held.memory().to_owned();
-    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, &sealed, now);
+    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, answers, &sealed, now);
     let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
     posted?;
     let mail = mail(site, &person, &bridge.value, text)?;

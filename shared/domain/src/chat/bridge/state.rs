@@ -61,6 +61,9 @@ pub enum BridgeRefused {
     /// The thread has reached the size that its row can store.
     #[error("the thread is full")]
     Full,
+    /// The thread lacks the message that a reply answers.
+    #[error("the thread has no such message of the customer")]
+    NoSuchMessage,
     /// The thread lacks the message, or the message's mail is at another step.
     #[error("the thread has no such mail to send")]
     NoSuchMail,

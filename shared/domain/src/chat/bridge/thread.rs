@@ -12,8 +12,8 @@ const MOST_BYTES: usize = 280_000;
 /// Additional bytes for operators only, so that they can still answer a full thread.
 const FOR_OPERATORS: usize = 40_000;
 
-/// The bytes of a message beside its sealed text: id, author, time and mail. A customer's message has about 100, an
-/// operator's with a recorded draft about 390.
+/// The bytes of a message beside its sealed text: id, author, time, mail, and how far its operator had read. A customer's
+/// message has about 100, an operator's with a recorded draft about 400.
 const OVERHEAD: usize = 400;
 
 /// The author of a message.
@@ -59,6 +59,10 @@ pub struct Post {
     sealed: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail: Option<MailStep>,
+    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for one that
+    /// was stored before this was: its operator counts as having read everything before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read: Option<usize>,
 }
 
 impl Post {
@@ -100,10 +104,17 @@ impl Bridge {
         self.thread.iter().find(|post| post.id == *id)
     }
 
-    /// The id of the customer's last message, which a reply answers.
+    /// The id of the customer's last message.
     #[must_use]
     pub fn last_question(&self) -> Option<&ExchangeId> {
         self.thread.iter().rev().find(|post| post.author == Author::Customer).map(Post::id)
+    }
+
+    /// The customer's messages without a reply, oldest first: those that no operator who replied had read.
+    pub fn unanswered(&self) -> impl Iterator<Item = &Post> {
+        let replies = self.thread.iter().enumerate().filter(|(_, post)| matches!(post.author, Author::Operator(_)));
+        let read = replies.map(|(index, post)| post.read.unwrap_or(index)).max().unwrap_or(0);
+        self.thread.iter().skip(read).filter(|post| post.author == Author::Customer)
     }
 
     /// Posts a customer's message. Posting the same message again changes nothing and returns `None`.
@@ -116,49 +127,53 @@ impl Bridge {
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
-        let added = self.add(id, Author::Customer, sealed, None, now)?;
+        let (author, sealed) = (Author::Customer, sealed.to_owned());
+        let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail: None, read: None })?;
         Ok(added.then(|| BridgeEvent::MessagePosted { id: id.clone() }))
     }
 
-    /// Posts an operator's reply, whose mail is sent afterwards. Posting the same reply again changes nothing and
-    /// returns `None`.
+    /// Posts an operator's reply, whose mail is sent afterwards. `answers` is the customer's last message that the operator
+    /// has read, if there is one: later messages wait for a reply of their own. Posting the same reply again changes
+    /// nothing and returns `None`.
     ///
     /// # Errors
-    /// As for [`Self::post`].
+    /// As for [`Self::post`], and [`BridgeRefused::NoSuchMessage`].
     pub fn reply(
         &mut self,
         id: &ExchangeId,
         operator: &Operator,
+        answers: Option<&ExchangeId>,
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
         let by = SignedBy::of(operator);
-        let author = Author::Operator(by.by.clone());
-        let added = self.add(id, author, sealed, Some(MailStep::Waiting), now)?;
+        let (author, sealed) = (Author::Operator(by.by.clone()), sealed.to_owned());
+        let read = answers.map_or(Ok(0), |message| self.read_up_to(message))?;
+        let (mail, read) = (Some(MailStep::Waiting), Some(read));
+        let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail, read })?;
         Ok(added.then(|| BridgeEvent::ReplyPosted { id: id.clone(), by }))
     }
 
-    fn add(
-        &mut self,
-        id: &ExchangeId,
-        author: Author,
-        sealed: &str,
-        mail: Option<MailStep>,
-        now: Timestamp,
-    ) -> Result<bool, BridgeRefused> {
-        if !self.is_granted(now) {
-            return Err(BridgeRefused::Closed(self.state(now)));
+    /// How many messages of the thread are read with this message of the customer.
+    fn read_up_to(&self, message: &ExchangeId) -> Result<usize, BridgeRefused> {
+        let is_it = |post: &Post| post.id == *message && post.author == Author::Customer;
+        self.thread.iter().position(is_it).map(|index| index + 1).ok_or(BridgeRefused::NoSuchMessage)
+    }
+
+    fn add(&mut self, post: Post) -> Result<bool, BridgeRefused> {
+        if !self.is_granted(post.at) {
+            return Err(BridgeRefused::Closed(self.state(post.at)));
         }
-        if let Some(known) = self.message(id) {
-            let is_same = known.sealed == sealed && (known.author == Author::Customer) == mail.is_none();
+        if let Some(known) = self.message(&post.id) {
+            let is_same = known.sealed == post.sealed && known.mail.is_none() == post.mail.is_none();
             return if is_same { Ok(false) } else { Err(BridgeRefused::OtherMessage) };
         }
         let used: usize = self.thread.iter().map(|post| OVERHEAD + post.sealed.len()).sum();
-        let most = if mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
-        if used + OVERHEAD + sealed.len() > most {
+        let most = if post.mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
+        if used + OVERHEAD + post.sealed.len() > most {
             return Err(BridgeRefused::Full);
         }
-        self.thread.push(Post { id: id.clone(), author, at: now, sealed: sealed.to_owned(), mail });
+        self.thread.push(post);
         Ok(true)
     }
 
