@@ -83,8 +83,8 @@ pub(crate) struct ReplyArguments {
     /// The file with the text; without it, standard input, which needs --yes.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The customer's last message that you have read, by its id in `oracle bridge show`. Without it, the last one that the
-    /// command shows before it asks; --yes needs it while a message waits for a reply.
+    /// The customer's last message that you have read, by its id in `oracle bridge show`. Without it, the last one that
+    /// the command shows before it asks; --yes needs it while a message waits for a reply.
     #[arg(long, value_name = "MESSAGE", value_parser = message_id)]
     to: Option<ExchangeId>,
     #[command(flatten)]

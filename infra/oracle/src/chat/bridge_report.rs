@@ -64,8 +64,8 @@ fn printed(message: &Value) -> String {
     text
 }
 
-/// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message. Counts
-/// the newer ones.
+/// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message.
+/// Counts the newer ones.
 pub(crate) fn answered(bridge: &Bridge, messages: &[Shown], to: Option<&ExchangeId>) -> String {
     let waits = |id: &ExchangeId| bridge.unanswered().any(|post| post.id() == id);
     let read = messages.iter().position(|it| Some(&it.id) == to).map_or(0, |index| index + 1);

@@ -47,9 +47,9 @@ pub struct Replied {
     pub id: ExchangeId,
 }
 
-/// Posts a reply and mails it. `answers` is the customer's last message that the operator has read, if there is one. It
-/// comes from the operator and not from the thread: what the customer writes meanwhile must wait for a reply of its own,
-/// and a repeated command must be recognised.
+/// Posts a reply and mails it. `answers` is the customer's last message that the operator has read, if there is one.
+/// The caller names it, because the thread may have grown since: what the customer wrote meanwhile waits for a reply
+/// of its own, and a repeated command is recognised.
 ///
 /// # Errors
 /// [`ReplyError`]

@@ -12,8 +12,8 @@ const MOST_BYTES: usize = 280_000;
 /// Additional bytes for operators only, so that they can still answer a full thread.
 const FOR_OPERATORS: usize = 40_000;
 
-/// The bytes of a message beside its sealed text: id, author, time, mail, and how far its operator had read. A customer's
-/// message has about 100, an operator's with a recorded draft about 400.
+/// The bytes of a message beside its sealed text: id, author, time, mail, and how far its operator had read. A
+/// customer's message has about 100, an operator's with a recorded draft about 400.
 const OVERHEAD: usize = 400;
 
 /// The author of a message.
@@ -59,8 +59,8 @@ pub struct Post {
     sealed: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail: Option<MailStep>,
-    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for one that
-    /// was stored before this was: its operator counts as having read everything before it.
+    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for one
+    /// that was stored before this was: its operator counts as having read everything before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     read: Option<usize>,
 }
@@ -132,9 +132,9 @@ impl Bridge {
         Ok(added.then(|| BridgeEvent::MessagePosted { id: id.clone() }))
     }
 
-    /// Posts an operator's reply, whose mail is sent afterwards. `answers` is the customer's last message that the operator
-    /// has read, if there is one: later messages wait for a reply of their own. Posting the same reply again changes
-    /// nothing and returns `None`.
+    /// Posts an operator's reply, whose mail is sent afterwards. `answers` is the customer's last message that the
+    /// operator has read, if there is one: later messages wait for a reply of their own. Posting the same reply again
+    /// changes nothing and returns `None`.
     ///
     /// # Errors
     /// As for [`Self::post`], and [`BridgeRefused::NoSuchMessage`].
@@ -177,8 +177,8 @@ impl Bridge {
         Ok(true)
     }
 
-    /// Records the draft of a reply's mail: only this draft is sent. Recording the same draft again changes nothing: the
-    /// reply to the first write was lost, and another process has saved since.
+    /// Records the draft of a reply's mail: only this draft is sent. Recording the same draft again changes nothing:
+    /// the reply to the first write was lost, and another process has saved since.
     ///
     /// # Errors
     /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::NoSuchMail`] when another draft is
