@@ -1,4 +1,5 @@
-//! `oracle bridge`: lists and shows Bridges, grants and revokes access, and replies in threads.
+//! `oracle bridge`: lists and shows Bridges, grants and revokes access, replies in threads, and settles mails of
+//! replies.
 
 use std::{
     io::{self, Write},
@@ -47,6 +48,12 @@ pub(crate) enum BridgeCommand {
         after_help = "Examples:\n  oracle bridge reply 3f2a9c1b77d0 --by dana --file reply.txt\n  oracle bridge reply 3f2a9c1b77d0 --to 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --by dana --file reply.txt --yes  # from a script\n\nShows the messages that the reply answers and asks. A message that comes later waits for a reply of its own. Exit code 1: there is no access, the thread has no such message, or the content filter refuses the text. Exit code 2: --to is missing, or the mail is not sent yet."
     )]
     Reply(ReplyArguments),
+    /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. One that was not gets a new draft
+    /// when the reply is repeated; one that was, or that you wrote by hand, leaves the list.
+    #[command(
+        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, or its mail is sent."
+    )]
+    Settle(SettleArguments),
 }
 
 #[derive(Args)]
@@ -91,6 +98,23 @@ pub(crate) struct ReplyArguments {
     signed: Signed,
 }
 
+#[derive(Args)]
+pub(crate) struct SettleArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    /// The reply, by its id in `oracle bridge show`.
+    #[arg(value_name = "MESSAGE", value_parser = message_id)]
+    reply: ExchangeId,
+    /// The member has the mail.
+    #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
+    sent: bool,
+    /// The mail was not sent: repeat the reply.
+    #[arg(long)]
+    not_sent: bool,
+    #[command(flatten)]
+    signed: Signed,
+}
+
 pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
     match command {
         BridgeCommand::List(target) => list(target),
@@ -98,6 +122,7 @@ pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
         BridgeCommand::Grant(arguments) => grant(arguments),
         BridgeCommand::Revoke(arguments) => revoke(arguments),
         BridgeCommand::Reply(arguments) => reply(arguments),
+        BridgeCommand::Settle(arguments) => settle(arguments),
     }
 }
 
@@ -238,5 +263,27 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "answers": to, "mailed": true });
     output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} has the reply, on the page and by mail\n", arguments.bridge)
+    })
+}
+
+fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
+    let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
+    let desk = deployed.bridge_desk()?;
+    let question = if arguments.sent {
+        "Record that the member has the mail of this reply?"
+    } else {
+        "Record that the mail of this reply was not sent?"
+    };
+    if !arguments.signed.confirm(question)? {
+        return Ok(Ended::Nothing);
+    }
+    wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        bridge::settle(desk.ports(), &who, &operator, &arguments.reply, arguments.sent).await.map_err(decided)
+    })?;
+    let answer = json!({ "bridge": arguments.bridge, "reply": arguments.reply, "sent": arguments.sent });
+    output::print_answer(arguments.signed.target.json, &answer, || {
+        let next = if arguments.sent { "is sent" } else { "is not sent: repeat the reply" };
+        format!("the mail of {} {next}\n", arguments.reply.as_str())
     })
 }

@@ -30,7 +30,10 @@ pub enum ReplyError {
     #[error("the reply is on the page, but its mail is not sent: repeat the command")]
     NotMailed(#[source] MailError),
     /// The mailbox lists the draft neither among the drafts nor yet among the sent items.
-    #[error("the mail's draft is gone and not among the sent items yet: repeat the command in some minutes")]
+    #[error(
+        "the mail's draft is gone and not among the sent items yet: repeat the command in some minutes, or look for \
+         the mail and record what you find with oracle bridge settle"
+    )]
     OutcomeUnknown,
     /// The mail may have been sent, and the mailbox still has its draft or could not be checked.
     #[error("the mail may be on its way: repeat the command in five minutes")]

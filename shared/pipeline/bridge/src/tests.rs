@@ -312,6 +312,23 @@ fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
     assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
 }
 
+/// The draft was removed from the mailbox by hand: repeating the command finds it nowhere until an operator settles it.
+#[test]
+fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
+    let world = posted();
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
+    world.plan(Plan::none());
+    world.state().drafts.clear();
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
+    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let reply = row.thread().last().unwrap().id().clone();
+    run(settle(ports(&world), &who(), &dana(), &reply, false)).unwrap().unwrap();
+    assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world)[3..], ["reply_posted", "mail_settled", "reply_mailed"]);
+}
+
 /// The mail went out, but its answer was lost: the command finds it among the sent items.
 #[test]
 fn a_reply_whose_mail_is_among_the_sent_items_is_mailed() {

@@ -146,6 +146,18 @@ pub enum BridgeEvent {
         /// The reply.
         id: ExchangeId,
     },
+    /// An operator found out whether a reply's mail was sent.
+    MailSettled {
+        /// The reply.
+        id: ExchangeId,
+        /// Whether the member has the mail; otherwise the reply gets a new draft.
+        sent: bool,
+        /// The operator.
+        #[serde(flatten)]
+        by: SignedBy,
+        /// The operator's reason.
+        reason: String,
+    },
     /// The thread and the subscriber's name and address were removed.
     Erased,
     /// The mails of the erased thread were removed from the mailbox.

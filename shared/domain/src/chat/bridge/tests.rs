@@ -270,6 +270,23 @@ fn work_waits_for_a_decision_an_answer_or_a_mail() {
     assert_eq!(waiting(&bridge, 1000), None, "expired");
 }
 
+#[test]
+fn an_operator_settles_a_mail_that_is_not_sent() {
+    let draft = |id: &str| Draft { id: id.to_owned(), internet_message_id: String::new() };
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(2)).unwrap();
+    bridge.reply(&id(2), &dana(), Some(&id(1)), "two", at(3)).unwrap();
+    assert_eq!(bridge.settle_mail(&id(1), &dana(), "looked", true), Err(BridgeRefused::NoSuchMail));
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "looked", false), Ok(None), "it waits for a draft already");
+    bridge.record_draft(&id(2), &draft("a"), at(4)).unwrap();
+    assert!(bridge.settle_mail(&id(2), &dana(), "removed by hand", false).unwrap().is_some());
+    assert_eq!(bridge.record_draft(&id(2), &draft("b"), at(5)), Ok(()), "a new draft");
+    assert!(bridge.settle_mail(&id(2), &dana(), "sent by hand", true).unwrap().is_some());
+    assert_eq!(bridge.work(at(6)), None);
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "sent by hand", true), Ok(None));
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "looked", false), Err(BridgeRefused::NoSuchMail), "sent twice");
+}
+
 /// What the operator has not read when they reply waits, whenever it was posted.
 #[test]
 fn a_message_that_came_while_the_reply_was_written_still_waits() {

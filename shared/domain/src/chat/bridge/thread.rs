@@ -207,6 +207,31 @@ impl Bridge {
         }
     }
 
+    /// Records what an operator has found out about a reply's mail that is not sent by itself: the member has it, or it
+    /// was not sent, and the reply gets a new draft. Recording the same again changes nothing and returns `None`.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::NoSuchMail`] when there is no such reply, or when its mail is sent and is said not to be.
+    pub fn settle_mail(
+        &mut self,
+        id: &ExchangeId,
+        operator: &Operator,
+        reason: &str,
+        is_sent: bool,
+    ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        let step = self.mail_of(id)?;
+        let settled = if is_sent { MailStep::Sent } else { MailStep::Waiting };
+        if *step == settled {
+            return Ok(None);
+        }
+        if *step == MailStep::Sent {
+            return Err(BridgeRefused::NoSuchMail);
+        }
+        *step = settled;
+        let (by, reason) = (SignedBy::of(operator), reason.to_owned());
+        Ok(Some(BridgeEvent::MailSettled { id: id.clone(), sent: is_sent, by, reason }))
+    }
+
     fn mail_of(&mut self, id: &ExchangeId) -> Result<&mut MailStep, BridgeRefused> {
         let found = self.thread.iter_mut().find(|post| post.id == *id);
         found.and_then(|post| post.mail.as_mut()).ok_or(BridgeRefused::NoSuchMail)
