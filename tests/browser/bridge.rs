@@ -74,7 +74,9 @@ async fn the_agreement_is_accepted_and_the_thread_is_used() {
     let file = std::env::temp_dir().join(format!("oracle-bridge-{mark}.txt"));
     std::fs::write(&file, "Yes. Please send us the lease.").expect("a file");
     let path = file.to_str().expect("a path");
-    oracle(&browser, &[&["bridge", "reply", &digits, "--file", path][..], &decision].concat());
+    let shown = oracle(&browser, &["bridge", "show", &digits]);
+    let read = shown["messages"][0]["id"].as_str().expect("the message's id");
+    oracle(&browser, &[&["bridge", "reply", &digits, "--to", read, "--file", path][..], &decision].concat());
     std::fs::remove_file(&file).expect("its end");
     browser.visit("/chat#bridge").await;
     browser.see("#bridge-thread .said:not(.own)").await;

@@ -44,7 +44,8 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     let (version, sha256) = (&offered["agreement"]["version"], &offered["agreement"]["sha256"]);
     let accept = json!({ "version": version, "sha256": sha256, "name": "Sam Example", "email": address });
     let text = format!("May we speak about the harbour lease? {}", unique());
-    let message = json!({ "id": id(), "text": text });
+    let message_id = id();
+    let message = json!({ "id": message_id, "text": text });
     assert_eq!(post(world, &browser, "/api/chat/bridge/messages", message.clone()).await.status, 403);
     let accepted = post(world, &browser, "/api/chat/bridge/acceptance", accept).await;
     assert_eq!((accepted.status, &accepted.json()["state"]), (200, &json!("accepted")), "{}", accepted.text);
@@ -63,11 +64,14 @@ async fn a_bridge_is_accepted_granted_answered_and_revoked() {
     let path = file.to_str().expect("a path").to_owned();
     fs::write(&file, "MNEMOS has read your lease.").expect("a file");
     let (code, refused) = decide(world, &["bridge", "reply", &digits, "--file", &path]);
+    assert!(code == Some(2) && refused.contains("--to"), "a script names what it has read: {code:?} {refused}");
+    let read = message_id.as_str();
+    let (code, refused) = decide(world, &["bridge", "reply", &digits, "--to", read, "--file", &path]);
     assert!(code == Some(1) && refused.contains("content filter"), "{code:?} {refused}");
     let reply = format!("Yes. Please send us the lease. {}", unique());
     fs::write(&file, &reply).expect("a file");
     for _ in 0..2 {
-        decided(world, &["bridge", "reply", &digits, "--file", &path]);
+        decided(world, &["bridge", "reply", &digits, "--to", read, "--file", &path]);
     }
     fs::remove_file(&file).expect("its end");
     assert_eq!(thread(&browser).await, [json!(text), json!(reply)], "a repeated reply is posted once");

@@ -114,7 +114,10 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
             let sentence = "The thread is full. Please write to oracle@42sisters.ai.";
             Reply::error(409, "thread_full", sentence)
         }
-        BridgeRefused::Expiry | BridgeRefused::MailsLeft(_) | BridgeRefused::NoSuchMail => reply::unavailable(),
+        BridgeRefused::Expiry
+        | BridgeRefused::MailsLeft(_)
+        | BridgeRefused::NoSuchMessage
+        | BridgeRefused::NoSuchMail => reply::unavailable(),
     }
 }
 

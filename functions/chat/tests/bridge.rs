@@ -39,7 +39,9 @@ fn revoke(world: &World) {
 fn answer(world: &World, text: &str) {
     let text = Message::parse(text).unwrap();
     let site = "https://oracle.example";
-    run(bridge::reply(desk(world), world, site, &subscriber(ADDRESS), &dana(), &text)).unwrap().unwrap();
+    let who = subscriber(ADDRESS);
+    let last = world.state().bridges.get(&who).and_then(|(bridge, _)| bridge.last_question().cloned());
+    run(bridge::reply(desk(world), world, site, &who, &dana(), last.as_ref(), &text)).unwrap().unwrap();
 }
 
 fn acceptance() -> Value {

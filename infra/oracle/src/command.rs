@@ -86,7 +86,7 @@ pub(crate) struct Signed {
     reason: Option<String>,
     /// Change things without asking. Scripts need this option, because they cannot answer the question.
     #[arg(long)]
-    yes: bool,
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) target: Target,
 }

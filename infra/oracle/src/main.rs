@@ -142,7 +142,7 @@ enum Command {
     /// Subscribers of the chat: list, show.
     #[command(subcommand, after_help = "Example:\n  oracle subscriptions list")]
     Subscriptions(chat::subscriptions::SubscriptionsCommand),
-    /// The Bridge: who accepted the agreement and who has access; list, show, grant, revoke, reply.
+    /// The Bridge: who accepted the agreement and who has access; list, show, grant, revoke, reply, settle.
     #[command(subcommand, after_help = "Example:\n  oracle bridge list")]
     Bridge(chat::bridge::BridgeCommand),
     /// The audit log: verify, report, digests.

@@ -1,21 +1,25 @@
-//! `oracle bridge`: lists and shows Bridges, grants and revokes access, and replies in threads.
+//! `oracle bridge`: lists and shows Bridges, grants and revokes access, replies in threads, and settles mails of
+//! replies.
 
-use std::{io, path::PathBuf};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
-use bridge::{BridgeError, DecideError, FindError, ReplyError, Row};
+use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, Shown};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
-    chat::{Bridge, Message, SubscriberId},
+    chat::{Bridge, ExchangeId, Message, SubscriberId},
     ports::Clock,
 };
 use runtime::System;
 use serde_json::json;
 
-use super::bridge_report::{described, table, text};
+use super::bridge_report::{answered, described, table, text};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
-    stack::Deployed,
+    stack::{BridgeDesk, Deployed},
     terminal::{output, when},
 };
 
@@ -41,9 +45,15 @@ pub(crate) enum BridgeCommand {
     Revoke(RevokeArguments),
     /// Post a reply in the thread and mail it. Repeating the same reply sends only what was not sent.
     #[command(
-        after_help = "Example:\n  oracle bridge reply 3f2a9c1b77d0 --by dana --file reply.txt\n\nExit code 1: there is no access, or the content filter refuses the text."
+        after_help = "Examples:\n  oracle bridge reply 3f2a9c1b77d0 --by dana --file reply.txt\n  oracle bridge reply 3f2a9c1b77d0 --to 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --by dana --file reply.txt --yes  # from a script\n\nShows the messages that the reply answers and asks. A message that comes later waits for a reply of its own. Exit code 1: there is no access, the thread has no such message, or the content filter refuses the text. Exit code 2: --to is missing, or the mail is not sent yet."
     )]
     Reply(ReplyArguments),
+    /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. One that was not gets a new draft
+    /// when the reply is repeated; one that was, or that you wrote by hand, leaves the list.
+    #[command(
+        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, or its mail is sent."
+    )]
+    Settle(SettleArguments),
 }
 
 #[derive(Args)]
@@ -80,6 +90,27 @@ pub(crate) struct ReplyArguments {
     /// The file with the text; without it, standard input, which needs --yes.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// The customer's last message that you have read, by its id in `oracle bridge show`. Without it, the last one that
+    /// the command shows before it asks; --yes needs it while a message waits for a reply.
+    #[arg(long, value_name = "MESSAGE", value_parser = message_id)]
+    to: Option<ExchangeId>,
+    #[command(flatten)]
+    signed: Signed,
+}
+
+#[derive(Args)]
+pub(crate) struct SettleArguments {
+    /// The Bridge: the first digits of the subscriber's id, as alerts and the list name them.
+    bridge: String,
+    /// The reply, by its id in `oracle bridge show`.
+    #[arg(value_name = "MESSAGE", value_parser = message_id)]
+    reply: ExchangeId,
+    /// The member has the mail.
+    #[arg(long, required_unless_present = "not_sent", conflicts_with = "not_sent")]
+    sent: bool,
+    /// The mail was not sent: repeat the reply.
+    #[arg(long)]
+    not_sent: bool,
     #[command(flatten)]
     signed: Signed,
 }
@@ -91,6 +122,7 @@ pub(crate) fn run(command: &BridgeCommand) -> Result<Ended, CommandError> {
         BridgeCommand::Grant(arguments) => grant(arguments),
         BridgeCommand::Revoke(arguments) => revoke(arguments),
         BridgeCommand::Reply(arguments) => reply(arguments),
+        BridgeCommand::Settle(arguments) => settle(arguments),
     }
 }
 
@@ -121,12 +153,21 @@ fn decided(error: DecideError) -> CommandError {
     }
 }
 
-fn replied(error: ReplyError) -> CommandError {
+/// A repetition must name the same message: the customer may have written meanwhile.
+fn replied(error: ReplyError, to: Option<&ExchangeId>) -> CommandError {
+    let with = to.map(|id| format!(" with --to {}", id.as_str())).unwrap_or_default();
     match error {
         ReplyError::Filtered(_) | ReplyError::Refused(_) => CommandError::Refused(error.to_string()),
-        ReplyError::Unsettled(_) => CommandError::failed("it is not known whether the reply is mailed", error),
-        error => CommandError::failed("the reply is not mailed: repeat the command", error),
+        ReplyError::Unsettled(_) | ReplyError::OutcomeUnknown => {
+            let what = format!("it is not known whether the reply is mailed: repeat the command later{with}");
+            CommandError::failed(&what, error)
+        }
+        error => CommandError::failed(&format!("the reply is not mailed: repeat the command{with}"), error),
     }
+}
+
+fn message_id(text: &str) -> Result<ExchangeId, String> {
+    ExchangeId::parse(text).map_err(|error| error.to_string())
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
@@ -135,13 +176,18 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
     output::print_list(target.json, &rows, "nobody has accepted the agreement\n", || table(&rows, output::width()))
 }
 
+async fn read(deployed: &Deployed, desk: &BridgeDesk<'_>, digits: &str) -> Result<(Held, Vec<Shown>), CommandError> {
+    let who = find(deployed, digits).await?;
+    let held = bridge::load(desk.ports(), &who).await.map_err(unreadable)?;
+    let messages = held.messages(&desk.keys).await.map_err(unreadable)?;
+    Ok((held, messages))
+}
+
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let desk = deployed.bridge_desk()?;
     let shown = wait(async {
-        let who = find(&deployed, &arguments.bridge).await?;
-        let held = bridge::load(desk.ports(), &who).await.map_err(unreadable)?;
-        let messages = held.messages(&desk.keys).await.map_err(unreadable)?;
+        let (held, messages) = read(&deployed, &desk, &arguments.bridge).await?;
         let person = held.person(&desk.keys).await.map_err(unreadable)?;
         Ok(described(&held, person.as_ref(), &messages, System.now()))
     })?;
@@ -198,15 +244,46 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
     let desk = deployed.bridge_desk()?;
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
+    let (held, messages) = wait(read(&deployed, &desk, &arguments.bridge))?;
+    let bridge = &held.bridge.value;
+    if arguments.signed.yes && arguments.to.is_none() && bridge.unanswered().next().is_some() {
+        let what = "a message waits: name the last one that you have read with --to (oracle bridge show)";
+        return Err(CommandError::Usage(what.to_owned()));
+    }
+    // Held fixed from here on: what the customer posts during the question is unread.
+    let to = arguments.to.as_ref().or_else(|| bridge.last_question());
+    if !arguments.signed.yes {
+        io::stderr().write_all(answered(bridge, &messages, to).as_bytes())?;
+    }
     if !arguments.signed.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
         return Ok(Ended::Nothing);
     }
-    let reply = wait(async {
-        let who = find(&deployed, &arguments.bridge).await?;
-        bridge::reply(desk.ports(), &mailbox, &site, &who, &operator, &text).await.map_err(replied)
-    })?;
-    let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "mailed": true });
+    let replying = bridge::reply(desk.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);
+    let reply = wait(async { replying.await.map_err(|error| replied(error, to)) })?;
+    let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "answers": to, "mailed": true });
     output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} has the reply, on the page and by mail\n", arguments.bridge)
+    })
+}
+
+fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
+    let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
+    let desk = deployed.bridge_desk()?;
+    let question = if arguments.sent {
+        "Record that the member has the mail of this reply?"
+    } else {
+        "Record that the mail of this reply was not sent?"
+    };
+    if !arguments.signed.confirm(question)? {
+        return Ok(Ended::Nothing);
+    }
+    wait(async {
+        let who = find(&deployed, &arguments.bridge).await?;
+        bridge::settle(desk.ports(), &who, &operator, &arguments.reply, arguments.sent).await.map_err(decided)
+    })?;
+    let answer = json!({ "bridge": arguments.bridge, "reply": arguments.reply, "sent": arguments.sent });
+    output::print_answer(arguments.signed.target.json, &answer, || {
+        let next = if arguments.sent { "is sent" } else { "is not sent: repeat the reply" };
+        format!("the mail of {} {next}\n", arguments.reply.as_str())
     })
 }

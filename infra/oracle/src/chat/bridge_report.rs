@@ -1,7 +1,11 @@
 //! Formats Bridges for operators: as rows of a list, and in full.
 
 use bridge::{Held, Row, Shown};
-use domain::{Timestamp, chat::Author, customer_text};
+use domain::{
+    Timestamp,
+    chat::{Author, Bridge, ExchangeId},
+    customer_text,
+};
 use serde_json::{Value, json};
 
 use crate::terminal::output::{self, minute, printable};
@@ -21,15 +25,16 @@ pub(crate) fn table(rows: &[Row], width: usize) -> String {
     output::table(&["BRIDGE", "STATE", "TASK", "DUE (UTC)", "EXPIRES (UTC)"], rows.iter().map(line), width)
 }
 
+fn message(it: &Shown) -> Value {
+    let from = match &it.author {
+        Author::Customer => "customer",
+        Author::Operator(by) => by.as_str(),
+    };
+    json!({ "id": it.id, "from": from, "at": it.at.to_iso(), "text": it.text, "mail_waits": it.is_unsent })
+}
+
 pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: &[Shown], now: Timestamp) -> Value {
     let it = &held.bridge.value;
-    let message = |it: &Shown| {
-        let from = match &it.author {
-            Author::Customer => "customer",
-            Author::Operator(by) => by.as_str(),
-        };
-        json!({ "id": it.id, "from": from, "at": it.at.to_iso(), "text": it.text, "mail_waits": it.is_unsent })
-    };
     json!({
         "bridge": it.id().as_str(),
         "state": it.state(now).as_str(),
@@ -44,9 +49,39 @@ pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: 
     })
 }
 
+fn of(value: &Value, name: &str) -> String {
+    printable(value[name].as_str().unwrap_or("-"))
+}
+
+/// A message for people.
+fn printed(message: &Value) -> String {
+    let waits = if message["mail_waits"] == true { " (its mail is not sent)" } else { "" };
+    let (from, at, id) = (of(message, "from"), of(message, "at"), of(message, "id"));
+    let mut text = format!("\n{from} at {at}, {id}{waits}\n");
+    for line in customer_text::visible(message["text"].as_str().unwrap_or("-")).lines() {
+        text.push_str(&format!("  {}\n", customer_text::defused_line(line, usize::MAX)));
+    }
+    text
+}
+
+/// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message.
+/// Counts the newer ones.
+pub(crate) fn answered(bridge: &Bridge, messages: &[Shown], to: Option<&ExchangeId>) -> String {
+    let waits = |id: &ExchangeId| bridge.unanswered().any(|post| post.id() == id);
+    let read = messages.iter().position(|it| Some(&it.id) == to).map_or(0, |index| index + 1);
+    let (read, newer) = messages.split_at(read);
+    let answered = read.iter().filter(|it| Some(&it.id) == to || waits(&it.id));
+    let mut text: String = answered.map(|it| printed(&message(it))).collect();
+    let left = newer.iter().filter(|it| waits(&it.id)).count();
+    if left > 0 {
+        text.push_str(&format!("\nnewer messages that still wait after this reply: {left}\n"));
+    }
+    text.push('\n');
+    text
+}
+
 /// The Bridge for people. A member's name and messages can neither move the terminal's cursor nor be clicked.
 pub(crate) fn text(shown: &Value) -> String {
-    let of = |value: &Value, name: &str| printable(value[name].as_str().unwrap_or("-"));
     let name = customer_text::defused_line(shown["name"].as_str().unwrap_or("-"), usize::MAX);
     let accepted = &shown["accepted"];
     let mut text = format!(
@@ -67,11 +102,7 @@ pub(crate) fn text(shown: &Value) -> String {
         text.push_str(&line);
     }
     for message in shown["messages"].as_array().into_iter().flatten() {
-        let waits = if message["mail_waits"] == true { " (its mail is not sent)" } else { "" };
-        text.push_str(&format!("\n{} at {}{waits}\n", of(message, "from"), of(message, "at")));
-        for line in customer_text::visible(message["text"].as_str().unwrap_or("-")).lines() {
-            text.push_str(&format!("  {}\n", customer_text::defused_line(line, usize::MAX)));
-        }
+        text.push_str(&printed(message));
     }
     text
 }
@@ -80,7 +111,8 @@ pub(crate) fn text(shown: &Value) -> String {
 mod tests {
     use super::*;
     use domain::{
-        chat::{Bridge, CURRENT_AGREEMENT, SubscriberId},
+        chat::{CURRENT_AGREEMENT, SubscriberId},
+        operator::Operator,
         ports::{Clock, Versioned},
     };
     use runtime::System;
@@ -122,6 +154,41 @@ mod tests {
         let shown = text(&described(&held, Some(&person), &[], System.now()));
         assert!(shown.contains("Sam <sam@example.com> accepted version 2"), "{shown}");
         assert!(shown.contains(CURRENT_AGREEMENT.sha256), "{shown}");
+    }
+
+    #[test]
+    fn a_reply_shows_the_messages_that_it_answers_and_counts_the_newer_ones() {
+        let at = Timestamp::from_seconds(1_790_000_000);
+        let id = |n: u32| ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap();
+        let dana = Operator::parse("dana", Some("asked")).unwrap();
+        let mut bridge = Bridge::new(SubscriberId::parse("3".repeat(64)).unwrap());
+        bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at).unwrap();
+        bridge.grant(&dana, "asked", at.plus(std::time::Duration::from_secs(86_400)), at).unwrap();
+        bridge.post(&id(1), "one", at).unwrap();
+        bridge.reply(&id(2), &dana, Some(&id(1)), "two", at).unwrap();
+        for n in [3, 4, 5] {
+            bridge.post(&id(n), "text", at).unwrap();
+        }
+        let shown = |n: u32| Shown {
+            id: id(n),
+            author: if n == 2 { Author::Operator("dana".to_owned()) } else { Author::Customer },
+            at,
+            text: format!("text {n}"),
+            is_unsent: false,
+        };
+        let messages: Vec<Shown> = (1..6).map(shown).collect();
+        let texts = |to: Option<u32>| {
+            let text = answered(&bridge, &messages, to.map(id).as_ref());
+            let named: Vec<u32> = (1..6).filter(|n| text.contains(&format!("text {n}"))).collect();
+            (named, text.contains("still wait"))
+        };
+        assert_eq!(texts(Some(5)), (vec![3, 4, 5], false));
+        assert_eq!(texts(Some(4)), (vec![3, 4], true));
+        assert_eq!(texts(Some(1)), (vec![1], true), "an answered message is answered again");
+        assert_eq!(texts(None), (vec![], true));
+        let text = answered(&bridge, &messages, Some(&id(4)));
+        assert!(text.contains(&format!("customer at {}, {}\n  text 4\n", at.to_iso(), id(4).as_str())), "{text}");
+        assert!(text.ends_with("\nnewer messages that still wait after this reply: 1\n\n"), "{text}");
     }
 
     #[test]

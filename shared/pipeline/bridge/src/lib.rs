@@ -15,7 +15,7 @@ mod sealed;
 pub use customer::{Asked, Checked, InvalidAcceptance, StepNotTaken, accept, check, post, record_unposted};
 pub use letters::{Letters, mail_letters};
 pub use mailed::{post_mail, subscriber_of};
-pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke};
+pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke, settle};
 pub use reply::{Replied, ReplyError, reply};
 pub use sealed::{Held, Person, Shown};
 

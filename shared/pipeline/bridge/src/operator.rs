@@ -3,7 +3,7 @@
 use crate::{BridgeError, Held, Ports, commit, load};
 use domain::{
     Timestamp,
-    chat::{Bridge, BridgeEvent, BridgeRefused, SubscriberId},
+    chat::{Bridge, BridgeEvent, BridgeRefused, ExchangeId, SubscriberId},
     operator::Operator,
     ports::{Bridges, StorageError, Versioned},
 };
@@ -142,4 +142,21 @@ pub async fn revoke(
     let reason = operator.reason().ok_or(DecideError::NoReason)?;
     let held = load(ports, who).await?;
     decide(ports, held, |bridge, now| bridge.revoke(operator, reason, now).map(Some)).await
+}
+
+/// Records what an operator has found out about the mail of the reply `id`: the member has it, or it was not sent, and
+/// repeating the reply makes a new draft. Repeating it changes nothing.
+///
+/// # Errors
+/// [`DecideError`]
+pub async fn settle(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    operator: &Operator,
+    id: &ExchangeId,
+    is_sent: bool,
+) -> Result<Versioned<Bridge>, DecideError> {
+    let reason = operator.reason().ok_or(DecideError::NoReason)?;
+    let held = load(ports, who).await?;
+    decide(ports, held, |bridge, _| bridge.settle_mail(id, operator, reason, is_sent)).await
 }

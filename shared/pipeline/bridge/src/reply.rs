@@ -30,7 +30,10 @@ pub enum ReplyError {
     #[error("the reply is on the page, but its mail is not sent: repeat the command")]
     NotMailed(#[source] MailError),
     /// The mailbox lists the draft neither among the drafts nor yet among the sent items.
-    #[error("the mail's draft is gone and not among the sent items yet: repeat the command in some minutes")]
+    #[error(
+        "the mail's draft is gone and not among the sent items yet: repeat the command in some minutes, or look for \
+         the mail and record what you find with oracle bridge settle"
+    )]
     OutcomeUnknown,
     /// The mail may have been sent, and the mailbox still has its draft or could not be checked.
     #[error("the mail may be on its way: repeat the command in five minutes")]
@@ -47,7 +50,9 @@ pub struct Replied {
     pub id: ExchangeId,
 }
 
-/// Posts a reply and mails it.
+/// Posts a reply and mails it. `answers` is the customer's last message that the operator has read, if there is one.
+/// The caller names it, because the thread may have grown since: what the customer wrote meanwhile waits for a reply
+/// of its own, and a repeated command is recognised.
 ///
 /// # Errors
 /// [`ReplyError`]
@@ -57,6 +62,7 @@ pub async fn reply(
     site: &str,
     who: &SubscriberId,
     operator: &Operator,
+    answers: Option<&ExchangeId>,
     text: &Message,
 ) -> Result<Replied, ReplyError> {
     let checked = Filter::embedded().check(text.as_str());
@@ -79,10 +85,10 @@ pub async fn reply(
         send(ports, mailbox, held.bridge, &id, &mail).await?;
         return Ok(Replied { id });
     }
-    let sealed = sealer.seal_reply(held.bridge.value.last_question(), text.as_str())?;
+    let sealed = sealer.seal_reply(answers, text.as_str())?;
     let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
     let memory = held.memory().to_owned();
-    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, &sealed, now);
+    let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, answers, &sealed, now);
     let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
     posted?;
     let mail = mail(site, &person, &bridge.value, text)?;

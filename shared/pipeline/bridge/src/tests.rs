@@ -1,4 +1,5 @@
 mod letters;
+mod overtaken;
 
 use super::*;
 use domain::{
@@ -10,6 +11,7 @@ use domain::{
     ports::{MailError, SaleMails},
     texts,
 };
+use overtaken::Overtaken;
 use std::{
     pin::pin,
     task::{Context, Poll, Waker},
@@ -53,6 +55,10 @@ fn id() -> ExchangeId {
     ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap()
 }
 
+fn second() -> ExchangeId {
+    ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap()
+}
+
 fn message(text: &str) -> Message {
     Message::parse(text).unwrap()
 }
@@ -75,8 +81,14 @@ async fn posting(world: &World) -> Result<Versioned<Bridge>, StepNotTaken> {
     post(ports(world), &who(), &id(), &message(TEXT), None).await
 }
 
+/// Replies to the last message that is stored when it begins.
 async fn replying(world: &World) -> Result<Replied, ReplyError> {
-    reply(ports(world), world, "https://oracle.example", &who(), &dana(), &message(REPLY)).await
+    let last = world.state().bridges.get(&who()).and_then(|(bridge, _)| bridge.last_question().cloned());
+    replying_to(world, last.as_ref()).await
+}
+
+async fn replying_to(world: &World, answers: Option<&ExchangeId>) -> Result<Replied, ReplyError> {
+    reply(ports(world), world, "https://oracle.example", &who(), &dana(), answers, &message(REPLY)).await
 }
 
 fn granted() -> World {
@@ -221,7 +233,7 @@ fn a_draft_from_before_a_revocation_is_not_sent() {
 fn a_reply_with_an_internal_name_is_refused_and_says_which() {
     let world = granted();
     let text = message("MNEMOS and I looked at your lease.");
-    let refused = run(reply(ports(&world), &world, "https://oracle.example", &who(), &dana(), &text)).unwrap();
+    let refused = run(reply(ports(&world), &world, "https://oracle.example", &who(), &dana(), None, &text)).unwrap();
     let text = refused.unwrap_err().to_string();
     assert!(text.to_lowercase().contains("mnemos"), "{text}");
     assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
@@ -232,10 +244,40 @@ fn the_same_words_to_another_message_are_another_reply() {
     let world = posted();
     let first = run(replying(&world)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
-    let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-    run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
+    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
     assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
     assert_eq!(world.state().sent.len(), 2);
+}
+
+/// The customer posts another message after the operator has read the thread and before the reply is posted.
+#[test]
+fn a_message_that_the_operator_has_not_read_still_waits() {
+    let world = posted();
+    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
+    run(replying_to(&world, Some(&id()))).unwrap().unwrap();
+    let bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    assert_eq!(bridge.work(now(&world)).map(|work| work.task), Some(BridgeTask::Answer));
+    assert_eq!(bridge.unanswered().map(domain::chat::Post::id).collect::<Vec<_>>(), [&second()]);
+    assert_eq!(run(listed(&world, now(&world))).unwrap().unwrap()[0].task, Some("answer"));
+}
+
+/// The mail went and the operator does not know it: the customer has written when the command is repeated.
+#[test]
+fn a_repeated_command_whose_mail_went_posts_nothing_after_another_message() {
+    let world = posted();
+    let first = run(replying_to(&world, Some(&id()))).unwrap().unwrap();
+    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
+    assert_eq!(run(replying_to(&world, Some(&id()))).unwrap().unwrap(), first);
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1);
+}
+
+#[test]
+fn a_reply_to_a_message_that_the_thread_lacks_is_refused() {
+    let world = posted();
+    let refused = run(replying_to(&world, Some(&second()))).unwrap().unwrap_err();
+    assert_eq!(refused.to_string(), "the thread has no such message of the customer");
+    assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
 }
 
 /// The answer to sending was lost, and the mailbox still shows the draft; the customer writes before the command is
@@ -249,14 +291,42 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
         assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
         world.plan(Plan::none());
         world.advance(Duration::from_secs(300));
-        let second = ExchangeId::parse("00000000-0000-4000-8000-000000000002").unwrap();
-        run(post(ports(&world), &who(), &second, &message("And now?"), None)).unwrap().unwrap();
+        run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
         run(replying(&world)).unwrap().unwrap();
         assert_eq!(world.state().sent.len(), 1, "{fault:?}");
         assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");
         let bridge = run(load(ports(&world), &who())).unwrap().unwrap();
         assert!(bridge.bridge.value.work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
     }
+}
+
+/// The reply to the write that records the draft is lost, and the member writes before it is repeated.
+#[test]
+fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
+    let world = posted();
+    let store = Overtaken::new(&world);
+    let (site, text) = ("https://oracle.example", message(REPLY));
+    run(reply(store.ports(), &world, site, &who(), &dana(), Some(&id()), &text)).unwrap().unwrap();
+    assert!(store.has_lost() && world.state().drafts.is_empty());
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
+}
+
+/// The draft was removed from the mailbox by hand: repeating the command finds it nowhere until an operator settles it.
+#[test]
+fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
+    let world = posted();
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
+    world.plan(Plan::none());
+    world.state().drafts.clear();
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
+    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let reply = row.thread().last().unwrap().id().clone();
+    run(settle(ports(&world), &who(), &dana(), &reply, false)).unwrap().unwrap();
+    assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world)[3..], ["reply_posted", "mail_settled", "reply_mailed"]);
 }
 
 /// The mail went out, but its answer was lost: the command finds it among the sent items.

@@ -7,7 +7,7 @@ use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJour
 use chat::Settings;
 use domain::{
     EmailAddress, Secret, StepError, Timestamp,
-    chat::{Message as ChatMessage, SubscriberId, SubscriberKey},
+    chat::{Bridge, Message as ChatMessage, SubscriberId, SubscriberKey},
     message::Message,
     operator::Operator,
     ports::{Pause, SecretSource, StorageError},
@@ -175,7 +175,12 @@ impl Functions {
         match decision {
             Decision::Grant(expires) => bridge::grant(desk, who, &operator, expires).await.is_ok(),
             Decision::Revoke => bridge::revoke(desk, who, &operator).await.is_ok(),
-            Decision::Reply(text) => bridge::reply(desk, mailbox, SITE, who, &operator, &text).await.is_ok(),
+            Decision::Reply(text) => {
+                // The operator has just read the thread; what is posted from now on is unread.
+                let row = self.world.state().bridges.get(who).map(|(bridge, _)| bridge.clone());
+                let last = row.as_ref().and_then(Bridge::last_question);
+                bridge::reply(desk, mailbox, SITE, who, &operator, last, &text).await.is_ok()
+            }
         }
     }
 

@@ -114,14 +114,14 @@ impl Bridge {
         Some(BridgeEvent::Expired)
     }
 
-    /// Records the draft of a letter's mail: only this draft is sent.
+    /// Records the draft of a letter's mail: only this draft is sent. Recording the same draft again changes nothing, as
+    /// for [`Bridge::record_draft`].
     ///
     /// # Errors
     /// [`BridgeRefused::NoSuchMail`] when another draft is recorded or a later change has replaced the letter.
     pub fn record_letter_draft(&mut self, of: &Letter, draft: &Draft) -> Result<(), BridgeRefused> {
-        let waiting = self.letter.as_mut().filter(|letter| letter.is(of) && letter.mail == MailStep::Waiting);
-        waiting.ok_or(BridgeRefused::NoSuchMail)?.mail = MailStep::Drafted(draft.clone());
-        Ok(())
+        let letter = self.letter.as_mut().filter(|letter| letter.is(of));
+        letter.ok_or(BridgeRefused::NoSuchMail)?.mail.record(draft)
     }
 
     /// Records that the mailbox accepted a letter's mail, or that the mail is abandoned. Returns `None` if its end is

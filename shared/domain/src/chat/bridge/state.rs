@@ -61,6 +61,9 @@ pub enum BridgeRefused {
     /// The thread has reached the size that its row can store.
     #[error("the thread is full")]
     Full,
+    /// The thread lacks the message that a reply answers.
+    #[error("the thread has no such message of the customer")]
+    NoSuchMessage,
     /// The thread lacks the message, or the message's mail is at another step.
     #[error("the thread has no such mail to send")]
     NoSuchMail,
@@ -142,6 +145,18 @@ pub enum BridgeEvent {
     ReplyMailed {
         /// The reply.
         id: ExchangeId,
+    },
+    /// An operator found out whether a reply's mail was sent.
+    MailSettled {
+        /// The reply.
+        id: ExchangeId,
+        /// Whether the member has the mail; otherwise the reply gets a new draft.
+        sent: bool,
+        /// The operator.
+        #[serde(flatten)]
+        by: SignedBy,
+        /// The operator's reason.
+        reason: String,
     },
     /// The thread and the subscriber's name and address were removed.
     Erased,

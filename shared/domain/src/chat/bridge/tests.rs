@@ -90,7 +90,7 @@ fn take(bridge: &mut Bridge, model: &mut Model, now: &mut i64, step: Step) {
         Step::Grant => bridge.grant(&dana(), "asked", at(*now + EXPIRES_AFTER), at(*now)).map(|event| event.is_some()),
         Step::Revoke => bridge.revoke(&dana(), "over", at(*now)).map(|_| true),
         Step::Post => bridge.post(&id(number), "sealed", at(*now)).map(|event| event.is_some()),
-        Step::Reply => bridge.reply(&id(number), &dana(), "sealed", at(*now)).map(|event| event.is_some()),
+        Step::Reply => bridge.reply(&id(number), &dana(), None, "sealed", at(*now)).map(|event| event.is_some()),
     };
     let allowed = match step {
         Step::Wait | Step::Erase => true,
@@ -190,7 +190,7 @@ fn a_message_is_posted_once_and_its_id_is_not_used_for_another() {
     assert!(bridge.post(&id(1), "one", at(2)).unwrap().is_some());
     assert_eq!(bridge.post(&id(1), "one", at(3)), Ok(None));
     assert_eq!(bridge.post(&id(1), "two", at(3)), Err(BridgeRefused::OtherMessage));
-    assert_eq!(bridge.reply(&id(1), &dana(), "one", at(3)), Err(BridgeRefused::OtherMessage));
+    assert_eq!(bridge.reply(&id(1), &dana(), None, "one", at(3)), Err(BridgeRefused::OtherMessage));
     assert_eq!(bridge.thread().len(), 1);
     assert_eq!(bridge.message(&id(1)).unwrap().at(), at(2));
 }
@@ -203,8 +203,8 @@ fn a_full_thread_can_still_be_answered() {
         assert!(bridge.post(&id(n), &text, at(2)).is_ok());
     }
     assert_eq!(bridge.post(&id(8), "x", at(2)), Err(BridgeRefused::Full));
-    assert!(bridge.reply(&id(9), &dana(), &text, at(2)).is_ok());
-    assert_eq!(bridge.reply(&id(10), &dana(), "x", at(2)), Err(BridgeRefused::Full));
+    assert!(bridge.reply(&id(9), &dana(), None, &text, at(2)).is_ok());
+    assert_eq!(bridge.reply(&id(10), &dana(), None, "x", at(2)), Err(BridgeRefused::Full));
     assert!(serde_json::to_string(&bridge).unwrap().len() < 380_000, "a row of the table holds 400 KB");
 }
 
@@ -217,7 +217,7 @@ fn a_thread_of_short_messages_is_full_before_its_row_is_and_can_still_be_answere
     let posted = ids.by_ref().take_while(|id| bridge.post(id, &text, at(2)) != Err(BridgeRefused::Full)).count();
     let draft = Draft { id: "A".repeat(152), internet_message_id: format!("<{}>", "x".repeat(76)) };
     let mut replied = 0;
-    while let Some(id) = ids.next().filter(|id| bridge.reply(id, &dana(), &text, at(2)).is_ok()) {
+    while let Some(id) = ids.next().filter(|id| bridge.reply(id, &dana(), None, &text, at(2)).is_ok()) {
         bridge.record_draft(&id, &draft, at(2)).unwrap();
         replied += 1;
     }
@@ -230,16 +230,17 @@ fn a_reply_has_one_draft_which_is_sent_once() {
     let draft = |id: &str| Draft { id: id.to_owned(), internet_message_id: String::new() };
     let mut bridge = granted();
     bridge.post(&id(1), "one", at(2)).unwrap();
-    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    bridge.reply(&id(2), &dana(), None, "two", at(3)).unwrap();
     assert_eq!(bridge.record_mailed(&id(2)), Err(BridgeRefused::NoSuchMail), "nothing was drafted");
     assert_eq!(bridge.record_draft(&id(1), &draft("a"), at(4)), Err(BridgeRefused::NoSuchMail));
     bridge.record_draft(&id(2), &draft("a"), at(4)).unwrap();
+    assert_eq!(bridge.record_draft(&id(2), &draft("a"), at(5)), Ok(()), "the recorded one");
     assert_eq!(bridge.record_draft(&id(2), &draft("b"), at(5)), Err(BridgeRefused::NoSuchMail));
     assert_eq!(bridge.message(&id(2)).unwrap().mail(), Some(&MailStep::Drafted(draft("a"))));
     assert_eq!(bridge.record_mailed(&id(2)), Ok(Some(BridgeEvent::ReplyMailed { id: id(2) })));
     assert_eq!(bridge.record_mailed(&id(2)), Ok(None));
     let mut bridge = granted();
-    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    bridge.reply(&id(2), &dana(), None, "two", at(3)).unwrap();
     bridge.revoke(&dana(), "over", at(4)).unwrap();
     let closed = BridgeRefused::Closed(BridgeState::Revoked);
     assert_eq!(bridge.record_draft(&id(2), &draft("a"), at(4)), Err(closed), "no mail after a revocation");
@@ -258,7 +259,7 @@ fn work_waits_for_a_decision_an_answer_or_a_mail() {
     bridge.post(&id(1), "one", at(10)).unwrap();
     bridge.post(&id(2), "two", at(20)).unwrap();
     assert_eq!(waiting(&bridge, 30), Some((BridgeTask::Answer, at(10 + day))), "of the first that waits");
-    bridge.reply(&id(3), &dana(), "three", at(30)).unwrap();
+    bridge.reply(&id(3), &dana(), Some(&id(2)), "three", at(30)).unwrap();
     assert_eq!(waiting(&bridge, 31), Some((BridgeTask::Mail, at(30))));
     let draft = Draft { id: "d".to_owned(), internet_message_id: String::new() };
     bridge.record_draft(&id(3), &draft, at(31)).unwrap();
@@ -270,10 +271,70 @@ fn work_waits_for_a_decision_an_answer_or_a_mail() {
 }
 
 #[test]
+fn an_operator_settles_a_mail_that_is_not_sent() {
+    let draft = |id: &str| Draft { id: id.to_owned(), internet_message_id: String::new() };
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(2)).unwrap();
+    bridge.reply(&id(2), &dana(), Some(&id(1)), "two", at(3)).unwrap();
+    assert_eq!(bridge.settle_mail(&id(1), &dana(), "looked", true), Err(BridgeRefused::NoSuchMail));
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "looked", false), Ok(None), "it waits for a draft already");
+    bridge.record_draft(&id(2), &draft("a"), at(4)).unwrap();
+    assert!(bridge.settle_mail(&id(2), &dana(), "removed by hand", false).unwrap().is_some());
+    assert_eq!(bridge.record_draft(&id(2), &draft("b"), at(5)), Ok(()), "a new draft");
+    assert!(bridge.settle_mail(&id(2), &dana(), "sent by hand", true).unwrap().is_some());
+    assert_eq!(bridge.work(at(6)), None);
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "sent by hand", true), Ok(None));
+    assert_eq!(bridge.settle_mail(&id(2), &dana(), "looked", false), Err(BridgeRefused::NoSuchMail), "sent twice");
+}
+
+/// What the operator has not read when they reply waits, whenever it was posted.
+#[test]
+fn a_message_that_came_while_the_reply_was_written_still_waits() {
+    let day = ANSWER_WITHIN.as_secs() as i64;
+    let mut bridge = granted();
+    let mail = |bridge: &mut Bridge, of: &ExchangeId| {
+        let draft = Draft { id: "d".to_owned(), internet_message_id: String::new() };
+        bridge.record_draft(of, &draft, at(30)).unwrap();
+        bridge.record_mailed(of).unwrap();
+        bridge.work(at(31)).map(|work| (work.task, work.due))
+    };
+    for n in [1, 2, 3] {
+        bridge.post(&id(n), "text", at(10 * i64::from(n))).unwrap();
+    }
+    bridge.reply(&id(4), &dana(), Some(&id(1)), "to one", at(30)).unwrap();
+    assert_eq!(mail(&mut bridge, &id(4)), Some((BridgeTask::Answer, at(20 + day))));
+    assert_eq!(bridge.unanswered().map(Post::id).collect::<Vec<_>>(), [&id(2), &id(3)]);
+    assert_eq!(bridge.reply(&id(4), &dana(), Some(&id(1)), "to one", at(31)), Ok(None), "repeated");
+    bridge.reply(&id(5), &dana(), None, "before anything was read", at(30)).unwrap();
+    assert_eq!(mail(&mut bridge, &id(5)), Some((BridgeTask::Answer, at(20 + day))));
+    bridge.reply(&id(6), &dana(), Some(&id(3)), "to three", at(30)).unwrap();
+    assert_eq!(mail(&mut bridge, &id(6)), None);
+    bridge.reply(&id(7), &dana(), Some(&id(1)), "to one again", at(30)).unwrap();
+    assert_eq!(mail(&mut bridge, &id(7)), None, "an answered message stays answered");
+    for unknown in [id(6), id(99)] {
+        let refused = bridge.reply(&id(8), &dana(), Some(&unknown), "to what?", at(30));
+        assert_eq!(refused, Err(BridgeRefused::NoSuchMessage));
+    }
+}
+
+/// A reply that was stored without what its operator had read answers all messages before it, as it did.
+#[test]
+fn a_stored_reply_of_before_answers_the_messages_before_it() {
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(2)).unwrap();
+    bridge.reply(&id(2), &dana(), Some(&id(1)), "two", at(3)).unwrap();
+    bridge.post(&id(3), "three", at(4)).unwrap();
+    let mut stored = serde_json::to_value(&bridge).unwrap();
+    assert_eq!(stored["thread"][1].as_object_mut().unwrap().remove("read"), Some(json!(1)));
+    let bridge: Bridge = serde_json::from_value(stored).unwrap();
+    assert_eq!(bridge.unanswered().map(Post::id).collect::<Vec<_>>(), [&id(3)]);
+}
+
+#[test]
 fn what_is_stored_is_read_again() {
     let mut bridge = granted();
     bridge.post(&id(1), "one", at(2)).unwrap();
-    bridge.reply(&id(2), &dana(), "two", at(3)).unwrap();
+    bridge.reply(&id(2), &dana(), None, "two", at(3)).unwrap();
     let stored = serde_json::to_string(&bridge).unwrap();
     assert_eq!(serde_json::from_str::<Bridge>(&stored).unwrap(), bridge);
     bridge.revoke(&dana(), "over", at(4)).unwrap();

@@ -12,8 +12,8 @@ const MOST_BYTES: usize = 280_000;
 /// Additional bytes for operators only, so that they can still answer a full thread.
 const FOR_OPERATORS: usize = 40_000;
 
-/// The bytes of a message beside its sealed text: id, author, time and mail. A customer's message has about 100, an
-/// operator's with a recorded draft about 390.
+/// The bytes of a message beside its sealed text: id, author, time, mail, and how far its operator had read. A
+/// customer's message has about 100, an operator's with a recorded draft about 400.
 const OVERHEAD: usize = 400;
 
 /// The author of a message.
@@ -38,6 +38,18 @@ pub enum MailStep {
     Sent,
 }
 
+impl MailStep {
+    /// Records the mail's draft, unless another one is recorded.
+    pub(super) fn record(&mut self, draft: &Draft) -> Result<(), BridgeRefused> {
+        match self {
+            Self::Waiting => *self = Self::Drafted(draft.clone()),
+            Self::Drafted(recorded) if recorded == draft => {}
+            Self::Drafted(_) | Self::Sent => return Err(BridgeRefused::NoSuchMail),
+        }
+        Ok(())
+    }
+}
+
 /// One message of the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
@@ -47,6 +59,10 @@ pub struct Post {
     sealed: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail: Option<MailStep>,
+    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for one
+    /// that was stored before this was: its operator counts as having read everything before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read: Option<usize>,
 }
 
 impl Post {
@@ -88,10 +104,17 @@ impl Bridge {
         self.thread.iter().find(|post| post.id == *id)
     }
 
-    /// The id of the customer's last message, which a reply answers.
+    /// The id of the customer's last message.
     #[must_use]
     pub fn last_question(&self) -> Option<&ExchangeId> {
         self.thread.iter().rev().find(|post| post.author == Author::Customer).map(Post::id)
+    }
+
+    /// The customer's messages without a reply, oldest first: those that no operator who replied had read.
+    pub fn unanswered(&self) -> impl Iterator<Item = &Post> {
+        let replies = self.thread.iter().enumerate().filter(|(_, post)| matches!(post.author, Author::Operator(_)));
+        let read = replies.map(|(index, post)| post.read.unwrap_or(index)).max().unwrap_or(0);
+        self.thread.iter().skip(read).filter(|post| post.author == Author::Customer)
     }
 
     /// Posts a customer's message. Posting the same message again changes nothing and returns `None`.
@@ -104,53 +127,58 @@ impl Bridge {
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
-        let added = self.add(id, Author::Customer, sealed, None, now)?;
+        let (author, sealed) = (Author::Customer, sealed.to_owned());
+        let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail: None, read: None })?;
         Ok(added.then(|| BridgeEvent::MessagePosted { id: id.clone() }))
     }
 
-    /// Posts an operator's reply, whose mail is sent afterwards. Posting the same reply again changes nothing and
-    /// returns `None`.
+    /// Posts an operator's reply, whose mail is sent afterwards. `answers` is the customer's last message that the
+    /// operator has read, if there is one: later messages wait for a reply of their own. Posting the same reply again
+    /// changes nothing and returns `None`.
     ///
     /// # Errors
-    /// As for [`Self::post`].
+    /// As for [`Self::post`], and [`BridgeRefused::NoSuchMessage`].
     pub fn reply(
         &mut self,
         id: &ExchangeId,
         operator: &Operator,
+        answers: Option<&ExchangeId>,
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
         let by = SignedBy::of(operator);
-        let author = Author::Operator(by.by.clone());
-        let added = self.add(id, author, sealed, Some(MailStep::Waiting), now)?;
+        let (author, sealed) = (Author::Operator(by.by.clone()), sealed.to_owned());
+        let read = answers.map_or(Ok(0), |message| self.read_up_to(message))?;
+        let (mail, read) = (Some(MailStep::Waiting), Some(read));
+        let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail, read })?;
         Ok(added.then(|| BridgeEvent::ReplyPosted { id: id.clone(), by }))
     }
 
-    fn add(
-        &mut self,
-        id: &ExchangeId,
-        author: Author,
-        sealed: &str,
-        mail: Option<MailStep>,
-        now: Timestamp,
-    ) -> Result<bool, BridgeRefused> {
-        if !self.is_granted(now) {
-            return Err(BridgeRefused::Closed(self.state(now)));
+    /// How many messages of the thread are read with this message of the customer.
+    fn read_up_to(&self, message: &ExchangeId) -> Result<usize, BridgeRefused> {
+        let is_it = |post: &Post| post.id == *message && post.author == Author::Customer;
+        self.thread.iter().position(is_it).map(|index| index + 1).ok_or(BridgeRefused::NoSuchMessage)
+    }
+
+    fn add(&mut self, post: Post) -> Result<bool, BridgeRefused> {
+        if !self.is_granted(post.at) {
+            return Err(BridgeRefused::Closed(self.state(post.at)));
         }
-        if let Some(known) = self.message(id) {
-            let is_same = known.sealed == sealed && (known.author == Author::Customer) == mail.is_none();
+        if let Some(known) = self.message(&post.id) {
+            let is_same = known.sealed == post.sealed && known.mail.is_none() == post.mail.is_none();
             return if is_same { Ok(false) } else { Err(BridgeRefused::OtherMessage) };
         }
         let used: usize = self.thread.iter().map(|post| OVERHEAD + post.sealed.len()).sum();
-        let most = if mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
-        if used + OVERHEAD + sealed.len() > most {
+        let most = if post.mail.is_none() { MOST_BYTES } else { MOST_BYTES + FOR_OPERATORS };
+        if used + OVERHEAD + post.sealed.len() > most {
             return Err(BridgeRefused::Full);
         }
-        self.thread.push(Post { id: id.clone(), author, at: now, sealed: sealed.to_owned(), mail });
+        self.thread.push(post);
         Ok(true)
     }
 
-    /// Records the draft of a reply's mail: only this draft is sent.
+    /// Records the draft of a reply's mail: only this draft is sent. Recording the same draft again changes nothing:
+    /// the reply to the first write was lost, and another process has saved since.
     ///
     /// # Errors
     /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::NoSuchMail`] when another draft is
@@ -160,11 +188,7 @@ impl Bridge {
             return Err(BridgeRefused::Closed(self.state(now)));
         }
         let step = self.mail_of(id)?;
-        if *step != MailStep::Waiting {
-            return Err(BridgeRefused::NoSuchMail);
-        }
-        *step = MailStep::Drafted(draft.clone());
-        Ok(())
+        step.record(draft)
     }
 
     /// Records that the mailbox accepted a reply's mail. Returns `None` if that is already recorded.
@@ -181,6 +205,31 @@ impl Bridge {
                 Ok(Some(BridgeEvent::ReplyMailed { id: id.clone() }))
             }
         }
+    }
+
+    /// Records what an operator has found out about a reply's mail that is not sent by itself: the member has it, or it
+    /// was not sent, and the reply gets a new draft. Recording the same again changes nothing and returns `None`.
+    ///
+    /// # Errors
+    /// [`BridgeRefused::NoSuchMail`] when there is no such reply, or when its mail is sent and is said not to be.
+    pub fn settle_mail(
+        &mut self,
+        id: &ExchangeId,
+        operator: &Operator,
+        reason: &str,
+        is_sent: bool,
+    ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        let step = self.mail_of(id)?;
+        let settled = if is_sent { MailStep::Sent } else { MailStep::Waiting };
+        if *step == settled {
+            return Ok(None);
+        }
+        if *step == MailStep::Sent {
+            return Err(BridgeRefused::NoSuchMail);
+        }
+        *step = settled;
+        let (by, reason) = (SignedBy::of(operator), reason.to_owned());
+        Ok(Some(BridgeEvent::MailSettled { id: id.clone(), sent: is_sent, by, reason }))
     }
 
     fn mail_of(&mut self, id: &ExchangeId) -> Result<&mut MailStep, BridgeRefused> {

@@ -1,6 +1,6 @@
 //! Operators' open tasks on a Bridge and their due times.
 
-use super::{Author, Bridge, BridgeState, MailStep, Stage};
+use super::{Bridge, BridgeState, MailStep, Stage};
 use crate::Timestamp;
 use serde::Serialize;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Bridge {
                 let Stage::Accepted { acceptance } = &self.stage else { return None };
                 Some(BridgeWork { task: BridgeTask::Decide, due: acceptance.at.plus(ANSWER_WITHIN) })
             }
-            BridgeState::Granted => self.unsent().or_else(|| self.unanswered()),
+            BridgeState::Granted => self.unsent().or_else(|| self.to_answer()),
         }
     }
 
@@ -53,10 +53,9 @@ impl Bridge {
         Some(BridgeWork { task: BridgeTask::Mail, due: post.at() })
     }
 
-    /// The task to answer the first message after the last reply.
-    fn unanswered(&self) -> Option<BridgeWork> {
-        let answered = self.thread.iter().rposition(|post| matches!(post.author(), Author::Operator(_)));
-        let post = self.thread.get(answered.map_or(0, |index| index + 1))?;
+    /// The task to answer the first message without a reply.
+    fn to_answer(&self) -> Option<BridgeWork> {
+        let post = self.unanswered().next()?;
         Some(BridgeWork { task: BridgeTask::Answer, due: post.at().plus(ANSWER_WITHIN) })
     }
 }

@@ -179,6 +179,18 @@ fn every_fault_at_every_effect_of_a_letter_sends_it_once() {
     }
 }
 
+/// The reply to the write that records the draft is lost, and the member writes before it is repeated.
+#[test]
+fn a_recorded_draft_of_a_letter_is_sent_although_its_write_looks_like_a_conflict() {
+    let world = granted();
+    let store = Overtaken::new(&world);
+    let letters = Letters { bridges: store.ports(), ..letters(&world) };
+    assert_eq!(run(mail_letters(letters)).unwrap().unwrap(), Report { due: 1, failed: 0, left: 0 });
+    assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
+    assert!(store.has_lost() && world.state().drafts.is_empty());
+    assert_eq!(steps(&world).last().unwrap(), "letter_mailed");
+}
+
 /// A run that read the Bridge before a revocation sends no letter about the grant after it.
 #[test]
 fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
@@ -189,6 +201,7 @@ fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
     let mut bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
     let draft = domain::mail::Draft { id: "d".to_owned(), internet_message_id: String::new() };
     assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()));
+    assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()), "the recorded one");
     assert_eq!(bridge.record_letter_draft(&letter, &draft), Err(BridgeRefused::NoSuchMail));
     assert_eq!(bridge.end_letter(&letter, true), None);
 }
