@@ -108,7 +108,7 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
     let operator = Operator::parse("dana", None).unwrap();
     let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
     assert!(matches!(
-        run(reattempt(ports, &operator, &session(), None)).unwrap(),
+        run(reattempt(ports, &operator, &session(), None, &[])).unwrap(),
         Err(Refused(ReattemptError::Locked))
     ));
     let log = decisions(&world);
