@@ -46,7 +46,9 @@ async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() 
     let [stands, replaced] = &sales;
     let shown = printed(&world, &["findings", "show", &stands.session]);
     assert!(shown.contains("CSDM"), "{shown}");
-    decided(&world, &["findings", "dismiss", &stands.session]);
+    let (_, found) = asked(&world, &["findings", "show", &stands.session]);
+    let list = found["list"].as_str().expect("a list's version");
+    decided(&world, &["findings", "dismiss", &stands.session, "--list", list]);
     assert_eq!(world.verdict(&stands.session).await.status, 200);
     let mut verdict = world.verdict(&replaced.session).await.json()["verdict"].clone();
     verdict["summary"] = json!("The numbers leave no doubt about it.");

@@ -5,8 +5,8 @@ mod watched;
 pub(crate) use watched::Watched;
 
 use crate::{
-    operators::{decide, decided, listed, printed},
-    world::{CANARY, Sale, by_link, email, question},
+    operators::{asked, decide, decided, listed, printed},
+    world::{CANARY, Sale, World, by_link, email, question},
 };
 use serde_json::{Value, json};
 use tests::{SOON, eventually};
@@ -229,11 +229,19 @@ async fn a_reply_to_a_silent_drop_is_linked_to_its_sale() {
     let file = world.stack.directory.join("reply.txt");
     std::fs::write(&file, question()).expect("a file");
     let file = file.to_str().expect("a path");
-    decided(world, &["reattempt", &session, "--tier", "quick", "--query-file", file]);
+    let again = ["reattempt", &session, "--tier", "quick", "--query-file", file];
+    assert_eq!(decide(world, &again).0, Some(1), "--yes shows no reply, so it is named");
+    decided(world, &[&again[..], &["--reply", &reply_of(world, &session)]].concat());
     assert_eq!(world.answered(&session).await.status, 200);
     listed(world, &["replies", "list"], &session, false).await;
     // The next test must not meet its mail.
     world.settled(&session).await;
+}
+
+/// The name of the only reply that waits.
+fn reply_of(world: &World, session: &str) -> String {
+    let (_, shown) = asked(world, &["replies", "show", session]);
+    shown["replies"][0]["reply"].as_str().expect("a name").to_owned()
 }
 
 /// An operator settles a reply to a verdict.
@@ -250,7 +258,7 @@ async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     watched.look().await;
     listed(world, &["replies", "list"], &sale.session, true).await;
     assert!(printed(world, &["replies", "show", &sale.session]).contains("NOT from the buyer's address"));
-    decided(world, &["replies", "settle", &sale.session]);
+    decided(world, &["replies", "settle", &sale.session, "--reply", &reply_of(world, &sale.session)]);
     listed(world, &["replies", "list"], &sale.session, false).await;
     listed(world, &["list"], &sale.session, false).await;
     assert_eq!(decide(world, &["replies", "settle", &sale.session]).0, Some(1), "nothing waits any more");

@@ -55,7 +55,10 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         }
         Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
-    reminded(sale, open, what, now)
+    // Other work precedes a reply, so its reminder names the reply too.
+    let is_reply_second = open.work != Work::Reply && sale.waiting_replies().next().is_some();
+    let written = if is_reply_second { "; and the customer has written back (oracle replies show)" } else { "" };
+    reminded(sale, open, &format!("{what}{written}"), now)
 }
 
 fn reminded(sale: &mut Sale, open: OpenWork, what: &str, now: Timestamp) -> Change<()> {
@@ -75,7 +78,7 @@ pub(crate) fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{SessionId, mail::Progress, sale::Fulfilment};
+    use domain::{SessionId, inbox::Reply, mail::Progress, sale::Fulfilment};
     use testkit::sale::WithField;
 
     #[test]
@@ -93,6 +96,20 @@ mod tests {
         ] {
             let Change { alerts, .. } = reminder(&mut sale.clone().with("mail", mail), at(30 * 24 * 3600));
             assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{alerts:?}");
+        }
+    }
+
+    #[test]
+    fn a_reminder_of_other_work_names_the_reply_that_waits_behind_it() {
+        let at = Timestamp::from_seconds;
+        let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
+        let held = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+            .with("fulfilment", Fulfilment::InReview { gate: 1, at: at(1) });
+        for (mut sale, is_named) in [(held.clone(), false), (held.with("replies", vec![reply]), true)] {
+            let Change { alerts, .. } = reminder(&mut sale, at(30 * 24 * 3600));
+            let line = &alerts[0].line;
+            assert!(line.contains("held by the content filter"), "{line}");
+            assert_eq!(line.contains("the customer has written back"), is_named, "{line}");
         }
     }
 }

@@ -127,6 +127,21 @@ impl Signed {
         Operator::parse(&by, self.reason.as_deref()).map_err(CommandError::Reason)
     }
 
+    /// Whether the operator is asked before the change.
+    pub(crate) const fn asks(&self) -> bool {
+        !self.yes
+    }
+
+    /// What the operator has read: what they name, or else what the question shows. With `--yes` nothing is shown, so
+    /// they have to name it; `how` says with which option.
+    pub(crate) fn what_was_read<T>(&self, named: Option<T>, shown: T, how: &str) -> Result<T, CommandError> {
+        match named {
+            Some(named) => Ok(named),
+            None if self.asks() => Ok(shown),
+            None => Err(CommandError::Usage(format!("with --yes, name what you have read: {how}"))),
+        }
+    }
+
     /// As [`confirm`]; `--yes` skips the question.
     pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
         confirm(self.yes, question)
@@ -185,6 +200,16 @@ mod tests {
             assert_eq!(ask("Sure?", answer.as_bytes(), &mut asked).unwrap(), yes, "{answer:?}");
             assert_eq!(asked, b"Sure? [y/N] ");
         }
+    }
+
+    #[test]
+    fn without_a_question_what_was_read_is_named() {
+        let read =
+            |yes: bool, named: Option<u8>| Signed { yes, ..signed("dana", None) }.what_was_read(named, 2, "--at");
+        for (yes, named, expected) in [(false, None, 2), (false, Some(1), 1), (true, Some(1), 1)] {
+            assert_eq!(read(yes, named).unwrap(), expected);
+        }
+        assert!(matches!(read(true, None), Err(CommandError::Usage(text)) if text.contains("--at")));
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     let ports = operations::reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
     sim.model_says(&strategy());
     let followup = sim.session.followup();
-    let again = operations::reattempt::reattempt(ports, &by, &followup, None);
+    let again = operations::reattempt::reattempt(ports, &by, &followup, None, &[]);
     testkit::run(again).unwrap().unwrap();
     sim.drain();
     assert_eq!(shown(&sim)["followup"]["query"], FOLLOWUP);
@@ -189,7 +189,7 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
         let by = Operator::parse("dana", Some("asked for it")).unwrap();
         let (journal, followup) = (sim.journal(), sim.session.followup());
         let again = operations::reattempt::Ports { journal, submissions: &sim.world, orders: &sim.world };
-        let refused = testkit::run(operations::reattempt::reattempt(again, &by, &followup, None)).unwrap();
+        let refused = testkit::run(operations::reattempt::reattempt(again, &by, &followup, None, &[])).unwrap();
         assert!(matches!(refused, Err(NotDone::Refused(ReattemptError::MoneyWentBack))), "{refused:?}");
         sim.payment_changes(PaymentChange::Refunded);
         sim.drain();

@@ -135,7 +135,7 @@ fn try_again(submission: Option<Submission>) -> impl FnOnce(&mut Simulator) -> S
     move |sim| {
         let world = &sim.world;
         let ports = reattempt::Ports { journal: sim.journal(), submissions: world, orders: world };
-        show(run(reattempt(ports, &operator(), &sim.session, submission.as_ref())))
+        show(run(reattempt(ports, &operator(), &sim.session, submission.as_ref(), &[])))
     }
 }
 

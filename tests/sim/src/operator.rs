@@ -2,7 +2,7 @@
 
 use crate::{answer::replacement, deployment::Deployment};
 use domain::{SessionId, Submission, Tier};
-use operations::{Done, Operator, Refusals, erase, quarantine, reattempt, redrive, refunds};
+use operations::{Done, Operator, Refusals, erase, quarantine, reattempt, redrive, refunds, replies};
 
 domain::enum_with_words! {
     /// What an operator decides about a sale.
@@ -50,11 +50,18 @@ pub(crate) async fn decide(
         notices: &deployment.notices,
     };
     let again = reattempt::Ports { journal, submissions: world, orders: &deployment.orders };
+    let read: Vec<String> = {
+        let state = world.state();
+        let waiting = state.sales.get(&session).map(|(sale, _)| sale.waiting_replies().map(replies::name).collect());
+        waiting.unwrap_or_default()
+    };
     match decision {
         Decision::Approve => answered(quarantine::approve(held, &operator, &session).await),
         Decision::Replace => answered(quarantine::replace(held, &operator, &session, &replacement(tier)).await),
-        Decision::Reattempt => answered(reattempt::reattempt(again, &operator, &session, None).await),
-        Decision::Resubmit => answered(reattempt::reattempt(again, &operator, &session, submission.as_ref()).await),
+        Decision::Reattempt => answered(reattempt::reattempt(again, &operator, &session, None, &read).await),
+        Decision::Resubmit => {
+            answered(reattempt::reattempt(again, &operator, &session, submission.as_ref(), &read).await)
+        }
         Decision::Redrive => {
             let ports = redrive::Ports { journal, retries: &deployment.retries };
             answered(redrive::redrive(ports, &operator, &session).await)

@@ -3,18 +3,20 @@
 use backend::QueueName;
 use clap::Args;
 use domain::{
-    SessionId,
+    SessionId, Timestamp,
     open_work::Work,
+    ports::Clock,
     sale::{Authority, AuthorityDecision},
 };
 use operations::authority_gate;
+use runtime::System;
 use serde_json::json;
 
 use crate::{
     command::{CommandError, Ended, OrRefused, Target, wait},
     sales::{signed_sale::SignedSale, waiting},
     stack::Deployed,
-    terminal::output,
+    terminal::{output, when},
 };
 
 #[derive(Args)]
@@ -25,11 +27,19 @@ pub(crate) struct DecisionArguments {
     /// Your credential as REGISTER:NUMBER, such as npi_registry:1234567893. It goes into the audit log.
     #[arg(long, value_name = "REGISTER:NUMBER")]
     credential: String,
+    /// The time of the gate's decision that you have read, as `oracle authority queue` shows it; without this that of
+    /// the decision that the question shows. With --yes there is no question, so name it.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    decided: Option<Timestamp>,
     #[command(flatten)]
     one: SignedSale,
 }
 
 const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+
+fn moment(text: &str) -> Result<Timestamp, String> {
+    when::moment(text).ok_or_else(|| "no moment: 2026-11-20T10:00:00.000Z is one".to_owned())
+}
 
 /// Lists the declined sales that people can still decide about, and those whose refund is due.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
@@ -38,11 +48,11 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
 
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
-    let question = |_: &SessionId| "Let the question of";
-    decide(arguments, question, async |deployed, by, session| {
+    let question = |_: &SessionId| "Allow an answer to the question of";
+    decide(arguments, question, async |deployed, by, session, read| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
-        let decision = authority_gate::approve(ports, by, session).await.or_refused(NOT_CARRIED_OUT)?;
+        let decision = authority_gate::approve(ports, by, session, read).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
                 ("counted", format!("{count} of {needed} approvals; another person has to follow within 24 hours"))
@@ -55,8 +65,8 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |session: &SessionId| rejection(session).0;
-    decide(arguments, question, async |deployed, by, session| {
-        authority_gate::reject(deployed.stores.journal(), by, session).await.or_refused(NOT_CARRIED_OUT)?;
+    decide(arguments, question, async |deployed, by, session, read| {
+        authority_gate::reject(deployed.stores.journal(), by, session, read).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(("rejected", rejection(session).1.to_owned()))
     })
 }
@@ -76,17 +86,24 @@ fn rejection(session: &SessionId) -> (&'static str, &'static str) {
 fn decide(
     arguments: &DecisionArguments,
     what: impl Fn(&SessionId) -> &'static str,
-    act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId) -> Result<(&'static str, String), CommandError>,
+    act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId, Timestamp) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    if !arguments.one.signed.confirm(&format!("{} {}, as {role}?", what(&session), session.as_str()))? {
+    let declined =
+        wait(async { authority_gate::show(&deployed.stores.sales, &session).await.or_refused(NOT_CARRIED_OUT) })?;
+    let how = "--decided TIME, as oracle authority queue shows it";
+    // An attempt at a lock is recorded, whatever was read.
+    let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));
+    let read = arguments.one.signed.what_was_read(named, declined.at, how)?;
+    let shown = authority_gate::describe(&declined, System.now());
+    if !arguments.one.signed.confirm(&format!("{shown}\n{} {}, as {role}?", what(&session), session.as_str()))? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
-    let (word, text) = wait(async { act(&deployed, by, &session).await })?;
+    let (word, text) = wait(async { act(&deployed, by, &session, read).await })?;
     let answer = json!({ "session_id": session, "decision": word });
     output::print_answer(arguments.one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }

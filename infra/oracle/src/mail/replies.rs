@@ -1,8 +1,8 @@
 //! `oracle replies`.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, slice};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use domain::{inbox::FollowupReply, ports::Clock};
 use operations::{
     list,
@@ -29,10 +29,22 @@ pub(crate) enum RepliesCommand {
     #[command(after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits.")]
     Show(NamedSale),
     /// Record that the requests in a sale's replies are done. A re-attempt records it too.
+    ///
+    /// A reply that came after you have read the others is not settled: the command is refused until you have read it.
     #[command(
-        after_help = "Example:\n  oracle replies settle cs_live_abc123 --by dana --reason 'answered'\n\nExit code 1: nothing waits."
+        after_help = "Examples:\n  oracle replies settle cs_live_abc123 --by dana --reason 'answered'\n  oracle replies settle cs_live_abc123 --reply 5f1c2a3b0d4e,9b8a7c6d5e4f --yes --by dana\n\nExit code 1: refused, or nothing waits."
     )]
-    Settle(SignedSale),
+    Settle(SettleArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SettleArguments {
+    /// The replies that you have read, as `oracle replies show` names them; without this those that the question
+    /// counts. With --yes there is no question, so name them.
+    #[arg(long = "reply", value_name = "NAME", value_delimiter = ',')]
+    replies: Vec<String>,
+    #[command(flatten)]
+    one: SignedSale,
 }
 
 pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
@@ -44,7 +56,7 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
             waiting::print(&wait(replied)?, target.json)
         }
         RepliesCommand::Show(one) => show(one),
-        RepliesCommand::Settle(one) => settle(one),
+        RepliesCommand::Settle(arguments) => settle(arguments),
     }
 }
 
@@ -61,6 +73,9 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         output::print("no reply waits\n")?;
     } else {
         output::print(&for_people(&shown))?;
+        let names: Vec<_> = shown.iter().map(|shown| replies::name(&shown.reply)).collect();
+        let (session, names) = (session.as_str(), names.join(","));
+        output::print(&format!("Once they are dealt with: oracle replies settle {session} --reply {names}\n"))?;
     }
     Ok(if shown.is_empty() { Ended::Nothing } else { Ended::Done })
 }
@@ -68,6 +83,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
 fn as_json(shown: &Shown) -> serde_json::Value {
     let says = shown.says.as_ref();
     json!({
+        "reply": replies::name(&shown.reply),
         "at": shown.reply.at.to_iso(),
         "from_buyer": shown.reply.from_buyer,
         "followup": shown.reply.followup,
@@ -85,7 +101,7 @@ fn for_people(shown: &[Shown]) -> String {
             Some(false) => "NOT from the buyer's address",
             None => "the buyer's address is not known",
         };
-        let _ = writeln!(text, "{}  {who}", reply.at.to_iso());
+        let _ = writeln!(text, "{}  {}  {who}", replies::name(reply), reply.at.to_iso());
         if let Some(meant) = reply.followup.map(meant) {
             let _ = writeln!(text, "  {meant}");
         }
@@ -104,13 +120,20 @@ const fn meant(followup: FollowupReply) -> &'static str {
     }
 }
 
-fn settle(one: &SignedSale) -> Result<Ended, CommandError> {
+fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
+    let SettleArguments { replies: named, one } = arguments;
     let (deployed, operator, session) = one.open()?;
-    if !one.signed.confirm(&format!("Are the replies of {} dealt with?", session.as_str()))? {
+    let waiting = waiting::replies(&deployed, slice::from_ref(&session))?;
+    let named = (waiting.is_empty() || !named.is_empty()).then(|| named.clone());
+    let shown = waiting.iter().map(replies::name).collect();
+    let read = one.signed.what_was_read(named, shown, "--reply NAME, as oracle replies show prints it")?;
+    let question = format!("Dealt with: {} of {}?", waiting::count(&waiting), session.as_str());
+    if !waiting.is_empty() && !one.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
-    let settled =
-        wait(async { replies::settle(deployed.stores.journal(), &operator, &session).await.or_refused(FAILED) })?;
+    let settled = wait(async {
+        replies::settle(deployed.stores.journal(), &operator, &session, &read).await.or_refused(FAILED)
+    })?;
     let answer = json!({ "session_id": session, "settled": settled });
     output::print_answer(one.signed.target.json, &answer, || format!("{settled} settled\n"))?;
     Ok(if settled == 0 { Ended::Nothing } else { Ended::Done })
@@ -135,8 +158,12 @@ mod tests {
         };
         let text = for_people(&[
             Shown { reply: reply.clone(), says: Some(says) },
-            Shown { reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply }, says: None },
+            Shown {
+                reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply.clone() },
+                says: None,
+            },
         ]);
+        assert!(text.starts_with(&replies::name(&reply)), "{text}");
         assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
         assert_eq!(text.matches("the follow-up was used before").count(), 1, "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("does not have it any more"), "{text}");

@@ -28,12 +28,22 @@ pub(crate) enum FindingsCommand {
     #[command(
         after_help = "Example:\n  oracle findings dismiss cs_live_abc123 --by dana --reason 'a company of that name'\n\nExit code 1: nothing waits for a decision."
     )]
-    Dismiss(SignedSale),
+    Dismiss(DismissArguments),
     /// Put a cleaned verdict on the page, if it passes the crosscheck and the content filter. Nothing is mailed.
     #[command(
         after_help = "Example:\n  oracle findings replace cs_live_abc123 --file cleaned.json --by dana --reason 'a term of ours'\n\nExit code 1: refused; the page stays as it is."
     )]
     Replace(ReplaceArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct DismissArguments {
+    /// The block list whose finding you have read, as `oracle findings show` names it; without this the one that the
+    /// question names. With --yes there is no question, so name it.
+    #[arg(long, value_name = "VERSION")]
+    list: Option<String>,
+    #[command(flatten)]
+    one: SignedSale,
 }
 
 #[derive(Args)]
@@ -49,7 +59,7 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
     match command {
         FindingsCommand::List(target) => waiting::list(target, &[Work::Finding]),
         FindingsCommand::Show(one) => show(one),
-        FindingsCommand::Dismiss(one) => dismiss(one),
+        FindingsCommand::Dismiss(arguments) => dismiss(arguments),
         FindingsCommand::Replace(arguments) => replace(arguments),
     }
 }
@@ -77,14 +87,25 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     Ok(Ended::Done)
 }
 
-fn dismiss(one: &SignedSale) -> Result<Ended, CommandError> {
+fn dismiss(arguments: &DismissArguments) -> Result<Ended, CommandError> {
+    let DismissArguments { list: named, one } = arguments;
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
-    let question = format!("Let the verdict of {} stand?", session.as_str());
+    let finding = wait(async { findings::finding(deployed.stores.journal(), &session).await.or_refused(NOT_SETTLED) })?;
+    let how = "--list VERSION, as oracle findings show names it";
+    let list = one.signed.what_was_read(named.clone(), finding.list.clone(), how)?;
+    let question = format!(
+        "Block list {} holds back {} term(s). Let the verdict of {} stand?",
+        finding.list,
+        finding.terms,
+        session.as_str()
+    );
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&one.signed, &operator), "findings dismiss", &question)? {
         return Ok(Ended::Nothing);
     }
-    wait(async { findings::dismiss(deployed.stores.journal(), &operator, &session).await.or_refused(NOT_SETTLED) })?;
+    wait(async {
+        findings::dismiss(deployed.stores.journal(), &operator, &session, &list).await.or_refused(NOT_SETTLED)
+    })?;
     told(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
 }
 

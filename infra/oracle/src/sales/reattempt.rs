@@ -7,10 +7,16 @@ use std::{
 
 use backend::QueueName;
 use clap::Args;
-use domain::{Query, SessionId, Submission, Tier, open_work::Work};
-use operations::reattempt::{self, Reattempt, ReattemptError};
+use domain::{Query, SessionId, Submission, Tier, inbox::Reply, open_work::Work};
+use operations::{
+    reattempt::{self, Reattempt, ReattemptError},
+    replies,
+};
 
-use super::bulk::{Answer, Bulk, Selection};
+use super::{
+    bulk::{Answer, Bulk, Selection},
+    waiting,
+};
 use crate::command::{CommandError, Ended, OrFailed, OrRefused, Signed, read_file};
 
 #[derive(Args)]
@@ -23,6 +29,10 @@ pub(crate) struct ReattemptArguments {
     /// The customer's question, in a file or (-) on standard input. A line break at its end is left out.
     #[arg(long, value_name = "FILE", requires = "tier", conflicts_with_all = ["failed_since", "reason_like"])]
     query_file: Option<PathBuf>,
+    /// The customers' replies that you have read, as `oracle replies show` names them; without this those that the
+    /// question counts. With --yes there is no question, so name them. The command settles them.
+    #[arg(long = "reply", value_name = "NAME", value_delimiter = ',')]
+    replies: Vec<String>,
     #[command(flatten)]
     signed: Signed,
 }
@@ -45,6 +55,13 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let (deployed, operator) = signed.open()?;
     // An unusable sale needs its customer's question, so the filters select failed sales only.
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
+    let waiting = waiting::replies(&deployed, &sessions)?;
+    // Without a question nothing is shown: a sale with a reply that is not named is refused.
+    let read: Vec<String> = if arguments.replies.is_empty() && signed.asks() {
+        waiting.iter().map(replies::name).collect()
+    } else {
+        arguments.replies.clone()
+    };
     let orders = deployed.backend().queue(QueueName::Orders)?;
     let submissions = aws::DynamoSubmissions(&deployed.stores.sales);
     let ports = reattempt::Ports { journal: deployed.stores.journal(), submissions: &submissions, orders: &orders };
@@ -53,7 +70,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         if selection.dry_run {
             let sale = ports.journal.store.load(session).await.or_failed(NOT_ORDERED)?;
             let sale = sale.ok_or(ReattemptError::NoSale).map_err(CommandError::refused)?;
-            let planned = reattempt::plan(&sale.value, submission.as_ref()).map_err(CommandError::refused)?;
+            let planned = reattempt::plan_after_reading(&sale.value, submission.as_ref(), &read);
+            let planned = planned.map_err(CommandError::refused)?;
             return Ok(match planned {
                 Reattempt::Ordered => answer("would_order", "would be ordered again"),
                 Reattempt::AskedAgain => {
@@ -61,7 +79,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
                 }
             });
         }
-        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref()).await;
+        let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref(), &read).await;
         Ok(match ordered.or_refused(NOT_ORDERED)? {
             Reattempt::Ordered => answer("ordered", "is ordered again"),
             Reattempt::AskedAgain => {
@@ -69,7 +87,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
             }
         })
     };
-    let question = question(&sessions, submission.as_ref());
+    let question = question(&sessions, submission.as_ref(), &waiting);
     let bulk = Bulk { deployed: &deployed, selection, signed, field: "reattempt", action: "reattempt" };
     bulk.run(&sessions, &question, act)
 }
@@ -78,7 +96,7 @@ fn answer(word: &'static str, text: &str) -> Answer {
     Answer { word, text: text.to_owned(), done: true }
 }
 
-fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
+fn question(sessions: &[SessionId], submission: Option<&Submission>, waiting: &[Reply]) -> String {
     let with = submission.map_or_else(
         || "with the question as the customer asked it".to_owned(),
         |submission| {
@@ -86,9 +104,10 @@ fn question(sessions: &[SessionId], submission: Option<&Submission>) -> String {
             format!("as {} with a question of {characters} characters", submission.tier.name())
         },
     );
+    let settled = if waiting.is_empty() { String::new() } else { format!(", and settle {}", waiting::count(waiting)) };
     match sessions {
-        [one] => format!("Order the verdict of {} again, {with}?", one.as_str()),
-        all => format!("Order the verdicts of {} sales again, each {with}?", all.len()),
+        [one] => format!("Order the verdict of {} again, {with}{settled}?", one.as_str()),
+        all => format!("Order the verdicts of {} sales again, each {with}{settled}?", all.len()),
     }
 }
 
@@ -111,10 +130,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_confirmation_names_the_count() {
+    fn the_confirmation_names_the_count_and_what_it_settles() {
         let sessions = ["cs_1", "cs_2"].map(|id| SessionId::parse(id).unwrap());
-        assert!(question(&sessions, None).starts_with("Order the verdicts of 2 sales again"));
-        assert!(question(&sessions[..1], None).starts_with("Order the verdict of cs_1 again"));
+        assert!(question(&sessions, None, &[]).starts_with("Order the verdicts of 2 sales again"));
+        assert!(question(&sessions[..1], None, &[]).starts_with("Order the verdict of cs_1 again"));
+        let at = domain::Timestamp::from_seconds(0);
+        let reply = Reply { message: "m".into(), at, from_buyer: None, settled_at: None, followup: None };
+        let settles = question(&sessions[..1], None, &[reply]);
+        assert!(settles.ends_with(", and settle 1 reply (1970-01-01 00:00 UTC)?"), "{settles}");
     }
 
     #[test]

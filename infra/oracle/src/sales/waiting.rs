@@ -1,11 +1,17 @@
-//! The sales that wait for a human, as commands print them.
+//! The sales that wait for a human, and their unread replies, as commands print them.
 
-use domain::{open_work::Work, ports::Clock};
+use domain::{
+    SessionId,
+    inbox::Reply,
+    open_work::Work,
+    ports::{Clock, SaleStore},
+};
 use operations::list::{Row, of_works};
 use runtime::System;
 
 use crate::{
     command::{CommandError, Ended, OrFailed, Target, wait},
+    stack::Deployed,
     terminal::output::{self, minute},
 };
 
@@ -35,4 +41,43 @@ fn table(rows: &[Row], width: usize) -> String {
         below: row.session_id.as_str().to_owned(),
     };
     output::table(&["WORK", "DUE (UTC)", "TIER", "DETAIL"], rows.iter().map(line), width)
+}
+
+/// The unread replies of sales, read before a command asks.
+pub(crate) fn replies(deployed: &Deployed, sessions: &[SessionId]) -> Result<Vec<Reply>, CommandError> {
+    let store: &dyn SaleStore = &deployed.stores.sales;
+    wait(async {
+        let mut replies = Vec::new();
+        for session in sessions {
+            let sale = store.load(session).await.or_failed("the sale cannot be read")?;
+            replies.extend(sale.iter().flat_map(|sale| sale.value.waiting_replies()).cloned());
+        }
+        Ok(replies)
+    })
+}
+
+/// How many replies there are, and when they came: `2 replies (2026-11-29 10:03, 2026-11-29 12:40 UTC)`.
+pub(crate) fn count(replies: &[Reply]) -> String {
+    let times: Vec<_> = replies.iter().map(|reply| minute(&reply.at.to_iso())).collect();
+    let word = if replies.len() == 1 { "reply" } else { "replies" };
+    format!("{} {word} ({} UTC)", replies.len(), times.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Timestamp;
+
+    #[test]
+    fn a_question_names_the_replies_by_their_times() {
+        let reply = |seconds| Reply {
+            message: "m".into(),
+            at: Timestamp::from_seconds(seconds),
+            from_buyer: None,
+            settled_at: None,
+            followup: None,
+        };
+        assert_eq!(count(&[reply(0)]), "1 reply (1970-01-01 00:00 UTC)");
+        assert_eq!(count(&[reply(0), reply(60)]), "2 replies (1970-01-01 00:00, 1970-01-01 00:01 UTC)");
+    }
 }

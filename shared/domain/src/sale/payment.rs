@@ -152,9 +152,12 @@ impl Sale {
         let returned = self.payment.returned(charge.amount_total);
         let money = self.money_after(change, returned.whole, now);
         let confirms = match (&self.money, &money) {
-            (Money::RefundAuthorised { authorisation, at }, Money::Refunded { .. }) => {
-                Some((authorisation.clone(), *at))
-            }
+            // A dispute keeps the decision about a refund and not its time: the dispute's own stands for it.
+            (
+                Money::RefundAuthorised { authorisation, at }
+                | Money::Disputed { refund: Some(authorisation), at, bounced: false },
+                Money::Refunded { .. },
+            ) => Some((authorisation.clone(), *at)),
             _ => None,
         };
         if let Some((authorisation, _)) = &confirms {

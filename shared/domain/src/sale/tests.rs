@@ -138,6 +138,29 @@ fn the_customer_hears_of_a_refund_by_policy_and_of_no_other() {
 }
 
 #[test]
+fn the_customer_hears_of_a_refund_by_policy_that_arrives_during_a_dispute() {
+    use crate::money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus};
+    let payment = PaymentId::parse("pi_1").unwrap();
+    let id = |text: &str| ObjectId::parse(text).unwrap();
+    let (status, respond_by) = (DisputeStatus::NeedsResponse, None);
+    let dispute = PaymentReport::Dispute { id: id("du_1"), status, respond_by, at: at(2) };
+    let refund =
+        PaymentReport::Refund { id: id("re_1"), amount: Some(100), status: RefundStatus::Succeeded, at: at(3) };
+    let by_policy = Authorisation::by_policy("p", "r").unwrap();
+    let by_hand = Authorisation::parse("o", "r").unwrap();
+    for (authorisation, letter) in [(by_policy, Mail::Ordered), (by_hand, Mail::NotOrdered)] {
+        let mut sale = sale();
+        sale.refund_authorised(&authorisation, charge(), at(1)).unwrap();
+        sale.payment_reported(&payment, &dispute, charge(), at(2)).unwrap();
+        assert_eq!(sale.letter(Letter::Refund), &Mail::NotOrdered, "the bank decides");
+        let event = sale.payment_reported(&payment, &refund, charge(), at(3)).unwrap();
+        let Event::PaymentChanged { confirms, .. } = event else { panic!("{event:?}") };
+        assert_eq!(confirms.map(|(by, _)| by), Some(authorisation));
+        assert_eq!((sale.letter(Letter::Refund), sale.refunded_at()), (&letter, Some(at(3))));
+    }
+}
+
+#[test]
 fn regeneration_is_limited_to_one_in_five_minutes() {
     let ready = Fulfilment::Ready { at: at(0), archived: true };
     let mut sale = Sale { fulfilment: ready.clone(), ..sale() };

@@ -8,7 +8,7 @@ use domain::{
     Alert, Sale, SessionId, Timestamp,
     alert::Severity,
     message::{Message, OrderedBy},
-    ports::{Queue, Versioned},
+    ports::{Queue, SaleStore, Versioned},
     sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
 };
 
@@ -33,11 +33,27 @@ pub enum DecideError {
 
 impl Refusals for DecideError {}
 
-/// Counts an approval; the last required approval orders the verdict.
+/// The gate's decision about a sale, for a person to read before they decide.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn approve(ports: Ports<'_>, by: Authority<'_>, session: &SessionId) -> Done<AuthorityDecision, DecideError> {
+pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Declined, DecideError> {
+    let sale = store.load(session).await?.ok_or(DecideError::NoSale)?.value;
+    let declined = sale.declined().ok_or(NotApproved::NotDeclined(sale.fulfilment().as_str()));
+    Ok(declined.map_err(DecideError::from)?.clone())
+}
+
+/// Counts an approval; the last required approval orders the verdict. The person has read the gate's decision of the
+/// time `read`.
+///
+/// # Errors
+/// [`DecideError`].
+pub async fn approve(
+    ports: Ports<'_>,
+    by: Authority<'_>,
+    session: &SessionId,
+    read: Timestamp,
+) -> Done<AuthorityDecision, DecideError> {
     // The follow-up's own row learns of it later, and its order would be dropped.
     let is_stopped = ports.journal.stopped_by_session(session).await?;
     let approve = |sale: &mut Sale, now| {
@@ -46,7 +62,7 @@ pub async fn approve(ports: Ports<'_>, by: Authority<'_>, session: &SessionId) -
         }
         sale.approve_declined(by, now)
     };
-    let (sale, decision) = decide(ports.journal, by, session, approve).await?;
+    let (sale, decision) = decide(ports.journal, by, session, read, approve).await?;
     if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
         let order = Message::order(session.clone(), sale.received_at(), OrderedBy::Operator);
         let not_sent = "the question is approved, but its message was not sent; the deadlines function sends it again";
@@ -56,25 +72,37 @@ pub async fn approve(ports: Ports<'_>, by: Authority<'_>, session: &SessionId) -
 }
 
 /// Rejects a declined question, which ends the wait for approvals: the deadlines function refunds the money, except of
-/// a follow-up, which has none of its own.
+/// a follow-up, which has none of its own. The person has read the gate's decision of the time `read`.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn reject(journal: Journal<'_>, by: Authority<'_>, session: &SessionId) -> Done<(), DecideError> {
+pub async fn reject(
+    journal: Journal<'_>,
+    by: Authority<'_>,
+    session: &SessionId,
+    read: Timestamp,
+) -> Done<(), DecideError> {
     let reject = |sale: &mut Sale, _| sale.reject_declined(by).map(|event| (event, AuthorityDecision::Rejected));
-    decide(journal, by, session, reject).await.map(drop)
+    decide(journal, by, session, read, reject).await.map(drop)
 }
 
 async fn decide(
     journal: Journal<'_>,
     by: Authority<'_>,
     session: &SessionId,
+    read: Timestamp,
     transition: impl Fn(&mut Sale, Timestamp) -> Result<(Event, AuthorityDecision), NotApproved> + Send + Sync,
 ) -> Done<(Sale, AuthorityDecision), DecideError> {
     let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;
-    let decided = |sale: &mut Sale, now| match transition(sale, now) {
-        Ok((event, decision)) => Change::of(&event, &Context::at(now), Ok(decision)),
-        Err(refused) => Change::nothing(Err(refused)),
+    let decided = |sale: &mut Sale, now| {
+        // An attempt at a lock is recorded whatever the person has read.
+        if let Some(other) = sale.declined().filter(|declined| declined.at != read && !declined.is_locked()) {
+            return Change::nothing(Err(NotApproved::OtherDecision(other.at)));
+        }
+        match transition(sale, now) {
+            Ok((event, decision)) => Change::of(&event, &Context::at(now), Ok(decision)),
+            Err(refused) => Change::nothing(Err(refused)),
+        }
     };
     let (sale, decision) = journal.commit(sale, decided).await?.settle().await;
     if decision == Err(NotApproved::Locked) {
@@ -119,7 +147,8 @@ pub fn describe(declined: &Declined, now: Timestamp) -> String {
             format!("{standing} of {persons} approvals by {roles}, credentials of {sources}")
         }
     };
-    format!("{} {} ({}): {who}", declined.state, declined.reason, declined.domain)
+    let Declined { state, reason, domain, at, .. } = declined;
+    format!("{state} {reason} ({domain}), decided {}: {who}", at.to_iso())
 }
 
 #[cfg(test)]

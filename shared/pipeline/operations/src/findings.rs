@@ -25,6 +25,11 @@ pub enum FindingError {
     /// The sale has no open finding.
     #[error("no finding of this sale waits for a decision")]
     NoFinding,
+    /// The sale has the finding of another list than the operator has read.
+    #[error(
+        "a newer block list has found something else in it: read that (oracle findings show), and repeat the command"
+    )]
+    OtherList,
     /// The verdict on the page is not in the cache, so it cannot be replaced.
     #[error("the verdict is not in the cache: open its result page, which restores it, and repeat the command")]
     NotCached,
@@ -50,6 +55,15 @@ pub struct Case {
 ///
 /// # Errors
 /// [`FindingError`].
+pub async fn finding(journal: Journal<'_>, session: &SessionId) -> Done<Finding, FindingError> {
+    let (sale, _) = open(journal, session).await?;
+    Ok(sale.value.open_finding().cloned().ok_or(FindingError::NoFinding)?)
+}
+
+/// The open finding of a sale, with the verdict that it is about.
+///
+/// # Errors
+/// [`FindingError`].
 pub async fn show(journal: Journal<'_>, session: &SessionId) -> Done<Case, FindingError> {
     let (sale, cached) = open(journal, session).await?;
     let finding = sale.value.open_finding().cloned().ok_or(FindingError::NoFinding)?;
@@ -58,16 +72,30 @@ pub async fn show(journal: Journal<'_>, session: &SessionId) -> Done<Case, Findi
     Ok(Case { finding, cached, terms })
 }
 
-/// Dismisses a finding: the delivered verdict stays unchanged.
+/// Dismisses the finding of a block list: the delivered verdict stays unchanged.
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
-pub async fn dismiss(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Done<(), FindingError> {
+pub async fn dismiss(
+    journal: Journal<'_>,
+    operator: &Operator,
+    session: &SessionId,
+    list: &str,
+) -> Done<(), FindingError> {
     reason(operator)?;
     let (sale, _) = open(journal, session).await?;
-    let settle = |sale: &mut Sale, now| Change::made(sale.dismiss_finding(operator), &Context::at(now));
-    let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
-    if is_settled { Ok(()) } else { Err(FindingError::NoFinding.into()) }
+    let settle = |sale: &mut Sale, now| {
+        // A dismissed finding is not found again, so nobody would read the newer list's.
+        if sale.open_finding().is_some_and(|finding| finding.list != list) {
+            return Change::nothing(Err(FindingError::OtherList));
+        }
+        match sale.dismiss_finding(operator) {
+            Ok(event) => Change::of(&event, &Context::at(now), Ok(())),
+            Err(_) => Change::nothing(Err(FindingError::NoFinding)),
+        }
+    };
+    let (_, settled) = journal.commit(sale, settle).await?.settle().await;
+    Ok(settled?)
 }
 
 /// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck, gate 1 and the grammar of a narrative
@@ -155,13 +183,25 @@ mod tests {
         let case = run(show(journal(&world), &session())).unwrap().unwrap();
         assert_eq!((case.finding.terms, case.terms), (1, vec!["CSDM".to_owned()]));
         let nameless = Operator::parse("dana", None).unwrap();
-        let refused = run(dismiss(journal(&world), &nameless, &session())).unwrap();
+        let refused = run(dismiss(journal(&world), &nameless, &session(), "old")).unwrap();
         assert!(matches!(refused, Err(Refused(FindingError::NoReason))));
-        run(dismiss(journal(&world), &operator(), &session())).unwrap().unwrap();
+        run(dismiss(journal(&world), &operator(), &session(), "old")).unwrap().unwrap();
         assert_eq!(stored(&world).open_work(), None);
         assert_eq!(decisions(&world)[0]["action"], "finding dismissed");
-        let again = run(dismiss(journal(&world), &operator(), &session())).unwrap();
+        let again = run(dismiss(journal(&world), &operator(), &session(), "old")).unwrap();
         assert!(again.unwrap_err().is_refusal());
+    }
+
+    #[test]
+    fn what_a_newer_list_has_found_is_not_dismissed_unread() {
+        let world = found();
+        let mut sale = stored(&world);
+        sale.found_again("new", 2, at(-1)).unwrap();
+        world.state().sales.insert(session(), (sale.clone(), 2));
+        let refused = run(dismiss(journal(&world), &operator(), &session(), "old")).unwrap();
+        assert!(matches!(refused, Err(Refused(FindingError::OtherList))), "{refused:?}");
+        assert_eq!(stored(&world), sale);
+        run(dismiss(journal(&world), &operator(), &session(), "new")).unwrap().unwrap();
     }
 
     #[test]
@@ -192,7 +232,7 @@ mod tests {
     #[test]
     fn whatever_breaks_a_finding_is_settled_once() {
         let is_done = |refused: &NotDone<FindingError>| matches!(refused, Refused(FindingError::NoFinding));
-        let dismissed = |world: &World| run(dismiss(journal(world), &operator(), &session()));
+        let dismissed = |world: &World| run(dismiss(journal(world), &operator(), &session(), "old"));
         whatever_breaks_or_is_done(found, dismissed, is_done, |world, what| {
             assert_eq!(stored(world).open_work(), None, "{what}");
             assert_eq!(decisions(world).len(), 1, "{what}");

@@ -41,7 +41,7 @@ pub struct Waiting {
     pub message: String,
 }
 
-fn name_of(message: &str) -> String {
+pub(crate) fn name_of(message: &str) -> String {
     message_digest(message).chars().take(12).collect()
 }
 

@@ -146,8 +146,10 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
 /// # Errors
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    // Work of functions, and a hold, precede a reply on the lists, but the reply belongs to the sale nevertheless.
-    let mut found = of_works(ports, &[Work::Reply, Work::Review, Work::Refund], now).await?;
+    // The others of these, and the work in flight, precede a reply on the lists, but the reply belongs to the sale
+    // nevertheless.
+    let works = [Work::Reply, Work::Review, Work::Declined, Work::Dispute, Work::Refund, Work::RefundFailed];
+    let mut found = of_works(ports, &works, now).await?;
     for sale in sales(ports, Work::InFlight, None).await? {
         found.extend(row(&sale, now));
     }
@@ -253,6 +255,8 @@ mod tests {
     use crate::dead_letters;
     use crate::testing::{at, dead, ports, sale, world_of};
     use domain::inbox::Reply;
+    use domain::money::{DisputeStatus, ObjectId, PaymentId, PaymentReport};
+    use domain::sale::{Charge, Declined, HumanLock};
     use serde_json::json;
     use testkit::run;
     use testkit::sale::WithField;
@@ -315,6 +319,36 @@ mod tests {
         assert_eq!(chosen(None, None).len(), 3);
     }
 
+    /// Declined, with people who may approve.
+    fn declined() -> Sale {
+        let (roles, sources) = (vec!["physician".into()], vec!["npi_registry".into()]);
+        let declined = Declined {
+            state: "BLOCKED".into(),
+            reason: "drug_dosing".into(),
+            domain: "medicine".into(),
+            lock: HumanLock::People { persons: 1, roles, sources },
+            helpers: Vec::new(),
+            advice: Vec::new(),
+            is_crisis: false,
+            is_emergency: false,
+            at: at(-10),
+            approvals: Vec::new(),
+            approved_at: None,
+        };
+        let failed = Fulfilment::Failed { reason: "authority gate".into(), at: at(-10) };
+        sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("declined", Some(declined))
+    }
+
+    /// The bank waits for an answer.
+    fn disputed() -> Sale {
+        let (status, respond_by) = (DisputeStatus::NeedsResponse, None);
+        let dispute = PaymentReport::Dispute { id: ObjectId::parse("du_1").unwrap(), status, respond_by, at: at(-30) };
+        let charge = Charge { amount_total: Some(100), currency: Some("cad".into()) };
+        let mut sale = sale();
+        sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &dispute, charge, at(-30)).unwrap();
+        sale
+    }
+
     #[test]
     fn a_reply_is_found_in_every_state_of_its_sale() {
         let reply = || {
@@ -327,13 +361,16 @@ mod tests {
             sale().with("replies", reply()).with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-60) }),
             sale().with("replies", reply()).with("fulfilment", Fulfilment::Ordered { at: at(-50) }),
             sale().with("replies", reply()).with("mail", dead(-20)),
+            declined().with("replies", reply()),
+            disputed().with("replies", reply()),
+            sale().with("replies", reply()).with("money", Money::RefundFailed { at: at(-2), refund: None }),
             sale(),
         ]);
         let rows = run(replied(ports(&world), at(0))).unwrap().unwrap();
-        assert_eq!(rows.len(), 5, "{rows:?}");
+        assert_eq!(rows.len(), 8, "{rows:?}");
         assert!(rows.iter().all(|row| row.replies == 1 && row.detail.starts_with("1 reply; ")), "{rows:?}");
         let undecided = run(undecided(ports(&world), at(0))).unwrap().unwrap();
-        assert_eq!(undecided.len(), 2, "a reply takes no sale off the list of money: {undecided:?}");
+        assert_eq!(undecided.len(), 3, "a reply takes no sale off the list of money: {undecided:?}");
         assert_eq!(run(dead_letters::everything(ports(&world), None)).unwrap().unwrap().len(), 2);
     }
 }

@@ -3,7 +3,7 @@
 //! The verdict comes from the standard pipeline alone, prompts and gates included (Silent Drop, invariant 4): an
 //! operator hands in the customer's tier and question, never a verdict.
 
-use crate::{Done, Operator, PartFailed, Refusals, authority_gate};
+use crate::{Done, Operator, PartFailed, Refusals, authority_gate, replies};
 use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Tier, Timestamp,
@@ -47,6 +47,9 @@ pub enum ReattemptError {
     /// The gate would decline the same question again.
     #[error("the authority gate declined the question: hand in another one, or see `oracle authority queue`")]
     Declined,
+    /// A reply waits that the operator has not read: the new attempt would settle it.
+    #[error("a reply waits that you have not read: oracle replies show, then repeat the command (with --yes: --reply)")]
+    Unread,
     /// The lock cannot be overridden. The attempt is recorded.
     #[error("the authority gate declined the question for good: {}", NotApproved::Locked)]
     Locked,
@@ -101,7 +104,23 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
     }
 }
 
-/// Orders the verdict again: with the submission that the operator hands in, or with the one that Stripe has.
+/// As [`plan`], for an operator who has `read` these replies (by [`replies::name`]): a new attempt settles every reply.
+///
+/// # Errors
+/// The refusals of [`ReattemptError`].
+pub fn plan_after_reading(
+    sale: &Sale,
+    submission: Option<&Submission>,
+    read: &[String],
+) -> Result<Reattempt, ReattemptError> {
+    match plan(sale, submission)? {
+        Reattempt::Ordered if !replies::are_read(sale, read) => Err(ReattemptError::Unread),
+        planned => Ok(planned),
+    }
+}
+
+/// Orders the verdict again: with the submission that the operator hands in, or with the one that Stripe has. The
+/// operator has `read` these replies (by [`replies::name`]).
 ///
 /// # Errors
 /// [`ReattemptError`]. Repeating is safe.
@@ -110,6 +129,7 @@ pub async fn reattempt(
     operator: &Operator,
     session: &SessionId,
     submission: Option<&Submission>,
+    read: &[String],
 ) -> Done<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
@@ -122,13 +142,13 @@ pub async fn reattempt(
     if journal.stopped_by_session(session).await? {
         return Err(ReattemptError::MoneyWentBack.into());
     }
-    planned?;
+    plan_after_reading(&sale.value, submission, read)?;
     if let Some(submission) = submission {
         // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
         ports.submissions.keep(session, submission).await?;
     }
     let received_at = sale.value.received_at();
-    let order = |sale: &mut Sale, now| order(sale, operator, submission, now);
+    let order = |sale: &mut Sale, now| order(sale, operator, submission, read, now);
     let ordered = journal.commit(sale, order).await?.settle().await.1?;
     let not_sent = "the verdict is ordered, but its message was not sent; repeating the command is safe";
     let message = Message::order(session.clone(), received_at, OrderedBy::Operator);
@@ -140,9 +160,10 @@ fn order(
     sale: &mut Sale,
     operator: &Operator,
     submission: Option<&Submission>,
+    read: &[String],
     now: Timestamp,
 ) -> Change<Result<Reattempt, ReattemptError>> {
-    let planned = plan(sale, submission);
+    let planned = plan_after_reading(sale, submission, read);
     if !matches!(planned, Ok(Reattempt::Ordered)) {
         return Change::nothing(planned);
     }
@@ -182,9 +203,18 @@ mod tests {
         Submission { tier: Tier::Quick, query: Query::parse("Should I move?").unwrap() }
     }
 
+    fn reply(message: &str) -> Reply {
+        Reply { message: message.into(), at: at(-50), from_buyer: None, settled_at: None, followup: None }
+    }
+
+    fn read(replies: &[Reply]) -> Vec<String> {
+        replies.iter().map(replies::name).collect()
+    }
+
+    /// Tries again for an operator who has read the reply `m`.
     async fn go(world: &World, submission: Option<&Submission>) -> Done<Reattempt, ReattemptError> {
         let ports = Ports { journal: journal(world), submissions: world, orders: world };
-        reattempt(ports, &operator(), &session(), submission).await
+        reattempt(ports, &operator(), &session(), submission, &read(&[reply("m")])).await
     }
 
     #[test]
@@ -204,10 +234,20 @@ mod tests {
 
     #[test]
     fn trying_again_settles_the_reply_that_asked_for_it() {
-        let reply = Reply { message: "m".into(), at: at(-50), from_buyer: None, settled_at: None, followup: None };
-        let world = world_with(unusable().with("replies", vec![reply]));
+        let world = world_with(unusable().with("replies", vec![reply("m")]));
         run(go(&world, Some(&submission()))).unwrap().unwrap();
         assert_eq!(stored(&world).waiting_replies().count(), 0);
+    }
+
+    /// Otherwise nobody reads it, and the verdict answers the question before it.
+    #[test]
+    fn a_reply_that_arrives_after_the_operator_has_read_is_read_first() {
+        let before = unusable().with("replies", vec![reply("m"), reply("a later one")]);
+        let world = world_with(before.clone());
+        let refused = run(go(&world, Some(&submission()))).unwrap();
+        assert!(matches!(refused, Err(Refused(ReattemptError::Unread))), "{refused:?}");
+        assert_eq!(stored(&world), before);
+        assert!(world.state().queue.is_empty() && world.state().submissions.is_empty());
     }
 
     /// An operator handed in the wrong text, and notices before a worker takes the order.

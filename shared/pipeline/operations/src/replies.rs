@@ -1,6 +1,6 @@
 //! Customers' replies to a sale's mails: an operator reads and settles them (Silent Drop, GAP-SD-09).
 
-use crate::{Done, Operator, Refusals};
+use crate::{Done, Operator, Refusals, inquiries};
 use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
@@ -15,6 +15,9 @@ pub enum RepliesError {
     /// There is no such sale.
     #[error("there is no such sale")]
     NoSale,
+    /// A reply waits that the operator has not read.
+    #[error("a reply of the customer waits that you have not read: oracle replies show, then repeat the command")]
+    Unread,
 }
 
 impl Refusals for RepliesError {}
@@ -26,6 +29,19 @@ pub struct Shown {
     pub reply: Reply,
     /// Its text; `None` if the mailbox no longer has it.
     pub says: Option<Correspondence>,
+}
+
+/// The name by which an operator says that they have read a reply: a shortened digest of the message's id, as in the
+/// log.
+#[must_use]
+pub fn name(reply: &Reply) -> String {
+    inquiries::name_of(&reply.message)
+}
+
+/// Whether `read` names all waiting replies. A decision that settles replies is refused otherwise: nobody would read
+/// the one that came after the operator looked.
+pub(crate) fn are_read(sale: &Sale, read: &[String]) -> bool {
+    sale.waiting_replies().all(|reply| read.contains(&name(reply)))
 }
 
 /// The waiting replies of a sale, oldest first.
@@ -41,26 +57,41 @@ pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId)
     Ok(shown)
 }
 
-/// Records that an operator has handled the replies of a sale. Returns how many waited.
+/// Records that an operator has handled the replies of a sale, all of which they have `read` (by [`name`]). Returns how
+/// many waited.
 ///
 /// # Errors
 /// [`RepliesError`]. Repeating is safe: a settled reply is not settled again.
-pub async fn settle(journal: Journal<'_>, operator: &Operator, session: &SessionId) -> Done<usize, RepliesError> {
+pub async fn settle(
+    journal: Journal<'_>,
+    operator: &Operator,
+    session: &SessionId,
+    read: &[String],
+) -> Done<usize, RepliesError> {
     let sale = journal.store.load(session).await?.ok_or(RepliesError::NoSale)?;
-    let settled = journal.commit(sale, |sale, now| settled(sale, operator, now)).await?;
-    Ok(settled.settle().await.1)
+    let settled = journal.commit(sale, |sale, now| settled(sale, operator, read, now)).await?;
+    Ok(settled.settle().await.1?)
 }
 
-fn settled(sale: &mut Sale, operator: &Operator, now: Timestamp) -> Change<usize> {
+fn settled(
+    sale: &mut Sale,
+    operator: &Operator,
+    read: &[String],
+    now: Timestamp,
+) -> Change<Result<usize, RepliesError>> {
+    if !are_read(sale, read) {
+        return Change::nothing(Err(RepliesError::Unread));
+    }
     match sale.settle_replies(operator, now) {
-        Ok(event @ Event::RepliesSettled(_, count)) => Change::of(&event, &Context::at(now), count),
-        _ => Change::nothing(0),
+        Ok(event @ Event::RepliesSettled(_, count)) => Change::of(&event, &Context::at(now), Ok(count)),
+        _ => Change::nothing(Ok(0)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::inbox::{Arrival, Incoming};
     use testkit::sale::WithField;
@@ -94,9 +125,24 @@ mod tests {
         assert_eq!(stored(&world), replied());
     }
 
+    fn read() -> Vec<String> {
+        replied().waiting_replies().map(name).collect()
+    }
+
+    #[test]
+    fn a_reply_that_arrives_after_the_operator_has_read_is_not_settled() {
+        let world = world_with(replied());
+        let before = &read()[..1];
+        let refused = run(settle(journal(&world), &operator(), &session(), before)).unwrap();
+        assert!(matches!(refused, Err(Refused(RepliesError::Unread))), "{refused:?}");
+        assert_eq!(stored(&world), replied());
+        assert_eq!(run(settle(journal(&world), &operator(), &session(), &read())).unwrap().unwrap(), 2);
+        assert_eq!(stored(&world).waiting_replies().count(), 0);
+    }
+
     #[test]
     fn whatever_breaks_replies_are_settled_once() {
-        let go = |world: &World| run(settle(journal(world), &operator(), &session()));
+        let go = |world: &World| run(settle(journal(world), &operator(), &session(), &read()));
         let fresh = || world_with(replied());
         whatever_breaks(fresh, go, |world, what| {
             assert_eq!(stored(world).open_work(), None, "{what}");

@@ -181,7 +181,8 @@ pub(super) fn replied() -> Transcript {
     }
     sale.deadlines(24);
     sale.act("an operator settles the replies", |sim| {
-        show(run(replies::settle(sim.journal(), &operator(), &sim.session)))
+        let read: Vec<String> = sim.sale().waiting_replies().map(replies::name).collect();
+        show(run(replies::settle(sim.journal(), &operator(), &sim.session, &read)))
     });
     sale
 }

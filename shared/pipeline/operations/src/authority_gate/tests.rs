@@ -16,6 +16,11 @@ use domain::{
 use std::time::Duration;
 use testkit::{Plan, World, run, sale::WithField};
 
+/// When the gate decided.
+fn decided_at() -> Timestamp {
+    at(-100)
+}
+
 fn declined(lock: HumanLock) -> World {
     let declined = Declined {
         state: "BLOCKED".into(),
@@ -26,7 +31,7 @@ fn declined(lock: HumanLock) -> World {
         advice: Vec::new(),
         is_crisis: false,
         is_emergency: false,
-        at: at(-100),
+        at: decided_at(),
         approvals: Vec::new(),
         approved_at: None,
     };
@@ -49,7 +54,7 @@ fn two_people() -> HumanLock {
 fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Done<AuthorityDecision, DecideError> {
     let operator = Operator::parse(name, Some("looked at it")).unwrap();
     let by = Authority { operator: &operator, role, credential, identity: None };
-    run(approve(Ports { journal: journal(world), orders: world }, by, &session())).unwrap()
+    run(approve(Ports { journal: journal(world), orders: world }, by, &session(), decided_at())).unwrap()
 }
 
 #[test]
@@ -82,6 +87,27 @@ fn two_different_people_let_it_be_answered() {
     let log = decisions(&world);
     assert_eq!(log.len(), 2);
     assert_eq!(log[1]["action"], "authority approve 2 of 2 as pharmacist by npi_registry:456");
+}
+
+/// The customer's other question was handed in, and declined for another reason, after the person had read the first.
+#[test]
+fn a_decision_about_another_question_than_was_read_is_refused() {
+    let world = declined(two_people());
+    let read = run(show(&world, &session())).unwrap().unwrap().at;
+    let since =
+        Declined { at: at(-5), reason: "drug_interaction".into(), ..stored(&world).declined().unwrap().clone() };
+    let sale = stored(&world).with("declined", Some(since));
+    world.state().sales.insert(session(), (sale.clone(), 2));
+    let eve = eve();
+    let ports = Ports { journal: journal(&world), orders: &world };
+    let approved = run(approve(ports, by(&eve), &session(), read)).unwrap().map(drop);
+    let rejected = run(reject(journal(&world), by(&eve), &session(), read)).unwrap();
+    for refused in [approved, rejected] {
+        let other = NotApproved::OtherDecision(at(-5));
+        assert!(matches!(&refused, Err(Refused(DecideError::NotApproved(why))) if *why == other), "{refused:?}");
+    }
+    assert_eq!(stored(&world), sale);
+    assert!(decisions(&world).is_empty() && describe(sale.declined().unwrap(), at(0)).contains(&at(-5).to_iso()));
 }
 
 #[test]
@@ -117,7 +143,7 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
         let operator = Operator::parse("dana", None).unwrap();
         let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
         assert!(matches!(
-            run(reattempt(ports, &operator, &session(), None)).unwrap(),
+            run(reattempt(ports, &operator, &session(), None, &[])).unwrap(),
             Err(Refused(ReattemptError::Locked))
         ));
         let log = decisions(&world);
@@ -134,7 +160,7 @@ fn a_rejection_makes_the_refund_due_at_once() {
     assert!(stored(&world).open_work().unwrap().due > at(0));
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123", identity: None };
-    run(reject(journal(&world), by, &session())).unwrap().unwrap();
+    run(reject(journal(&world), by, &session(), decided_at())).unwrap().unwrap();
     assert!(stored(&world).open_work().unwrap().due <= at(0));
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
     assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
@@ -154,7 +180,7 @@ fn a_follow_up_is_not_approved_once_its_session_stops_it() {
         world.state().sales =
             [(session(), (sale().with("money", refund), 1)), (session().followup(), (followup.clone(), 1))].into();
         let ports = Ports { journal: journal(&world), orders: &world };
-        let refused = run(approve(ports, by(&eve()), &session().followup())).unwrap();
+        let refused = run(approve(ports, by(&eve()), &session().followup(), decided_at())).unwrap();
         assert!(matches!(refused, Err(Refused(DecideError::NotApproved(why))) if why == expected), "{expected}");
         assert_eq!(decisions(&world).len(), recorded, "{expected}");
         let kept = world.state().sales[&session().followup()].0.clone();
@@ -185,7 +211,7 @@ fn by(eve: &Operator) -> Authority<'_> {
 }
 
 fn approve_by_eve(world: &World) -> Option<Done<AuthorityDecision, DecideError>> {
-    run(approve(Ports { journal: journal(world), orders: world }, by(&eve()), &session()))
+    run(approve(Ports { journal: journal(world), orders: world }, by(&eve()), &session(), decided_at()))
 }
 
 /// Whether a repeated decision is refused because it has been made.
@@ -213,7 +239,7 @@ fn whatever_breaks_the_last_approval_counts_once_and_orders_the_verdict() {
 
 #[test]
 fn whatever_breaks_a_rejection_is_on_record_once_and_makes_the_refund_due() {
-    let go = |world: &World| run(reject(journal(world), by(&eve()), &session()));
+    let go = |world: &World| run(reject(journal(world), by(&eve()), &session(), decided_at()));
     let check = |world: &World, what: &str| {
         assert!(stored(world).open_work().unwrap().due <= at(0), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");

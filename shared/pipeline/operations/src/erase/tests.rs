@@ -252,7 +252,8 @@ fn no_decision_of_an_operator_brings_an_erased_sale_back() {
     let retries = redrive::Ports { journal, retries: queue };
     run(async {
         let operator = operator();
-        assert!(reattempt::reattempt(again, &operator, &session(), Some(&submission)).await.unwrap_err().is_refusal());
+        let reattempted = reattempt::reattempt(again, &operator, &session(), Some(&submission), &[]).await;
+        assert!(reattempted.unwrap_err().is_refusal());
         assert!(quarantine::approve(held, &operator, &session()).await.unwrap_err().is_refusal());
         assert!(redrive::redrive(retries, &operator, &session()).await.is_ok_and(|letters| letters.is_empty()));
         let settled = settle::settle(retries, &operator, &session(), settle::Found::NotSent).await;
