@@ -152,7 +152,7 @@ fn a_session_without_a_question_keeps_its_tier_in_the_log_and_in_its_verdict() {
         let handed_in = Submission { tier: Tier::Quick, query: Query::parse(QUESTION).unwrap() };
         let ports = reattempt::Ports { journal: sim.journal(), submissions: &sim.world, orders: &sim.world };
         let operator = Operator::parse("dana", Some("answered by mail")).unwrap();
-        let ordered = reattempt::reattempt(ports, &operator, &sim.session, Some(&handed_in));
+        let ordered = reattempt::reattempt(ports, &operator, &sim.session, Some(&handed_in), &[]);
         testkit::run(ordered).unwrap().unwrap();
         sim.drain();
         let page = body(&sim.page().unwrap());

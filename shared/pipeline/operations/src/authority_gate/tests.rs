@@ -194,7 +194,7 @@ fn a_follow_up_is_not_approved_once_its_session_stops_it() {
 fn a_rejection_of_what_is_locked_is_no_attempt_to_override_it() {
     for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
         let world = with_money(declined(HumanLock::Never), &money);
-        let refused = run(reject(journal(&world), by(&eve()), &session())).unwrap();
+        let refused = run(reject(journal(&world), by(&eve()), &session(), decided_at())).unwrap();
         assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))), "{money:?}");
         assert!(decisions(&world).is_empty() && world.state().alerts.is_empty(), "{money:?}");
         assert!(stored(&world).declined().is_some_and(Declined::is_locked), "{money:?}");
