@@ -85,6 +85,11 @@ impl<'t> Context<'t> {
         self.after().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
     }
 
+    /// Whether a letter or digit stands right behind the occurrence: "TMMScore", "NOUS2".
+    pub(crate) fn is_glued(&self) -> bool {
+        self.right.text().starts_with(char::is_alphanumeric)
+    }
+
     /// Whether a determiner precedes the occurrence, with at most one adjective between.
     fn is_determined(&self) -> bool {
         let is_determiner = |t: Option<Token<'_>>| {

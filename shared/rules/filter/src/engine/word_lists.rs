@@ -139,6 +139,27 @@ pub(crate) const NAME_ENDINGS: &[&str] = &[
     "works",
 ];
 
+/// What follows a term of ours in one word: "TMMScore", "AionBot". Each begins with a capital.
+pub(crate) const COMPOUNDS: &[&str] = &[
+    "Agent",
+    "Analysis",
+    "Bot",
+    "Core",
+    "Crew",
+    "Engine",
+    "Gate",
+    "Kernel",
+    "Layer",
+    "Model",
+    "Rating",
+    "Score",
+    "Signal",
+    "System",
+    "Team",
+    "Threshold",
+    "Verdict",
+];
+
 /// The names of the Greek letters, in lower case, without those that are also other words.
 pub(crate) const GREEK_LETTERS: &[&str] = &[
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "omicron",
