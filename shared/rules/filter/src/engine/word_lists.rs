@@ -387,6 +387,55 @@ pub(crate) const VERDICTS: &[&str] = &[
     "concluded",
 ];
 
+/// Those of them that are other words too ("put the anvil back").
+pub(crate) const BARE_VERDICTS: &[&str] = &["back", "fund", "object", "support", "veto", "vote"];
+
+/// Further verbs of a review, which things do as well ("the gamma test checks the dose").
+pub(crate) const ASSESSMENTS: &[&str] = &[
+    "reviews",
+    "reviewed",
+    "rates",
+    "rated",
+    "ranks",
+    "ranked",
+    "scores",
+    "scored",
+    "flags",
+    "flagged",
+    "checks",
+    "checked",
+    "assesses",
+    "assessed",
+    "decides",
+    "decided",
+    "confirms",
+    "confirmed",
+    "declines",
+    "declined",
+];
+
+/// What a verdict is about, of all that a customer sends.
+pub(crate) const OBJECTS_OF_A_VERDICT: &[&str] = &[
+    "plan",
+    "plans",
+    "idea",
+    "ideas",
+    "price",
+    "prices",
+    "question",
+    "questions",
+    "submission",
+    "offer",
+    "proposal",
+    "budget",
+    "strategy",
+    "launch",
+    "decision",
+    "request",
+    "verdict",
+    "answer",
+];
+
 pub(crate) const DETERMINERS: &[&str] = &[
     "the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its", "their", "some", "any", "each",
     "every", "no", "one", "another", "which", "what", "whose", "either", "neither", "both", "such",
