@@ -24,11 +24,20 @@ fn nothing_internal_passes_whatever_stands_near() {
     let mut texts: Vec<String> = lines(include_str!("data/leaks.txt")).map(str::to_owned).collect();
     for (frames, terms) in [
         (include_str!("data/leak_frames.txt"), &CAPITALS[..]),
-        (include_str!("data/leak_numbers.txt"), &["0.042", "97.4%", "97.4 percent", "0.97404"][..]),
+        (
+            include_str!("data/leak_numbers.txt"),
+            &["0.042", "97.4%", "97.4 percent", "0.97404", ".042", ".97404", "97.40%"][..],
+        ),
     ] {
         for frame in lines(frames) {
             texts.extend(terms.iter().map(|term| frame.replace("{}", term)));
         }
+    }
+    // The way to write a name. The other frames have words of an ordinary sense, which hold for a name in small letters.
+    for frame in lines(include_str!("data/leak_frames.txt")).take(2) {
+        let title = |term: &&str| format!("{}{}", &term[..1], term[1..].to_lowercase());
+        let ours = CAPITALS.iter().filter(|term| !["VELA", "ORPHIC", "AEGIS"].contains(term));
+        texts.extend(ours.map(|term| frame.replace("{}", &title(term))));
     }
     let leaks: Vec<&String> = texts.iter().filter(|text| passes(text)).collect();
     assert!(texts.len() >= 2_500, "{}", texts.len());
@@ -55,6 +64,37 @@ fn ordinary_sentences_and_names_pass() {
     let held: Vec<&&str> = texts.iter().filter(|text| !passes(text)).collect();
     assert!(texts.len() >= 130, "{}", texts.len());
     assert!(held.len() <= MOST_FALSE_HITS, "{} of {} are held:\n{held:#?}", held.len(), texts.len());
+}
+
+/// A name on a line of its own is a signature, unless the text around it shows a heading of the subject.
+#[test]
+fn a_signature_on_its_own_line_is_caught() {
+    for text in [
+        "Wait a month before you sign.\nGamma",
+        "Wait a month.\n\nGamma",
+        "Wait a month.\n\nYours,\nGamma",
+        "Wait a month.\n\nYours,\nLattice",
+        "Gamma\nWait a month.",
+        "The plan is sound.\nGamma\nDemand is low.",
+        "The plan is sound.\nLattice\nDemand is low.",
+    ] {
+        assert!(!passes(text), "{text:?}");
+    }
+    assert!(passes("Contrast\n\nGamma\n\nSpecifies the brightness of the midtones."));
+}
+
+/// What stays behind a term in one word would make nonsense of a substitute.
+#[test]
+fn a_term_within_a_longer_name_is_held_and_not_replaced() {
+    for text in ["Your TMMScore is low.", "AionBot read your plan.", "CSDMv2 rates this.", "NOUS2 read it."] {
+        let checked = Filter::embedded().check(text);
+        assert_eq!((checked.outcome, checked.text.as_str()), (Outcome::Quarantine, text));
+    }
+    for text in
+        ["GammaRay helps.", "Your ChromaDB is large.", "An LX570 is a car.", "Astral maps sell.", "TMMx1 is new."]
+    {
+        assert!(passes(text), "{text}");
+    }
 }
 
 /// The semicolon of a reference is optional, also where the next reference is a digit; a digit of a reference may itself

@@ -149,6 +149,8 @@ fn elements(text: &str, matching: Matching, special: &[char]) -> Vec<Element> {
     for (i, c) in chars.iter().enumerate() {
         let own_sign = matching != Matching::Word
             && match c {
+                // ".042" begins with its point.
+                '.' if i == 0 => digit_at(Some(1)),
                 '.' | '-' => digit_at(Some(i + 1)) && (digit_at(i.checked_sub(1)) || special_at(i.checked_sub(1))),
                 '%' => digit_at(i.checked_sub(1)),
                 _ => false,

@@ -92,7 +92,7 @@ fn is_glued_after(after: &str) -> bool {
     match (chars.next(), chars.next()) {
         (Some('_' | '@' | '['), Some(c)) => c.is_alphanumeric(),
         (Some('='), Some(c)) => !c.is_whitespace(),
-        (Some('('), Some(_)) => true,
+        (Some('('), Some(_)) => is_call(&after[1..]),
         (Some('-'), Some('>')) | (Some(':'), Some(':')) => true,
         // A file name's extension.
         (Some('.'), Some(c)) if c.is_ascii_lowercase() => {
@@ -102,6 +102,16 @@ fn is_glued_after(after: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether what follows an opening bracket are arguments: "gamma(x, y)". A remark has words side by side: "Gamma(the
+/// reviewer)".
+fn is_call(inside: &str) -> bool {
+    let end = inside.find([')', '\n']).unwrap_or(inside.len());
+    let words: Vec<&str> = inside[..end].split(' ').collect();
+    let ends_in_letter = |word: &str| word.ends_with(char::is_alphabetic);
+    let begins_with_letter = |word: &str| word.starts_with(char::is_alphabetic);
+    !words.windows(2).any(|pair| ends_in_letter(pair[0]) && begins_with_letter(pair[1]))
 }
 
 /// Whether the occurrence is one of a run of bytes or code points in hexadecimal: at least two others are beside it,
@@ -164,6 +174,7 @@ mod tests {
             r"\#",
             "$#_current()",
             "filename=%lx # = {0};",
+            "#(a, b + 1)",
         ] {
             let (before, after) = code.split_once('#').unwrap();
             assert!(is_code(before, after), "{code}");
@@ -171,6 +182,7 @@ mod tests {
         for prose in [
             "Ask # about it.",
             "# (approved) says no.",
+            "#(the reviewer) says no.",
             "**#** says no; ask # again.",
             "[#](https://example.com/a_b?c=d)",
             "| # | AMBER | 3 |",

@@ -4,11 +4,12 @@
 
 use crate::engine::code;
 use crate::engine::known::Known;
-use crate::engine::lists::Term;
+use crate::engine::lists::{Matching, Term};
 use crate::engine::senses::{Case, Collocations, Condition, Shape, WordPattern, bit_of};
 use crate::engine::token::Token;
 use crate::engine::word_lists::{
-    AUXILIARIES, DETERMINERS, FUNCTION_WORDS, JUDGEMENTS, NAME_ENDINGS, NO_GIVEN_NAMES, PAST_VERBS, VERDICTS,
+    ASSESSMENTS, AUXILIARIES, BARE_VERDICTS, DETERMINERS, FUNCTION_WORDS, JUDGEMENTS, NAME_ENDINGS, NO_GIVEN_NAMES,
+    OBJECTS_OF_A_VERDICT, PAST_VERBS, VERDICTS,
 };
 use crate::engine::words::{WORDS, Words};
 
@@ -85,6 +86,11 @@ impl<'t> Context<'t> {
         self.after().is_none_or(|t| t.line_break || t.is_one_of(AFTER))
     }
 
+    /// Whether a letter or digit stands right behind the occurrence: "TMMScore", "NOUS2".
+    pub(crate) fn is_glued(&self) -> bool {
+        self.right.text().starts_with(char::is_alphanumeric)
+    }
+
     /// Whether a determiner precedes the occurrence, with at most one adjective between.
     fn is_determined(&self) -> bool {
         let is_determiner = |t: Option<Token<'_>>| {
@@ -151,7 +157,9 @@ impl<'t> Context<'t> {
         let fits = |condition: &Condition| condition.split == shape.split && (!condition.spaced || shape.spaced);
         let rule =
             term.allow.iter().position(|condition| fits(condition) && self.holds(term, condition, shape.case))?;
-        (!self.is_denied(term)).then_some(rule + 1)
+        // Where the case alone decides (VELA, AEGIS), the verb does not.
+        let is_judge = || term.allow[rule].is_by_words() && self.judges_reader(term);
+        (!self.is_denied(term) && !is_judge()).then_some(rule + 1)
     }
 
     /// Whether the words show that the term acts or is acted upon: it judges, or its list denies every ordinary sense.
@@ -179,6 +187,51 @@ impl<'t> Context<'t> {
                 .any(|t| t.is_one_of(&["that", "you", "your", "us", "no", "yes", "why", "red", "green", "amber"]))
     }
 
+    /// Whether the occurrence, or a collocation of it, is the subject of a verdict on what the reader asks: "Lattice
+    /// model rejected the price". "The gamma test rejected the hypothesis" is none.
+    fn judges_reader(&self, term: &Term) -> bool {
+        let behind = |c: &Condition| self.collocated(&self.right, &c.right, |words| words.iter());
+        term.category != 4
+            && term.matching == Matching::Word
+            && (self.has_verdict_at(0)
+                || term.allow.iter().filter_map(behind).any(|from| from > 0 && self.has_verdict_at(from)))
+    }
+
+    /// Whether the word with this index on the right is the verb of a verdict on what the reader asks.
+    fn has_verdict_at(&self, from: usize) -> bool {
+        let mut words = self.right.take(from + 8).skip(from).skip_while(|t| t.is_one_of(AUXILIARIES));
+        let Some(verb) = words.next() else {
+            return false;
+        };
+        // "An anvil back on your bench": the bare form is a verb only behind an auxiliary.
+        let is_helped = self.right.get(from).is_some_and(|t| t.is_one_of(AUXILIARIES));
+        let is_verdict = verb.is_one_of(VERDICTS) && (is_helped || !verb.is_one_of(BARE_VERDICTS));
+        if !is_verdict && !verb.is_one_of(ASSESSMENTS) {
+            return false;
+        }
+        let mut object = words.take(4).take_while(|t| !t.is_one_of(&[".", "!", "?", ";"]));
+        let first = object.next();
+        // "The lattice fence approved in your plan" is no subject of "approved".
+        let is_participle = verb.ends_with("ed")
+            && !is_helped
+            && first.is_some_and(|t| t.is_one_of(&["as", "at", "by", "during", "for", "in", "of", "on", "under"]));
+        let is_reader = |t: Token<'_>| t.is_one_of(&["you", "your", "against"]) || (from == 0 && t.is("it"));
+        let is_act = |t: Token<'_>| t.ends_with("ing") && t.text.len() > 5;
+        !is_participle
+            && ((is_verdict && first.is_some_and(|t| is_reader(t) || is_act(t)))
+                || first.into_iter().chain(object).any(|t| t.is_one_of(OBJECTS_OF_A_VERDICT)))
+    }
+
+    /// Whether the occurrence, determined by more than "a", is the subject of a judgement: "the anvil has rejected it".
+    fn judges_as_the_one(&self) -> bool {
+        // "An anvil weighs more than your van can carry" is said of a thing.
+        let is_one_of_many = self.before().is_some_and(|t| t.is_one_of(&["a", "an"]));
+        // "Put the anvil back."
+        let is_verb = self.after().is_none_or(|t| !t.is_one_of(BARE_VERDICTS))
+            || self.right.get(1).is_some_and(|t| t.is_one_of(&["you", "your"]));
+        !is_one_of_many && is_verb && self.judges()
+    }
+
     /// Whether the occurrence reads as a capitalised name of an actor: the subject or object of a verb.
     fn reads_as_name(&self) -> bool {
         const AUXILIARIES: &[&str] = &["has", "had", "will", "would", "does", "did", "must", "should", "might"];
@@ -192,18 +245,37 @@ impl<'t> Context<'t> {
         let is_possessed = self.before().is_some_and(|t| t.is_one_of(&["of", "about", "for", "like", "in"]));
         let acts = self.after().is_some_and(verb) && !is_possessed;
         let is_acted_on = self.before().is_some_and(|t| t.is_one_of(TO_AND_BY)) && self.ends_clause();
-        (acts || is_acted_on) && !self.is_determined()
+        if !self.is_determined() {
+            return acts || is_acted_on;
+        }
+        // "Our Gamma ran the study" and "the Chroma sent your plan back" are ours. "The Astra took the corner" and "the
+        // Astra suits you" are a car, and in "our Gamma sliders" the ending makes no verb.
+        let is_past = self.after().is_some_and(|t| !t.ends_with("s") || t.is_one_of(AUXILIARIES));
+        let has_reader = || self.right.take(6).any(|t| t.is_one_of(&["you", "your"]));
+        let is_ours = self.before().is_some_and(|t| {
+            (t.is("our") && (is_past || self.object_follows())) || (t.is("the") && is_past && has_reader())
+        });
+        acts && is_ours
+    }
+
+    /// Whether a determiner or the reader is the second word after the occurrence, as behind a verb: "Gamma checks your".
+    fn object_follows(&self) -> bool {
+        self.right.get(1).is_some_and(|t| t.is("you") || t.is_one_of(DETERMINERS))
     }
 
     fn holds(&self, term: &Term, condition: &Condition, case: Case) -> bool {
         if !condition.case.is_empty() && !condition.case.contains(&case) {
             return false;
         }
-        let is_weak = !condition.near.is_empty() && condition.left.is_empty() && condition.right.is_empty();
+        let is_bare = condition.left.is_empty() && condition.right.is_empty();
+        let is_weak = is_bare && !condition.near.is_empty();
         let is_name = || term.name && case != Case::Lower && self.reads_as_name();
         let is_answer = || term.category == 4 && self.starts_clause();
         let is_judge = || term.category != 4 && !term.matching.is_symbolic() && self.judges();
         if is_weak && (is_name() || is_answer() || is_judge()) {
+            return false;
+        }
+        if is_bare && condition.determined && (is_name() || self.judges_as_the_one()) {
             return false;
         }
         self.evidence(condition)
@@ -223,7 +295,8 @@ impl<'t> Context<'t> {
         }
         if !condition.near.is_empty() {
             let near = |words: &Words<'t>| words.find_in_sentence(condition, |token| is_near_word(token, condition));
-            in_capitals &= near(&self.left).or_else(|| near(&self.right))?.fits_capitals();
+            let is_near_heading = condition.own_line && self.heads_near_words(condition);
+            in_capitals &= is_near_heading || near(&self.left).or_else(|| near(&self.right))?.fits_capitals();
         }
         let (before, after) = (self.left.text(), self.right.text());
         let holds = (!condition.determined || self.is_determined())
@@ -234,6 +307,14 @@ impl<'t> Context<'t> {
             && (!condition.identifier || code::is_in_identifier(before, after))
             && (!condition.hex || code::is_among_bytes(before, after));
         holds.then_some(in_capitals)
+    }
+
+    /// Whether one of the condition's near words is in the text around a heading, also in another paragraph.
+    fn heads_near_words(&self, condition: &Condition) -> bool {
+        let words = |text: &'t str| text.split(|c: char| !c.is_alphanumeric());
+        words(self.left.text())
+            .chain(words(self.right.text()))
+            .any(|word| condition.near.iter().any(|pattern| pattern.is_near_word(word)))
     }
 
     /// The number of words that the first matching collocation on this side uses. `nearest_first` gives a collocation's

@@ -2,8 +2,13 @@
 
 use crate::engine::alignment::Alignment;
 use crate::engine::lists::{Matching, Pattern, kind};
+use crate::engine::nfa::may_be_compound;
 use crate::engine::tables::Tables;
 use crate::engine::view::Unit;
+use crate::engine::word_lists::COMPOUNDS;
+
+/// The fewest letters of a term that a number may follow: "TMM2". "LX570" is a car.
+const SHORTEST_NUMBERED: usize = 3;
 
 /// Whether a pattern may begin with the unit at `first`.
 pub(crate) fn begins(tables: &Tables, units: &[Unit], pattern: &Pattern, first: usize) -> bool {
@@ -58,8 +63,27 @@ pub(crate) fn ends(tables: &Tables, units: &[Unit], alignment: &Alignment) -> bo
             let count = digits.count();
             let letters = pattern.elements.iter().filter(|e| e.written.is_ascii_alphabetic()).count();
             let beyond = units.get(alignment.last + 1 + count);
-            letters >= 4 && count <= 3 && beyond.is_none_or(|u| u.class_in(&tables.characters).is_edge())
+            letters >= SHORTEST_NUMBERED
+                && count <= 3
+                && beyond.is_none_or(|u| u.class_in(&tables.characters).is_edge())
         }
-        Matching::Word | Matching::Letter => class.is_edge(),
+        Matching::Word => class.is_edge() || is_compound(tables, pattern, &units[alignment.last + 1..]),
+        Matching::Letter => class.is_edge(),
     }
+}
+
+/// Whether the units after a word make it a longer name of the same thing: a version ("CSDMv2") or a part of ours in
+/// capitals and small letters ("TMMScore"). Others are other products ("GammaRay", "ChromaDB").
+fn is_compound(tables: &Tables, pattern: &Pattern, after: &[Unit]) -> bool {
+    if !may_be_compound(pattern) {
+        return false;
+    }
+    let ends_at = |index: usize| after.get(index).is_none_or(|u| u.class_in(&tables.characters).is_edge());
+    let digits = after.iter().skip(1).take_while(|u| is_digit(u.ch)).count();
+    let is_version = after.first().is_some_and(|u| matches!(u.ch, 'v' | 'V'));
+    (is_version && (1..=3).contains(&digits) && ends_at(1 + digits))
+        || COMPOUNDS.iter().any(|part| {
+            let is_written = part.chars().zip(after).filter(|(c, unit)| *c == unit.ch).count() == part.len();
+            is_written && (ends_at(part.len()) || (after[part.len()].ch == 's' && ends_at(part.len() + 1)))
+        })
 }

@@ -1,7 +1,8 @@
 //! The exact matcher: a bit-parallel automaton over all positions of all patterns. It follows every reading of every
 //! character, which the sieve does not, and runs on texts that the sieve does not pass.
 
-use crate::engine::lists::{Class, Lists, Matching, Pattern, Symbols, kind};
+use crate::engine::lists::{Class, Direction, Element, Lists, Matching, Pattern, Symbols, kind};
+use crate::engine::word_lists::COMPOUNDS;
 
 /// The patterns as bit masks; a pattern never crosses a word of 64 bits, and there are at most 128 words, the
 /// bits of a `u128`.
@@ -158,8 +159,24 @@ fn readers(classes: &[Class]) -> Vec<Vec<usize>> {
 /// Whether a class after the last letter of a complete pattern ends it.
 pub(crate) fn ends_before(pattern: &Pattern, class: &Class) -> bool {
     match pattern.elements.last().map(|last| last.symbol) {
-        Some(0..=25) => !class.is(kind::LETTER),
+        Some(0..=25) => !class.is(kind::LETTER) || (may_be_compound(pattern) && begins_part(class)),
         Some(26..=35) => class.is_edge(),
         _ => true,
     }
+}
+
+/// Whether a pattern may be the beginning of a longer name of the same thing: "CSDMv2", "TMMScore".
+pub(crate) fn may_be_compound(pattern: &Pattern) -> bool {
+    const FEWEST_LETTERS: usize = 3;
+    let is_letter = |element: &&Element| element.symbol < 26;
+    !pattern.disguise
+        && !pattern.plural
+        && pattern.direction == Direction::Forwards
+        && pattern.elements.iter().filter(is_letter).count() >= FEWEST_LETTERS
+}
+
+/// Whether what follows a term in a longer name can begin with this class.
+fn begins_part(class: &Class) -> bool {
+    let initials = COMPOUNDS.iter().filter_map(|part| part.bytes().next()).chain([b'V']);
+    initials.map(|initial| initial - b'A').any(|symbol| class.reads_as(symbol))
 }

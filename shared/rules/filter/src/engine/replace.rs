@@ -34,6 +34,10 @@ pub(crate) fn wording(substitute: &Substitute, text: &str, start: usize, end: us
 /// The wording that agrees with the words beside the term, in the singular and in lower case; `None` if none does.
 fn agreeing<'s>(substitute: &'s Substitute, context: &Context<'_>, plural: bool) -> Option<&'s str> {
     let before = context.before();
+    // The rest of the word would stay: "analysisScore".
+    if context.is_glued() {
+        return None;
+    }
     if substitute.alone && before.is_some_and(|before| before.is_one_of(TITLES)) {
         return None;
     }

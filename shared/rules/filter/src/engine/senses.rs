@@ -49,6 +49,16 @@ impl WordPattern {
         }
     }
 
+    /// Whether it matches a word that is no token; for the words of `near`, which are neither groups nor endings.
+    pub(crate) fn is_near_word(&self, word: &str) -> bool {
+        let is = |part: Option<&str>, text: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(text));
+        match self {
+            WordPattern::Exact(text) => is(Some(word), text),
+            WordPattern::Prefix(stem) => is(word.get(..stem.len()), stem),
+            WordPattern::Suffix(_) | WordPattern::OneOf(_) => false,
+        }
+    }
+
     /// The first character of the words that it matches, in lower case; `None` if any is possible.
     pub(crate) fn first(&self) -> Option<char> {
         match self {
@@ -132,4 +142,11 @@ pub(crate) struct Condition {
     pub(crate) hex: bool,
     pub(crate) split: bool,
     pub(crate) spaced: bool,
+}
+
+impl Condition {
+    /// Whether words near the occurrence make it hold, and not its case or its characters alone.
+    pub(crate) fn is_by_words(&self) -> bool {
+        !(self.left.is_empty() && self.right.is_empty() && self.near.is_empty()) || self.determined || self.own_line
+    }
 }

@@ -139,6 +139,27 @@ pub(crate) const NAME_ENDINGS: &[&str] = &[
     "works",
 ];
 
+/// What follows a term of ours in one word: "TMMScore", "AionBot". Each begins with a capital.
+pub(crate) const COMPOUNDS: &[&str] = &[
+    "Agent",
+    "Analysis",
+    "Bot",
+    "Core",
+    "Crew",
+    "Engine",
+    "Gate",
+    "Kernel",
+    "Layer",
+    "Model",
+    "Rating",
+    "Score",
+    "Signal",
+    "System",
+    "Team",
+    "Threshold",
+    "Verdict",
+];
+
 /// The names of the Greek letters, in lower case, without those that are also other words.
 pub(crate) const GREEK_LETTERS: &[&str] = &[
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "omicron",
@@ -364,6 +385,55 @@ pub(crate) const VERDICTS: &[&str] = &[
     "said",
     "concludes",
     "concluded",
+];
+
+/// Those of them that are other words too ("put the anvil back").
+pub(crate) const BARE_VERDICTS: &[&str] = &["back", "fund", "object", "support", "veto", "vote"];
+
+/// Further verbs of a review, which things do as well ("the gamma test checks the dose").
+pub(crate) const ASSESSMENTS: &[&str] = &[
+    "reviews",
+    "reviewed",
+    "rates",
+    "rated",
+    "ranks",
+    "ranked",
+    "scores",
+    "scored",
+    "flags",
+    "flagged",
+    "checks",
+    "checked",
+    "assesses",
+    "assessed",
+    "decides",
+    "decided",
+    "confirms",
+    "confirmed",
+    "declines",
+    "declined",
+];
+
+/// What a verdict is about, of all that a customer sends.
+pub(crate) const OBJECTS_OF_A_VERDICT: &[&str] = &[
+    "plan",
+    "plans",
+    "idea",
+    "ideas",
+    "price",
+    "prices",
+    "question",
+    "questions",
+    "submission",
+    "offer",
+    "proposal",
+    "budget",
+    "strategy",
+    "launch",
+    "decision",
+    "request",
+    "verdict",
+    "answer",
 ];
 
 pub(crate) const DETERMINERS: &[&str] = &[

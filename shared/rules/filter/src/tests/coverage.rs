@@ -5,6 +5,7 @@ use super::{BLOCKLIST, compiled, list};
 use crate::Filter;
 use crate::compile::list::BlockList;
 use crate::engine::check::check;
+use crate::engine::lists::Matching;
 use crate::engine::tables::Tables;
 use crate::outcome::Outcome;
 
@@ -36,6 +37,24 @@ fn uncaught(expected: &BlockList, tables: &Tables) -> Vec<String> {
 fn every_term_of_the_list_is_caught() {
     let list = list(BLOCKLIST);
     assert_eq!(uncaught(&list, &Filter::embedded().tables), Vec::<String>::new());
+}
+
+/// Nobody writes the plural of a word that ends in "s" with another one, or of two letters.
+#[test]
+fn every_name_in_capitals_is_caught_in_the_plural() {
+    let plurals = list(BLOCKLIST).terms.into_iter().map(|listed| listed.term).filter(|term| {
+        let is_word = term.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let ends_in_s = term.text.to_uppercase().ends_with('S');
+        matches!(term.category, 2 | 3)
+            && term.matching == Matching::Word
+            && is_word
+            && !ends_in_s
+            && term.text.len() > 2
+    });
+    let plurals: Vec<String> = plurals.map(|term| format!("{}s", term.text.to_uppercase())).collect();
+    let passes = |plural: &&String| Filter::embedded().check(&format!("Both {plural} agree.")).hits.is_empty();
+    assert!(plurals.len() >= 20, "{plurals:?}");
+    assert_eq!(plurals.iter().filter(passes).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]
