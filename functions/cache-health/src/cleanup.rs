@@ -1,9 +1,9 @@
 //! Removes cache entries past their age (Cache Health, output 4 and invariants 2, 4, 8).
 //!
-//! A look first lists the entries, saves the list and writes it to the log. It removes the first entry only when the
+//! A check first lists the entries, saves the list and writes it to the log. It removes the first entry only when the
 //! list is in the log. Each removal is conditional on the entry being the one that was listed, so an entry that was
 //! restored meanwhile stays. An entry is removed only if the archive holds the same verdict: a customer who comes back
-//! gets it from there, and the restored entry counts as new. After a crash the next look completes the list.
+//! gets it from there, and the restored entry counts as new. After a crash the next check completes the list.
 
 use crate::{
     Memory, Ports, Settings,
@@ -18,7 +18,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The most entries that one look lists and removes.
+/// The most entries that one check lists and removes.
 pub(crate) const MOST: u32 = 100;
 
 /// The wait from the end of one pass over the old entries to the next: entries that have to stay are not checked more
@@ -29,7 +29,7 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 type Current = Versioned<Notebook<Memory>>;
 
-/// The entries that one look listed.
+/// The entries that one check listed.
 struct Listing {
     removable: Vec<ListedEntry>,
     /// Old entries that are missing in the archive or differ from it.
@@ -115,7 +115,7 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
         match ports.cache.remove_listed(entry).await {
             Ok(Removal::Gone) => gone.push(entry.clone()),
             Ok(Removal::Renewed) => renewed += 1,
-            // The plan stays saved: the next look goes through it again.
+            // The plan stays saved: the next check goes through it again.
             Err(error) => return Ok(log_storage_error(&error, current)),
         }
     }
@@ -136,9 +136,9 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
     Ok(ports.journal.commit(current, finished).await?.settle().await.0)
 }
 
-/// Only logs the error: the store has alerted operators already, and the next look continues the cleanup.
+/// Only logs the error: the store has alerted operators already, and the next check continues the cleanup.
 fn log_storage_error(error: &StorageError, current: Current) -> Current {
-    tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next look");
+    tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next check");
     current
 }
 

@@ -1,8 +1,8 @@
 //! Sundays 02:00 UTC: reads every entry once and recounts the counters (Cache Health, failure mode 5, HEALTH-GAP-08).
 //!
-//! The scan follows the index of ages, one slice a look; its position is saved in the memory. The recount reads the
+//! The scan follows the index of ages, one slice per check; its position is saved in the memory. The recount reads the
 //! whole index in one go, because it is exact only if no entry changes meanwhile; the counters' own count of changes
-//! shows whether one did. A drift counts as real when two counts, one look apart, agree, because the index may lag for
+//! shows whether one did. A drift counts as real when two counts, one check apart, agree, because the index may lag for
 //! a moment. The correction is saved before it is applied, and recorded and alerted on afterwards.
 
 use crate::{
@@ -24,7 +24,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// Entries per page; each of them is read whole.
 const PAGE: u32 = 100;
 
-/// Pages per look: 2,000 entries, which takes some seconds.
+/// Pages per check: 2,000 entries, which takes some seconds.
 const PAGES: u32 = 20;
 
 /// A slice ends after this time even if it has read fewer pages.
@@ -74,8 +74,8 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     match outcome {
         Ok(()) => Ok(()),
         Err(CommitError::Storage(error)) => {
-            // The store alerts; the next look continues from the same position.
-            tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next look");
+            // The store alerts; the next check continues from the same position.
+            tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next check");
             Ok(())
         }
         Err(error) => Err(error),

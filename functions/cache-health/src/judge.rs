@@ -1,8 +1,8 @@
-//! Judges one look at the cache: makes its record and its alerts. Plain data in, plain data out.
+//! Judges one check of the cache: makes its record and its alerts. Plain data in, plain data out.
 
 use crate::{
     Settings,
-    look::Seen,
+    check::CheckResult,
     memory::{Memory, Problem},
 };
 use audit::Noted;
@@ -14,16 +14,21 @@ use domain::{
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// The most corrupt entries that are remembered: each of them is read again at every look.
+/// The most corrupt entries that are remembered: each of them is read again at every check.
 const MOST_REMEMBERED: usize = 40;
 
-/// Updates the memory with a look, records it, and alerts operators to what has changed since the last look.
-pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: Timestamp) -> Noted<HealthRecord> {
+/// Updates the memory with a check, records it, and alerts operators to what has changed since the last check.
+pub(crate) fn judge(
+    memory: &mut Memory,
+    result: &CheckResult,
+    settings: Settings,
+    now: Timestamp,
+) -> Noted<HealthRecord> {
     let count = |failures: u32, works: bool| if works { 0 } else { failures.saturating_add(1) };
-    memory.service_failures = count(memory.service_failures, seen.service.reachable);
-    memory.cache_failures = count(memory.cache_failures, seen.cache.is_some());
-    let new = seen.cache.as_ref().map(|cache| remember(memory, &cache.corrupt, &cache.mended)).unwrap_or_default();
-    let record = record(memory, seen, settings, now);
+    memory.service_failures = count(memory.service_failures, result.service.reachable);
+    memory.cache_failures = count(memory.cache_failures, result.cache.is_some());
+    let new = result.cache.as_ref().map(|cache| remember(memory, &cache.corrupt, &cache.mended)).unwrap_or_default();
+    let record = record(memory, result, settings, now);
     let problems = problems(memory, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
     noted = tell_corrupt(noted, &new, now);
@@ -75,8 +80,8 @@ fn short_digest(session: &SessionId) -> String {
     digest
 }
 
-fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> HealthRecord {
-    let measures = seen.cache.as_ref().map(|cache| cache.measures);
+fn record(memory: &Memory, result: &CheckResult, settings: Settings, now: Timestamp) -> HealthRecord {
+    let measures = result.cache.as_ref().map(|cache| cache.measures);
     let cache = match measures {
         None => Health::Failed,
         Some(found) if found.entries > settings.count_critical || found.bytes > settings.budget_bytes => Health::Failed,
@@ -84,10 +89,10 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
         // An empty cache is healthy too (Cache Health, invariant 7).
         Some(_) => Health::Healthy,
     };
-    let overall = if seen.service.reachable { cache } else { Health::Failed };
+    let overall = if result.service.reachable { cache } else { Health::Failed };
     HealthRecord {
         at: now,
-        service: seen.service,
+        service: result.service,
         measures,
         budget_bytes: settings.budget_bytes,
         corrupt: memory.corrupt.first().cloned(),

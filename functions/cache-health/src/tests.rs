@@ -18,10 +18,10 @@ use std::{
 };
 use testkit::{Fault, Plan, World, every_single_fault};
 
+mod checks;
 mod full_scan;
 mod golden;
 mod handled;
-mod looks;
 mod outages;
 mod removal;
 mod sampling;
@@ -95,7 +95,7 @@ impl Stage {
         self.unrecorded.run(self.ports(), self.settings, when).await
     }
 
-    fn look(&self) -> HealthRecord {
+    fn check(&self) -> HealthRecord {
         self.world.advance(Duration::from_secs(60));
         testkit::run(self.runs(When::Now)).unwrap().unwrap().pop().unwrap()
     }
