@@ -1,6 +1,6 @@
 //! One check: probes the service and reads the cache. It changes nothing (Cache Health, invariant 3).
 
-use crate::{Ports, Settings, memory::Memory, sample};
+use crate::{Ports, Settings, sample, state::CacheHealthState};
 use domain::{
     SessionId,
     cache_health::{CacheMeasures, ServiceProbe},
@@ -26,9 +26,9 @@ pub(crate) struct CacheReading {
     pub(crate) mended: BTreeSet<SessionId>,
 }
 
-pub(crate) async fn check(ports: &Ports<'_>, settings: Settings, memory: &Memory) -> CheckResult {
+pub(crate) async fn check(ports: &Ports<'_>, settings: Settings, state: &CacheHealthState) -> CheckResult {
     let service = ports.service.probe().await;
-    let cache = match read_cache(ports, settings, &memory.corrupt).await {
+    let cache = match read_cache(ports, settings, &state.corrupt).await {
         Ok(cache) => Some(cache),
         Err(error) => {
             tracing::error!(error = %runtime::telemetry::chain(&error), "the cache could not be read");

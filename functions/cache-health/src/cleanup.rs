@@ -6,8 +6,8 @@
 //! gets it from there, and the restored entry counts as new. After a crash the next check completes the list.
 
 use crate::{
-    Memory, Ports, Settings,
-    memory::{Cleanup, Plan},
+    CacheHealthState, Ports, Settings,
+    state::{Cleanup, Plan},
 };
 use audit::{CommitError, Notebook, Noted};
 use domain::{
@@ -27,7 +27,7 @@ const BETWEEN_PASSES: Duration = Duration::from_secs(3600);
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-type Current = Versioned<Notebook<Memory>>;
+type Current = Versioned<Notebook<CacheHealthState>>;
 
 /// The entries that one check listed.
 struct Listing {
@@ -49,13 +49,13 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         Ok(listing) => listing,
         Err(error) => return Ok(log_storage_error(&error, current)),
     };
-    let decide = |memory: &mut Memory, _| {
-        if memory.cleanup != before {
+    let decide = |state: &mut CacheHealthState, _| {
+        if state.cleanup != before {
             return Noted::nothing(());
         }
-        memory.cleanup = listing.cleanup.clone();
+        state.cleanup = listing.cleanup.clone();
         let noted = Noted::save(());
-        if memory.cleanup.plan.is_none() {
+        if state.cleanup.plan.is_none() {
             return noted;
         }
         // The manifest is required to be in the log before any entry is removed.
@@ -67,12 +67,12 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
 
 /// The age limit, if a pass is due: at once when the byte budget is exceeded, otherwise when the oldest entry is past
 /// its age and the last pass ended an hour ago.
-fn cutoff(memory: &Memory, settings: Settings, now: Timestamp) -> Option<Timestamp> {
-    let measures = memory.last.as_ref()?.measures?;
+fn cutoff(state: &CacheHealthState, settings: Settings, now: Timestamp) -> Option<Timestamp> {
+    let measures = state.last.as_ref()?.measures?;
     let cutoff = Timestamp::from_millis(now.as_millis() - i64::try_from(settings.staleness().as_millis()).ok()?);
     let something_old = measures.oldest.is_some_and(|oldest| oldest < cutoff);
     let over_budget = measures.bytes > settings.budget_bytes;
-    let due = memory.cleanup.next_pass.is_none_or(|next| next <= now);
+    let due = state.cleanup.next_pass.is_none_or(|next| next <= now);
     (something_old && (over_budget || due)).then_some(cutoff)
 }
 
@@ -119,11 +119,11 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
             Err(error) => return Ok(log_storage_error(&error, current)),
         }
     }
-    let finished = |memory: &mut Memory, now| {
-        if memory.cleanup.plan.as_ref() != Some(&plan) {
+    let finished = |state: &mut CacheHealthState, now| {
+        if state.cleanup.plan.as_ref() != Some(&plan) {
             return Noted::nothing(());
         }
-        memory.cleanup.plan = None;
+        state.cleanup.plan = None;
         let facts = json!({
             "line": cleanup_line(&gone, settings, now),
             "removed": gone.len(),

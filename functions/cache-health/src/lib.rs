@@ -9,13 +9,13 @@ mod cleanup;
 mod full_scan;
 mod handle;
 mod judge;
-mod memory;
 mod ports;
 mod probe;
 mod run;
 mod sample;
 mod second_look;
 mod settings;
+mod state;
 mod unrecorded;
 
 pub use handle::handle;
@@ -24,8 +24,8 @@ pub use probe::{Service, Site};
 pub use settings::Settings;
 pub use unrecorded::Unrecorded;
 
-use memory::Memory;
 use run::{When, run};
+use state::CacheHealthState;
 
 #[cfg(test)]
 mod counting;

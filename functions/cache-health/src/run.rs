@@ -4,7 +4,7 @@
 //! every minute, and each run makes the checks that are due before the next run: two with an interval of 30 s, one with
 //! 60 s, usually none with an hour.
 
-use crate::{Memory, Ports, Settings, check, cleanup, full_scan, judge, second_look};
+use crate::{CacheHealthState, Ports, Settings, check, cleanup, full_scan, judge, second_look};
 use audit::{CommitError, Notebook};
 use domain::{cache_health::HealthRecord, ports::Versioned};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) enum When {
 /// Makes the checks that are due in this run, and returns their records.
 ///
 /// # Errors
-/// [`CommitError`] when the memory could not be read or saved: the check is not recorded.
+/// [`CommitError`] when the state could not be read or saved: the check is not recorded.
 pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Result<Vec<HealthRecord>, CommitError> {
     if when == When::Now {
         let notebook = ports.journal.load().await?;
@@ -36,11 +36,11 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
     let begun = ports.journal.clock.now();
     let mut records: Vec<HealthRecord> = Vec::new();
     loop {
-        // Usually the next check belongs to another run: then the memory need not be read again.
+        // Usually the next check belongs to another run: then the state need not be read again.
         if records.last().is_some_and(|last| last.at.plus(settings.interval) > begun.plus(RUN)) {
             return Ok(records);
         }
-        let notebook = ports.journal.load::<Memory>().await?;
+        let notebook = ports.journal.load::<CacheHealthState>().await?;
         let now = ports.journal.clock.now();
         let due = notebook.value.memory.last.as_ref().map_or(now, |last| last.at.plus(settings.interval));
         // Without this, a clock that was set back would wait until it reaches its earlier time again.
@@ -61,16 +61,16 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings, when: When) -> Res
 async fn step(
     ports: &Ports<'_>,
     settings: Settings,
-    notebook: Versioned<Notebook<Memory>>,
+    notebook: Versioned<Notebook<CacheHealthState>>,
 ) -> Result<Option<HealthRecord>, CommitError> {
     let result = check::check(ports, settings, &notebook.value.memory).await;
     let last = notebook.value.memory.last.as_ref().map(|last| last.at);
-    let judged = |memory: &mut Memory, now| {
+    let judged = |state: &mut CacheHealthState, now| {
         // Two concurrent runs make the check twice and record it once.
-        if memory.last.as_ref().map(|last| last.at) != last {
+        if state.last.as_ref().map(|last| last.at) != last {
             return audit::Noted::nothing(None);
         }
-        judge::judge(memory, &result, settings, now).map(Some)
+        judge::judge(state, &result, settings, now).map(Some)
     };
     let (notebook, record) = ports.journal.commit(notebook, judged).await?.settle().await;
     let Some(record) = record else { return Ok(None) };

@@ -5,7 +5,7 @@
 //! Terms that the newest list only replaces are already replaced on the page; operators are alerted because the mail
 //! still contains them.
 
-use crate::{Memory, Ports, memory::SecondLook};
+use crate::{CacheHealthState, Ports, state::SecondLook};
 use audit::{Change, CommitError, Context, Notebook, Noted};
 use domain::{
     Alert, Sale, SessionId,
@@ -29,7 +29,7 @@ const MOST_FAILURES: u64 = 10;
 /// whether others can be read. While none can, each of them raises an alert at every check.
 const OTHERS: usize = 2;
 
-type Current = Versioned<Notebook<Memory>>;
+type Current = Versioned<Notebook<CacheHealthState>>;
 
 /// Continues with the archive, if the list has changed since the archive was last checked completely.
 pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current, CommitError> {
@@ -48,11 +48,11 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
         }
         Err(error) => return Err(error),
     }
-    let save = |memory: &mut Memory, _| {
-        if memory.second_look != before || next == before {
+    let save = |state: &mut CacheHealthState, _| {
+        if state.second_look != before || next == before {
             return Noted::nothing(());
         }
-        memory.second_look = next.clone();
+        state.second_look = next.clone();
         let mut noted = Noted::save(());
         if let Some(session) = &unread {
             noted = noted.recording("archive_unread", json!({ "session_id": session, "list_version": list }));

@@ -1,6 +1,6 @@
 //! Whole runs against an in-memory world.
 
-use crate::{Memory, Ports, Service, Settings, Unrecorded, When, memory::Problem};
+use crate::{CacheHealthState, Ports, Service, Settings, Unrecorded, When, state::Problem};
 use async_trait::async_trait;
 use audit::{CommitError, FunctionJournal, Notebook};
 use domain::{
@@ -111,9 +111,9 @@ impl Stage {
         lines.into_iter().filter(|line| line["event"] == name).map(|line| line["details"].clone()).collect()
     }
 
-    fn memory(&self) -> Memory {
+    fn saved_state(&self) -> CacheHealthState {
         let (document, _) = self.world.state().notes[FUNCTION].clone();
-        serde_json::from_str::<Notebook<Memory>>(&document).unwrap().memory
+        serde_json::from_str::<Notebook<CacheHealthState>>(&document).unwrap().memory
     }
 
     fn left(&self) -> BTreeSet<SessionId> {

@@ -5,8 +5,8 @@
 use crate::{
     Ports, Settings, When,
     judge::{alert, all_clear},
-    memory::Problem,
     run,
+    state::Problem,
 };
 use audit::CommitError;
 use domain::{alert::Severity, cache_health::HealthRecord};

@@ -3,7 +3,7 @@
 use crate::{
     answer,
     error::WatchError,
-    memory::{Ended, Failed, Kind, digest},
+    state::{Ended, Failed, Kind, digest},
     trouble::alert,
     watch::Watch,
 };
@@ -15,8 +15,8 @@ impl Watch<'_> {
     /// message is abandoned only if operators were alerted to it (Inbox Watch, invariant 6). Its sender is acknowledged
     /// even if its sale cannot be determined (Inbox Watch, V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
-        let failed = self.note(|memory, now| {
-            let failed = memory.failed(id);
+        let failed = self.note(|state, now| {
+            let failed = state.failed(id);
             let noted = Noted::save(failed);
             if failed == Failed::Unlinked {
                 let detail = "the search for a message's sale failed: read the message in the inbox";

@@ -13,8 +13,8 @@ mod failed;
 mod followup;
 mod handle;
 mod link;
-mod memory;
 mod run;
+mod state;
 mod trouble;
 mod watch;
 

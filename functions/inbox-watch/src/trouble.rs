@@ -2,7 +2,7 @@
 
 use crate::{
     error::WatchError,
-    memory::{Claimed, Kind, Memory, digest},
+    state::{Claimed, InboxState, Kind, digest},
 };
 use domain::{Alert, Timestamp, alert::Severity, ports::MailError};
 
@@ -23,8 +23,8 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
 }
 
 /// The alert about a changed error; `None` if operators have been alerted to it already.
-pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
-    match (&memory.trouble, trouble) {
+pub(crate) fn changed(state: &InboxState, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
+    match (&state.trouble, trouble) {
         (None, None) => None,
         (Some(before), Some((_, code))) if before == code => None,
         (_, Some((severity, code))) => {

@@ -60,7 +60,7 @@ fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_t
     let alerts = stage.alerts();
     assert!(alerts[0].contains("] ERROR |") && alerts[0].contains("6 entries"), "{alerts:?}");
     assert_eq!((stage.check().overall, stage.alerts().len(), stage.left().len()), (Health::Failed, 0, 6));
-    assert_eq!(stage.memory().alerted, BTreeSet::from([Problem::TooMany]));
+    assert_eq!(stage.saved_state().alerted, BTreeSet::from([Problem::TooMany]));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn the_interval_is_kept_whatever_it_is() {
 }
 
 #[test]
-fn a_run_reads_its_memory_once_and_writes_it_twice() {
+fn a_run_reads_its_state_once_and_writes_it_twice() {
     let stage = Stage::new();
     stage.entry(1, DAY);
     // Two checks, so that the archive is checked with today's block list.

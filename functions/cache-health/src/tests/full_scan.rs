@@ -13,11 +13,11 @@ fn on_sunday_every_entry_is_read_in_slices_and_drifted_counters_are_put_right() 
     stage.world.state().cache_totals.bytes -= 77;
     stage.world.state().now = SUNDAY.as_millis() - 60_000;
     stage.check();
-    assert_eq!(stage.memory().scan.slice.map(|slice| slice.entries), Some(2000));
+    assert_eq!(stage.saved_state().scan.slice.map(|slice| slice.entries), Some(2000));
     stage.check();
     stage.check();
     assert_eq!(stage.events("cache_full_scan"), [json!({ "entries": 4500, "corrupt": 1 })]);
-    assert!(stage.memory().corrupt.contains(&session(4321)));
+    assert!(stage.saved_state().corrupt.contains(&session(4321)));
     stage.check();
     assert!(stage.events("cache_recount").is_empty(), "one count alone is not believed");
     stage.check();
@@ -88,7 +88,7 @@ fn a_count_that_the_function_does_not_live_to_end_is_not_tried_for_ever() {
     }
     stage.world.plan(Plan::none());
     stage.check();
-    assert_eq!(stage.memory().scan.recount, None);
+    assert_eq!(stage.saved_state().scan.recount, None);
     let events = stage.events("cache_recount");
     assert_eq!((events.len(), &events[0]["exact"], &events[0]["tries"]), (1, &json!(false), &json!(30)));
 }
@@ -102,7 +102,7 @@ fn a_scan_that_takes_more_than_a_week_goes_on() {
     stage.check();
     stage.world.advance(7 * DAY);
     stage.check();
-    assert_eq!(stage.memory().scan.slice.map(|slice| slice.entries), Some(4000));
+    assert_eq!(stage.saved_state().scan.slice.map(|slice| slice.entries), Some(4000));
     stage.check();
     assert_eq!(stage.events("cache_full_scan"), [json!({ "entries": 4500, "corrupt": 0 })]);
 }

@@ -133,7 +133,7 @@ fn an_entry_that_was_renewed_since_it_was_listed_is_never_removed() {
     stage.entry(2, 31 * DAY);
     stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
     stage.check();
-    assert_eq!(stage.memory().cleanup.plan.map(|plan| plan.entries.len()), Some(2), "listed, and nothing removed");
+    assert_eq!(stage.saved_state().cleanup.plan.map(|plan| plan.entries.len()), Some(2), "listed, and nothing removed");
     stage.entry(1, Duration::ZERO);
     stage.world.plan(Plan::none());
     stage.check();

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The saved state. It is written together with the records of the check that changed it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Memory {
+pub(crate) struct CacheHealthState {
     /// The last check.
     pub last: Option<HealthRecord>,
     /// Consecutive failed probes of the service.
