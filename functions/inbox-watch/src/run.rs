@@ -1,12 +1,12 @@
 //! One run: handles the new messages of the inbox, one by one.
 
 use crate::{
+    alerts::{alert, alert_on_change, alert_unanswered, severity_and_code},
     answer::{self, Unanswered},
     disclosure::{disclosure, report},
     error::WatchError,
     link::Linked,
     state::{Begun, Claimed, Ended, InboxState, Kind, MOST_SEEN, MessageInWork, digest},
-    trouble::{alert, changed, trouble, unanswered},
     watch::{Keys, Ports, Report, Settings, Watch},
 };
 use audit::Noted;
@@ -238,7 +238,7 @@ impl Watch<'_> {
             Claimed::Cooldown => "skipped_cooldown",
             Claimed::Full => "skipped_full",
         };
-        self.finish(id, outcome, Ended::Well, unanswered(kind, claimed, id, self.now())).await
+        self.finish(id, outcome, Ended::Well, alert_unanswered(kind, claimed, id, self.now())).await
     }
 
     /// The new text of a message. In the end one that cannot be read is handled without its text.
@@ -259,10 +259,10 @@ impl Watch<'_> {
             return Err(WatchError::Overtaken);
         }
         let wait = error.as_ref().and_then(WatchError::wait);
-        let trouble = error.as_ref().map(trouble);
+        let trouble = error.as_ref().map(severity_and_code);
         let end = |state: &mut InboxState, now| {
             state.end(now, wait);
-            let alert = changed(state, trouble.as_ref(), now);
+            let alert = alert_on_change(state, trouble.as_ref(), now);
             state.trouble = trouble.as_ref().map(|(_, code)| code.clone());
             Noted { alerts: alert.into_iter().collect(), ..Noted::save(()) }
         };

@@ -1,10 +1,10 @@
 //! Handles a message for which a step has failed.
 
 use crate::{
+    alerts::alert,
     answer,
     error::WatchError,
     state::{Ended, Failed, Kind, digest},
-    trouble::alert,
     watch::Watch,
 };
 use audit::Noted;
@@ -27,13 +27,13 @@ impl Watch<'_> {
         });
         match failed.await? {
             Failed::Again | Failed::Unlinked => Ok(()),
-            Failed::NotAlerted => self.tell_without_details(id).await,
+            Failed::NotAlerted => self.announce_without_details(id).await,
             Failed::TooOften => self.give_up(id).await,
         }
     }
 
     /// Alerts operators that there is a message, without its details, because the full alert failed repeatedly.
-    async fn tell_without_details(&mut self, id: &str) -> Result<(), WatchError> {
+    async fn announce_without_details(&mut self, id: &str) -> Result<(), WatchError> {
         if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
             // The message stays in work until an alert can be sent.
             let error = runtime::telemetry::chain(&error);
