@@ -3,7 +3,7 @@
 use crate::{
     Ports, Settings,
     means::{Checked, Unusable, unnamed},
-    named::{self, Called, Name},
+    named::{FreeName, NamedPurchase, find_named_purchase},
     rejected, reply,
 };
 use audit::{Change, CommitError, Record, TollStatus, digest};
@@ -76,15 +76,15 @@ impl Sale<'_> {
         let id = self.means.purchase(&self.price).map_err(unnamed)?;
         let journal = self.ports.journal;
         let (fingerprint, now) = (self.fingerprint(), journal.clock.now());
-        let called = named::look(journal.store, &self.means, &self.price, &id, &fingerprint, now).await?;
-        let (found, name) = match called {
-            Called::Own(name) => (journal.store.load(&id).await?, name),
-            Called::Earlier(earlier) => (Some(*earlier), None),
-            Called::Other => {
+        let named = find_named_purchase(journal.store, &self.means, &self.price, &id, &fingerprint, now).await?;
+        let (found, name) = match named {
+            NamedPurchase::Own(name) => (journal.store.load(&id).await?, name),
+            NamedPurchase::Earlier(earlier) => (Some(*earlier), None),
+            NamedPurchase::Other => {
                 self.not_taken(TollStatus::Replay, "the payment identifier was used for another request").await;
                 return Ok(reply::other_request());
             }
-            Called::Unwritten | Called::Expiring => return Ok(reply::in_progress()),
+            NamedPurchase::Unwritten | NamedPurchase::Expiring => return Ok(reply::in_progress()),
         };
         let Some(found) = found else {
             let paid = |payer: &str| {
@@ -190,7 +190,11 @@ impl Sale<'_> {
     }
 
     /// Continues a new or an existing purchase without an answer: gate, verification, claim, answer, settlement.
-    pub(crate) async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
+    pub(crate) async fn begin(
+        &self,
+        purchase: Versioned<Purchase>,
+        name: Option<FreeName>,
+    ) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if purchase.value.signed().is_none() && now >= purchase.value.lapses_at() {
             return Ok(self.owed(purchase).await);
