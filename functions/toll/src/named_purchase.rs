@@ -1,7 +1,7 @@
 //! Finds purchases by their payers' names for them (x402's extension `payment-identifier`). An agent that lost its
 //! reply and its payment asks again under the same name and is not charged twice.
 
-use crate::means::{Checked, unnamed};
+use crate::payment_means::{CheckedMeans, unnamed};
 use chain::payment::{MARGIN, Price};
 use domain::{
     SessionId, Timestamp,
@@ -37,7 +37,7 @@ pub(crate) enum NamedPurchase {
 /// Finds the purchase that has the name which the payer gives, or a name that this request may take.
 pub(crate) async fn find_named_purchase(
     store: &dyn Purchases,
-    means: &Checked,
+    means: &CheckedMeans,
     price: &Price,
     own: &SessionId,
     fingerprint: &str,
