@@ -2,7 +2,7 @@
 
 use crate::{NotDone, Ports, limits, ports, recollection, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{Asked, BridgeError, Held, InvalidAcceptance, StepNotTaken};
+use bridge::{AcceptanceRequest, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
     EmailAddress, Metric, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
@@ -58,14 +58,14 @@ fn fields(request: &Request) -> Result<Map<String, Value>, Reply> {
     }
 }
 
-fn parse_acceptance(request: &Request) -> Result<Asked, Reply> {
+fn parse_acceptance(request: &Request) -> Result<AcceptanceRequest, Reply> {
     let fields = fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let version = fields.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
     let version = version.ok_or_else(|| Reply::error(400, "version_invalid", "version must be a number"))?;
     let address = EmailAddress::parse(&text("email"))
         .map_err(|_| Reply::error(400, "email_invalid", "email must be an email address"))?;
-    Ok(Asked { version, sha256: text("sha256"), name: text("name"), address })
+    Ok(AcceptanceRequest { version, sha256: text("sha256"), name: text("name"), address })
 }
 
 /// POST: accepts the agreement that the page showed.

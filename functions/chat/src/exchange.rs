@@ -25,7 +25,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 /// A parsed request.
-struct Asked {
+struct ExchangeRequest {
     id: ExchangeId,
     message: Message,
     /// A language tag that selects the sources of help of a refusal.
@@ -49,14 +49,14 @@ impl From<NotDone> for NotAnswered {
     }
 }
 
-fn parse(request: &Request, at: Timestamp) -> Result<Asked, Reply> {
+fn parse(request: &Request, at: Timestamp) -> Result<ExchangeRequest, Reply> {
     let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =
         Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
     let locale = fields.get("locale").and_then(Value::as_str).map(str::to_owned);
-    Ok(Asked { id, message, locale, at })
+    Ok(ExchangeRequest { id, message, locale, at })
 }
 
 const fn voices(plan: Plan) -> &'static [Voice] {
@@ -153,7 +153,7 @@ const RECORD_ATTEMPTS: u32 = 8;
 async fn declined(
     ports: Ports<'_>,
     mut account: Versioned<Account>,
-    asked: &Asked,
+    asked: &ExchangeRequest,
     evaluation: &Evaluation,
 ) -> Result<(), NotDone> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
@@ -215,7 +215,7 @@ async fn remembered(
     ports: Ports<'_>,
     access: Access,
     account: &Account,
-    asked: &Asked,
+    asked: &ExchangeRequest,
 ) -> Result<Option<Reply>, NotDone> {
     match limits::LOOKUP.take(ports, account.id()).await {
         Ok(None) => {}
@@ -230,7 +230,7 @@ async fn remembered(
 }
 
 /// The reply of a turn in the memory, unless the id was used for another message.
-fn of_known(asked: &Asked, turn: &Turn, left: Option<u32>) -> Reply {
+fn of_known(asked: &ExchangeRequest, turn: &Turn, left: Option<u32>) -> Reply {
     if turn.asked == asked.message.as_str() { of_turn(&asked.id, turn, left) } else { reply::other_message() }
 }
 
@@ -255,7 +255,7 @@ async fn make(
     access: Access,
     account: &mut Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
+    asked: &ExchangeRequest,
 ) -> Result<Made, NotAnswered> {
     let mut opened = Opened::of(ports, &account.value).await?;
     *account = recollection::catch_up(ports, account.clone(), &mut opened).await?;
@@ -291,7 +291,7 @@ async fn granted(
     access: Access,
     mut account: Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
+    asked: &ExchangeRequest,
 ) -> Result<Reply, NotDone> {
     let release = |account: &mut Account, _| Change::saved(account.release(&ask.id, &ask.owner));
     match make(ports, settings, access, &mut account, ask, asked).await {
@@ -322,7 +322,7 @@ async fn keep(
     access: Access,
     account: Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
+    asked: &ExchangeRequest,
     made: Made,
 ) -> Result<Reply, NotDone> {
     let Made { mut opened, sealed, turn, facts } = made;

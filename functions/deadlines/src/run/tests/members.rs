@@ -2,7 +2,7 @@
 
 use super::*;
 use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
-use bridge::Asked;
+use bridge::AcceptanceRequest;
 use domain::{
     EmailAddress, Operator, Secret,
     audit_trail::Audited,
@@ -32,7 +32,7 @@ fn member() -> World {
     let address = EmailAddress::parse("someone@example.com").unwrap();
     let who = SubscriberId::of(&key, &address);
     let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
-    let asked = Asked { version, sha256, name: "Sam Example".to_owned(), address };
+    let asked = AcceptanceRequest { version, sha256, name: "Sam Example".to_owned(), address };
     let dana = Operator::parse("dana", Some("they asked for a call")).unwrap();
     testkit::run(async {
         bridge::accept(bridges(&world), &who, &bridge::check(&key, &who, &asked).unwrap()).await.unwrap();
