@@ -1,6 +1,6 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
-use crate::{NotDone, Ports, limits, ports, recollection, reply};
+use crate::{ChatError, Ports, limits, ports, recollection, reply};
 use authority::{Evaluation, Refusal, evaluate};
 use bridge::{AcceptanceRequest, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
@@ -18,7 +18,7 @@ const fn desk(ports: Ports<'_>) -> bridge::Ports<'_> {
 }
 
 /// The subscriber's paid access, or that of the Bridge while it is granted.
-pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, NotDone> {
+pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, ChatError> {
     let (paid, bridge) = futures_util::join!(ports.access.access(who, now), ports.bridges.load(who));
     let (paid, bridge) = (paid?, bridge?);
     let plan = if bridge.value.is_granted(now) { Plan::Bridge } else { paid.plan };
@@ -26,7 +26,7 @@ pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp)
 }
 
 /// GET: the state, the current agreement, and the acceptance.
-pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     recollection::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
@@ -69,7 +69,7 @@ fn parse_acceptance(request: &Request) -> Result<AcceptanceRequest, Reply> {
 }
 
 /// POST: accepts the agreement that the page showed.
-pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let asked = match parse_acceptance(request) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -122,7 +122,7 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
 }
 
 /// GET: the thread, which is also its export.
-pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     recollection::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &thread(ports, &held).await?))
@@ -157,7 +157,7 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
 /// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
 /// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day.
-pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
         Err(reply) => return Ok(reply),
@@ -197,7 +197,7 @@ async fn deliver(
     id: &ExchangeId,
     message: &Message,
     disclosed: Option<&Evaluation>,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     recollection::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
     if known.value.message(id).is_none()

@@ -3,7 +3,7 @@
 //! the GET build these replies with the same private functions.
 
 use crate::{
-    NotDone, Ports, Settings,
+    ChatError, Ports, Settings,
     answer::{self, Context},
     bridge, limits,
     live::{self, Live},
@@ -40,12 +40,12 @@ pub(crate) enum NotAnswered {
     /// The account no longer lists the exchange; the memory holds its reply.
     Remembered(Turn),
     /// A store or a vendor failed.
-    NotDone(NotDone),
+    Failed(ChatError),
 }
 
-impl From<NotDone> for NotAnswered {
-    fn from(error: NotDone) -> Self {
-        Self::NotDone(error)
+impl From<ChatError> for NotAnswered {
+    fn from(error: ChatError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn ask(
     settings: &Settings,
     who: &SubscriberId,
     request: &Request,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let asked = match parse(request, ports.journal.clock.now()) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -134,7 +134,7 @@ pub(crate) async fn ask(
 
 /// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
 /// sources of help do not wait for a store. No account can have its record.
-pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: NotDone) -> Result<Reply, NotDone> {
+pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatError) -> Result<Reply, ChatError> {
     let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
     match Refusal::of(&evaluate(asked.message.as_str(), asked.locale.as_deref())) {
         Some(refusal) => {
@@ -155,7 +155,7 @@ async fn declined(
     mut account: Versioned<Account>,
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
-) -> Result<(), NotDone> {
+) -> Result<(), ChatError> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
     let is_escalated = escalated(&facts).is_some();
     let decline = |account: &mut Account, now| match account.count_declined(is_escalated, now) {
@@ -177,7 +177,7 @@ async fn declined(
 
 /// Logs and counts a record of a declined message that could not be written. The reply to the customer does not depend on
 /// it.
-fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), NotDone>) {
+fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), ChatError>) {
     if let Err(error) = recorded {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
@@ -192,7 +192,7 @@ async fn answered(
     account: Versioned<Account>,
     id: &ExchangeId,
     sealed: &str,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let left = free_left(access, &account.value);
     if account.value.unlogged().next().is_none() {
         let turn = recollection::kept_turn(ports, &account.value, sealed).await?;
@@ -216,7 +216,7 @@ async fn remembered(
     access: Access,
     account: &Account,
     asked: &ExchangeRequest,
-) -> Result<Option<Reply>, NotDone> {
+) -> Result<Option<Reply>, ChatError> {
     match limits::LOOKUP.take(ports, account.id()).await {
         Ok(None) => {}
         Ok(Some(wait)) => return Ok(Some(reply::too_many(wait))),
@@ -268,7 +268,7 @@ async fn make(
         return Err(NotAnswered::Declined(Box::new(evaluation)));
     }
     let memory = opened.working_set(&asked.message)?;
-    let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
+    let session = account.value.session().ok_or(ChatError::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
     let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
     let notice = evaluation.notice();
@@ -292,7 +292,7 @@ async fn granted(
     mut account: Versioned<Account>,
     ask: &Ask,
     asked: &ExchangeRequest,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let release = |account: &mut Account, _| Change::saved(account.release(&ask.id, &ask.owner));
     match make(ports, settings, access, &mut account, ask, asked).await {
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
@@ -309,7 +309,7 @@ async fn granted(
             report_unrecorded(ports, recorded.await);
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
-        Err(NotAnswered::NotDone(error)) => {
+        Err(NotAnswered::Failed(error)) => {
             ports.journal.commit(account, release).await?.settle().await;
             Err(error)
         }
@@ -324,7 +324,7 @@ async fn keep(
     ask: &Ask,
     asked: &ExchangeRequest,
     made: Made,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let Made { mut opened, sealed, turn, facts } = made;
     let ended = |account: &mut Account, now: Timestamp| {
         let (status, done) = match &sealed {
@@ -359,7 +359,7 @@ async fn keep(
 
 /// GET: the state of an exchange, with the beginnings of its replies while they are made. Ends it with the apology when
 /// its claim has expired.
-pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, NotDone> {
+pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, ChatError> {
     let Ok(id) = ExchangeId::parse(id) else { return Ok(reply::not_found()) };
     let account = recollection::ready(ports, who).await?;
     let now = ports.journal.clock.now();

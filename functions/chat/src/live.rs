@@ -5,7 +5,7 @@
 //! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
 //! to store it does not fail the exchange, and only the exchange's own reply is final.
 
-use crate::{NotDone, Ports, checks, recollection};
+use crate::{ChatError, Ports, checks, recollection};
 use async_trait::async_trait;
 use authority::Evaluation;
 use aws::SubjectSeal;
@@ -107,14 +107,14 @@ impl<'a> Live<'a> {
         }
     }
 
-    async fn write(&self, replies: Vec<Said>) -> Result<(), NotDone> {
+    async fn write(&self, replies: Vec<Said>) -> Result<(), ChatError> {
         let begun = Begun { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
-        let plain = serde_json::to_vec(&begun).map_err(|_| NotDone::Form("a beginning"))?;
+        let plain = serde_json::to_vec(&begun).map_err(|_| ChatError::Form("a beginning"))?;
         let sealed = hex::encode(self.seal.seal(0, &plain));
         let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
         Ok(within(self.ports.pause, self.write_time, put)
             .await
-            .map_err(|_| NotDone::Form("the time of a beginning"))??)
+            .map_err(|_| ChatError::Form("the time of a beginning"))??)
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchang
     read.filter(|begun| !begun.replies.is_empty())
 }
 
-async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<Begun>, NotDone> {
+async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<Begun>, ChatError> {
     let Stage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
     let Some(sealed) = ports.beginnings.find(account.id(), &exchange.id).await? else { return Ok(None) };
     let Some(key) = ports.keys.find(&account.memory()).await? else { return Ok(None) };
