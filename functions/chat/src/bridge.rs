@@ -1,6 +1,6 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
-use crate::{ChatError, Ports, limits, ports, recollection, reply};
+use crate::{ChatError, Ports, account_memory, limits, ports, reply};
 use authority::{Evaluation, Refusal, evaluate};
 use bridge::{AcceptanceRequest, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
@@ -27,7 +27,7 @@ pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp)
 
 /// GET: the state, the current agreement, and the acceptance.
 pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
-    recollection::ready(ports, who).await?;
+    account_memory::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
 }
@@ -79,7 +79,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
         Ok(checked) => checked,
         Err(invalid) => return Ok(of_invalid(&invalid)),
     };
-    recollection::ready(ports, who).await?;
+    account_memory::ready(ports, who).await?;
     // Counted after the check: a mistyped address or name is no work for an operator.
     if let Some(wait) = limits::ACCEPTANCE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
@@ -123,7 +123,7 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
 
 /// GET: the thread, which is also its export.
 pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
-    recollection::ready(ports, who).await?;
+    account_memory::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &thread(ports, &held).await?))
 }
@@ -198,7 +198,7 @@ async fn deliver(
     message: &Message,
     disclosed: Option<&Evaluation>,
 ) -> Result<Reply, ChatError> {
-    recollection::ready(ports, who).await?;
+    account_memory::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
     if known.value.message(id).is_none()
         && let Some(wait) = limits::MESSAGE.take(ports, who).await?

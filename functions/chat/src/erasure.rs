@@ -1,6 +1,6 @@
 //! Erases the memory of an account at its customer's request, if there is anything to erase.
 
-use crate::{ChatError, Ports, limits, recollection, reply};
+use crate::{ChatError, Ports, account_memory, limits, reply};
 use domain::chat::{Account, SubscriberId};
 use runtime::http::Reply;
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply,
             return Ok(reply::too_many(wait));
         }
         let (account, _) = forgetting::begin(ports.journal, account, None).await?;
-        recollection::finish(ports, account).await?;
+        account_memory::finish(ports, account).await?;
     }
     Ok(Reply::json(202, &json!({ "status": "erased" })))
 }

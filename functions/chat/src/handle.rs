@@ -1,7 +1,7 @@
 //! Routes each request to its call.
 
 use crate::{
-    ChatError, Ports, Settings, bridge, erasure, exchange, limits, recollection, reply, sign_in, subscription,
+    ChatError, Ports, Settings, account_memory, bridge, erasure, exchange, limits, reply, sign_in, subscription,
 };
 use domain::chat::SubscriberId;
 use runtime::{
@@ -88,7 +88,7 @@ async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Resu
     if let Some(wait) = limits::MEMORY.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
-    recollection::export(ports, who, request.query("newest").as_deref()).await
+    account_memory::export(ports, who, request.query("newest").as_deref()).await
 }
 
 /// Whether an invoice of the subscriber was ever paid.

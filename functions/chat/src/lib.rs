@@ -5,7 +5,9 @@
 //! check of form → content filter → one write that stores and counts the reply → memory → reply. While the model writes,
 //! each whole sentence that passes the checks is readable for the page that waits.
 
+mod account_memory;
 mod answer;
+mod beginnings;
 mod bridge;
 mod checks;
 mod erasure;
@@ -13,9 +15,7 @@ mod error;
 mod exchange;
 mod handle;
 mod limits;
-mod live;
 mod ports;
-mod recollection;
 mod reply;
 mod settings;
 mod sign_in;

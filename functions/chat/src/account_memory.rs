@@ -1,6 +1,6 @@
 //! The memory of an account: an encrypted event log under a key of its own. The customer can export and erase it.
 //! The file has more than 300 lines because reading, appending and exporting a memory all use the private log and seal
-//! of `Opened`.
+//! of `OpenMemory`.
 
 use crate::{ChatError, Ports};
 use audit::Change;
@@ -58,7 +58,7 @@ const KIND: &str = "EXCHANGE";
 
 /// One exchange as the memory stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
+pub(crate) struct StoredExchange {
     pub(crate) asked: String,
     pub(crate) replies: Vec<Said>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub(crate) struct Turn {
 }
 
 /// A memory that has been read and decrypted.
-pub(crate) struct Opened {
+pub(crate) struct OpenMemory {
     name: String,
     key: SubjectKey,
     seal: SubjectSeal,
@@ -87,15 +87,19 @@ fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, ChatError> {
     seal_of(key, &format!("{name}/kept"))
 }
 
-/// Decrypts a turn that the account stores.
-fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<Turn, ChatError> {
+/// Decrypts an exchange that the account stores.
+fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<StoredExchange, ChatError> {
     let sealed = hex::decode(sealed).map_err(|_| ChatError::Form("a kept reply"))?;
     let plain = kept(key, name)?.open(0, &sealed).ok_or(ChatError::Form("a kept reply"))?;
     serde_json::from_slice(&plain).map_err(|_| ChatError::Form("a kept reply"))
 }
 
-/// The turn that the account stores under `sealed`, without a read of the memory.
-pub(crate) async fn kept_turn(ports: Ports<'_>, account: &Account, sealed: &str) -> Result<Turn, ChatError> {
+/// The exchange that the account stores under `sealed`, without a read of the memory.
+pub(crate) async fn kept_exchange(
+    ports: Ports<'_>,
+    account: &Account,
+    sealed: &str,
+) -> Result<StoredExchange, ChatError> {
     let name = account.memory();
     // The account stores a reply, so the key existed: it was destroyed since the account was read.
     let key = ports.keys.find(&name).await?.ok_or(ChatError::Erased)?;
@@ -112,7 +116,7 @@ pub(crate) fn seal_of_beginnings(
     seal_of(key, &format!("{}/begun/{}", account.memory(), id.as_str()))
 }
 
-impl Opened {
+impl OpenMemory {
     /// The memory's key.
     pub(crate) const fn key(&self) -> &SubjectKey {
         &self.key
@@ -148,14 +152,14 @@ impl Opened {
         Ok(Self { name, key, seal, log })
     }
 
-    /// Encrypts a turn for the account. Two calls with the same id and turn return the same bytes.
-    pub(crate) fn seal(&self, turn: &Turn) -> Result<String, ChatError> {
-        let plain = serde_json::to_vec(turn).map_err(|_| ChatError::Form("a turn"))?;
+    /// Encrypts an exchange for the account. Two calls with the same id and exchange return the same bytes.
+    pub(crate) fn seal(&self, stored: &StoredExchange) -> Result<String, ChatError> {
+        let plain = serde_json::to_vec(stored).map_err(|_| ChatError::Form("an exchange"))?;
         Ok(hex::encode(kept(&self.key, &self.name)?.seal(0, &plain)))
     }
 
-    /// Decrypts a turn that the account stores.
-    pub(crate) fn open(&self, sealed: &str) -> Result<Turn, ChatError> {
+    /// Decrypts an exchange that the account stores.
+    pub(crate) fn open(&self, sealed: &str) -> Result<StoredExchange, ChatError> {
         open_kept(&self.key, &self.name, sealed)
     }
 
@@ -171,15 +175,15 @@ impl Opened {
         Ok(Reply::json_text(200, format!(r#"{{"earlier":{has_earlier},"events":[{}]}}"#, shown.join(","))))
     }
 
-    /// The turn of an exchange that the account no longer lists.
-    pub(crate) fn turn(&self, id: &ExchangeId) -> Option<Turn> {
-        turn_of(self.log.event(&handle(id.as_str()).ok()?, &self.seal)?)
+    /// An exchange that the account no longer lists.
+    pub(crate) fn exchange(&self, id: &ExchangeId) -> Option<StoredExchange> {
+        stored_exchange(self.log.event(&handle(id.as_str()).ok()?, &self.seal)?)
     }
 
     /// The customer's latest answered messages, at most [`EVALUATED`], oldest first.
     pub(crate) fn latest_asked(&self) -> Vec<String> {
-        let turns = self.log.newest_events(&self.seal).filter_map(turn_of);
-        let mut asked: Vec<String> = turns.map(|turn| turn.asked).take(EVALUATED).collect();
+        let exchanges = self.log.newest_events(&self.seal).filter_map(stored_exchange);
+        let mut asked: Vec<String> = exchanges.map(|stored| stored.asked).take(EVALUATED).collect();
         asked.reverse();
         asked
     }
@@ -224,7 +228,7 @@ impl Opened {
         &mut self,
         ports: Ports<'_>,
         id: &ExchangeId,
-        turn: &Turn,
+        stored: &StoredExchange,
         at: Timestamp,
     ) -> Result<(), ChatError> {
         let running = running_pins()?;
@@ -232,7 +236,7 @@ impl Opened {
             at: at.as_millis(),
             campaign_id: self.log.campaign_id().clone(),
             key: Some(handle(id.as_str())?),
-            payload: fact(id, turn)?.into(),
+            payload: fact(id, stored)?.into(),
         };
         let events = |log: &EventLog| {
             let mut events = opening(log, &running, at.as_millis())?;
@@ -248,15 +252,15 @@ impl Opened {
 }
 
 /// The exchange that an event adds.
-fn turn_of(event: Event) -> Option<Turn> {
+fn stored_exchange(event: Event) -> Option<StoredExchange> {
     let memory::Payload::FactCommitted(fact) = event.payload else { return None };
     serde_json::from_slice(&fact.payload.to_bytes()).ok()
 }
 
 /// An exchange as a fact.
-fn fact(id: &ExchangeId, turn: &Turn) -> Result<FactCommitted, ChatError> {
+fn fact(id: &ExchangeId, stored: &StoredExchange) -> Result<FactCommitted, ChatError> {
     let (source, stable_key) = (handle("chat")?, handle(&format!("exchange-{}", id.as_str()))?);
-    let payload = canonical::value_of(turn).map_err(|_| ChatError::Form("a turn"))?;
+    let payload = canonical::value_of(stored).map_err(|_| ChatError::Form("an exchange"))?;
     Ok(FactCommitted::unlocked(source, handle(KIND)?, stable_key, Mode::Companion, payload))
 }
 
@@ -284,7 +288,7 @@ fn opening(log: &EventLog, running: &Pins, at: i64) -> Result<Vec<Event>, Invali
 pub(crate) async fn catch_up(
     ports: Ports<'_>,
     account: Versioned<Account>,
-    opened: &mut Opened,
+    opened: &mut OpenMemory,
 ) -> Result<Versioned<Account>, ChatError> {
     let waiting: Vec<(ExchangeId, String, Timestamp)> =
         account.value.unlogged().map(|(id, sealed, at)| (id.clone(), sealed.to_owned(), at)).collect();
@@ -292,8 +296,8 @@ pub(crate) async fn catch_up(
         return Ok(account);
     }
     for (id, sealed, at) in &waiting {
-        let turn = opened.open(sealed)?;
-        opened.remember(ports, id, &turn, *at).await?;
+        let stored = opened.open(sealed)?;
+        opened.remember(ports, id, &stored, *at).await?;
     }
     let name = opened.name.clone();
     let logged = |account: &mut Account, _| {
@@ -325,7 +329,7 @@ pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<
         None => None,
     };
     let account = ready(ports, who).await?;
-    let mut opened = Opened::of(ports, &account.value).await?;
+    let mut opened = OpenMemory::of(ports, &account.value).await?;
     catch_up(ports, account, &mut opened).await?;
     if let Some(most) = newest {
         return opened.newest(most);
