@@ -10,7 +10,7 @@ use tests::{SOON, eventually};
 
 const FUNCTION: &str = "CacheHealthFunctionName";
 
-pub(crate) async fn look(world: &World) -> Value {
+pub(crate) async fn check(world: &World) -> Value {
     world.aws.invoke(FUNCTION, &json!({ "look": "now" })).await;
     let mut health = world.get("/health").await.json();
     // Only operators see the figures.
@@ -29,13 +29,13 @@ async fn what_a_newer_list_finds_is_an_operators_to_decide_and_the_page_stays() 
         document["verdict"]["summary"] = json!("The CSDM leaves no doubt about it.");
         world.aws.rewrite_verdict(&sale.session, &document).await;
     }
-    look(&world).await;
+    check(&world).await;
     let mut note = world.aws.note("cache-health").await.expect("a memory");
     note["memory"]["second_look"] = json!({ "list": "an earlier one" });
     world.aws.replace_note("cache-health", &note).await;
     for sale in &sales {
         eventually("the finding", 4 * SOON, async || {
-            look(&world).await;
+            check(&world).await;
             let document = world.aws.document(&sale.session, "SALE").await?;
             document["finding"].is_object().then_some(())
         })
@@ -106,7 +106,7 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
     world.aws.miscount_entries(Some(1000)).await;
     world.aws.age_verdict(&sale.session, days_ago(0) + Duration::from_secs(20 * 86_400).as_millis()).await;
     let health = eventually("the corrupt entry to be met", SOON, async || {
-        let health = look(&world).await;
+        let health = check(&world).await;
         (health["cache"]["status"] == "degraded").then_some(health)
     })
     .await;
@@ -126,7 +126,7 @@ async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
     .await;
     // The page quarantines the entry and restores it from the archive; then no entry is corrupt.
     assert_eq!(world.verdict(&sale.session).await.status, 200);
-    assert_eq!(look(&world).await["cache"]["status"], "healthy");
+    assert_eq!(check(&world).await["cache"]["status"], "healthy");
     all_clear(&world, [&critical, &ops], "recovered: no corrupt entry is left").await;
 }
 
@@ -142,7 +142,7 @@ async fn what_is_past_its_age_goes_after_it_was_listed_and_comes_back_with_its_c
     let before = world.aws.cache_totals().await;
     let bytes =
         world.aws.item(&old.session, "VERDICT").await.expect("a verdict")["bytes"].as_n().expect("a number").clone();
-    look(&world).await;
+    check(&world).await;
     let left = world.aws.item(&old.session, "VERDICT").await.expect("an empty place");
     assert!(left.contains_key("removed_at") && !left.contains_key("document"), "{left:?}");
     assert!(world.aws.document(&young.session, "VERDICT").await.is_some());
@@ -163,7 +163,7 @@ async fn what_is_past_its_age_goes_after_it_was_listed_and_comes_back_with_its_c
     let reply = world.verdict(&old.session).await;
     assert_eq!((reply.status, reply.json()), (200, page));
     counters_moved(&world, before, (0, 0)).await;
-    look(&world).await;
+    check(&world).await;
     assert!(world.aws.document(&old.session, "VERDICT").await.is_some(), "it is as young as a new one");
     let alerts = world.aws.alerts(&ops).await;
     assert!(!alerts.iter().any(|alert| alert.contains("write-confirm")), "{alerts:?}");
@@ -174,16 +174,16 @@ async fn two_failed_probes_are_critical_one_is_not_and_recovery_is_announced() {
     let world = World::alone().await;
     let critical = world.aws.subscribe("CriticalTopicArn").await;
     let ops = world.aws.subscribe("OpsTopicArn").await;
-    look(&world).await;
+    check(&world).await;
     let unreachable = async || {
         let alerts = world.aws.alerts(&critical).await;
         alerts.into_iter().find(|alert| alert.contains("| HEALTH_PROBE | service | service unreachable"))
     };
     let site = world.stack.site.clone();
     world.aws.configure(FUNCTION, "SITE_URL", "http://127.0.0.1:9").await;
-    look(&world).await;
+    check(&world).await;
     assert_eq!(unreachable().await, None, "not on the first failure");
-    let health = look(&world).await;
+    let health = check(&world).await;
     // The probe's own records about the service do not count as a failure of the cache.
     assert_eq!((&health["service"], &health["cache"]["status"]), (&json!("resonant"), &json!("healthy")));
     let alert = eventually("the critical alert", SOON, unreachable).await;
@@ -194,7 +194,7 @@ async fn two_failed_probes_are_critical_one_is_not_and_recovery_is_announced() {
         (&json!("failed"), &json!(false), &json!("healthy"))
     );
     world.aws.configure(FUNCTION, "SITE_URL", &site).await;
-    look(&world).await;
+    check(&world).await;
     assert_eq!(events(&world, "cache_health").await.pop().expect("a record")["details"]["overall"], "healthy");
     all_clear(&world, [&critical, &ops], "recovered: the service answers again").await;
 }
@@ -218,7 +218,7 @@ async fn the_counters_move_with_every_sale_and_every_setting_aside() {
     assert_eq!(world.verdict(&sales[0].session).await.status, 200, "set aside, restored");
     counters_moved(&world, before, (3, bytes)).await;
     assert_eq!(world.aws.item(&sales[0].session, "VERDICT").await.expect("a verdict")["bytes"], length);
-    let block = look(&world).await["cache"].clone();
+    let block = check(&world).await["cache"].clone();
     assert_eq!(block["verdicts_count"], world.aws.cache_totals().await.0);
     for field in [
         "verdicts_dir",

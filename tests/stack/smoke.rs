@@ -1,6 +1,6 @@
 //! The smoke test on the deployed stack, run by the command line and by its function.
 
-use crate::{cache_health::look, operators::asked, world::World};
+use crate::{cache_health::check, operators::asked, world::World};
 use serde_json::{Value, json};
 use tests::{SOON, eventually};
 
@@ -17,7 +17,7 @@ fn statuses(report: &Value) -> Vec<&str> {
 /// A stack with a recent cache check: without one its health is degraded, and no checks are scheduled while tests run.
 async fn looked_after() -> World {
     let world = World::alone().await;
-    look(&world).await;
+    check(&world).await;
     world
 }
 

@@ -1,8 +1,9 @@
 //! The next batch to digest: messages from the log's bucket, and the object versions that they report.
 
 use crate::{
-    notices::{Object, objects},
-    terms::{Limits, Ports, Summary},
+    Ports,
+    bucket_messages::{Object, objects},
+    limits::{Limits, Summary},
 };
 use audit_verify::signed_digest::Entry;
 use domain::StepError;
@@ -77,16 +78,16 @@ pub(crate) async fn collect(
     let mut batch = Batch::default();
     let mut count = 0;
     while count < limits.entries {
-        let notices = ports.notices.receive().await?;
-        if notices.is_empty() {
+        let messages = ports.notices.receive().await?;
+        if messages.is_empty() {
             return Ok(batch);
         }
-        for notice in notices {
-            match objects(&notice.body, ports.bucket) {
+        for message in messages {
+            match objects(&message.body, ports.bucket) {
                 Ok(objects) => {
                     count += objects.len();
                     objects.iter().for_each(|object| versions.tell(object));
-                    batch.messages.push((notice.handle, objects));
+                    batch.messages.push((message.handle, objects));
                 }
                 Err(error) => {
                     summary.unreadable += 1;

@@ -1,8 +1,9 @@
 //! One scheduled run: calls [`run`], which records the metric that its alarm watches.
 
 use crate::{
+    Ports,
+    limits::{Limits, Summary},
     run::run,
-    terms::{Limits, Ports, Summary},
 };
 use runtime::Error;
 

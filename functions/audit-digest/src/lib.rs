@@ -4,15 +4,18 @@
 //! long the log is. A run stores a digest, signs it, saves it in the table as the head, and only then deletes the
 //! bucket's messages. After a crash the next run first completes the stored digest and then makes its own.
 
+mod alert;
 mod batch;
+mod bucket_messages;
 mod handle;
-mod notices;
+mod limits;
+mod ports;
 mod recheck;
 mod run;
-mod terms;
+mod state;
 
 pub use handle::handle;
-pub use terms::Ports;
+pub use ports::Ports;
 
 /// The name of the function's journal.
 pub use audit_verify::signed_digest::FUNCTION;

@@ -1,7 +1,12 @@
 //! Compares some of the log with its digests again. This finds a record that was overwritten or deleted after its
 //! digest even if the bucket's message about it was lost, and it notices when the original is restored.
 
-use crate::terms::{AT_ONCE, Memory, Ports, UNREADABLE, alert};
+use crate::{
+    Ports,
+    alert::alert,
+    limits::{AT_ONCE, UNREADABLE},
+    state::DigestState,
+};
 use audit::{Notebook, Noted, digest::sha256};
 use audit_verify::{
     recheck::{Compared, names},
@@ -19,11 +24,11 @@ use serde_json::json;
 /// reported: it must not keep the comparison from all others.
 pub(crate) async fn recheck(
     ports: Ports<'_>,
-    memory: Versioned<Notebook<Memory>>,
+    notebook: Versioned<Notebook<DigestState>>,
     most: usize,
-) -> Result<Versioned<Notebook<Memory>>, StepError> {
-    let Some(head) = memory.value.memory.head.as_ref().map(|head| head.sequence) else { return Ok(memory) };
-    let from = memory.value.memory.recheck.from(head, ports.journal.clock.now());
+) -> Result<Versioned<Notebook<DigestState>>, StepError> {
+    let Some(head) = notebook.value.memory.head.as_ref().map(|head| head.sequence) else { return Ok(notebook) };
+    let from = notebook.value.memory.recheck.from(head, ports.journal.clock.now());
     let (mut next, mut read, mut compared) = (from.next, 0, Compared::default());
     while next <= head && read < most {
         match ports.digests.find(&document_key(next)).await {
@@ -38,10 +43,10 @@ pub(crate) async fn recheck(
         }
         next += 1;
     }
-    let note = |memory: &mut Memory, now| {
+    let note = |state: &mut DigestState, now| {
         let mut recheck = from.clone();
         // Another run may have announced findings since this one began.
-        recheck.known.extend(memory.recheck.known.iter().cloned());
+        recheck.known.extend(state.recheck.known.iter().cloned());
         let changes = recheck.take_in(&compared, next, head);
         let mut facts = json!({
             "digests": [from.next, next - 1], "objects": read, "bad": compared.bad.len(), "sound_at": recheck.sound_at,
@@ -49,7 +54,7 @@ pub(crate) async fn recheck(
         if !compared.unread.is_empty() {
             facts["unread"] = compared.unread.len().into();
         }
-        memory.recheck = recheck;
+        state.recheck = recheck;
         let mut noted = Noted::save(()).recording("log_rechecked", facts);
         if !changes.bad.is_empty() {
             let detail = format!("not as its digest says: {}; oracle audit verify", names(&changes.bad));
@@ -65,8 +70,8 @@ pub(crate) async fn recheck(
         }
         noted
     };
-    let (memory, ()) = ports.journal.commit(memory, note).await?.settle().await;
-    Ok(memory)
+    let (notebook, ()) = ports.journal.commit(notebook, note).await?.settle().await;
+    Ok(notebook)
 }
 
 async fn compare(ports: Ports<'_>, entries: &[Entry], compared: &mut Compared) -> Result<(), StorageError> {

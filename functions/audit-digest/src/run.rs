@@ -1,9 +1,12 @@
 //! One run: completes a digest that an earlier run began, then digests new objects.
 
 use crate::{
+    Ports,
+    alert::alert,
     batch::{Versions, collect},
+    limits::{AT_ONCE, Limits, Summary, UNREADABLE},
     recheck::recheck,
-    terms::{AT_ONCE, Limits, Memory, Ports, Summary, UNREADABLE, alert, foreign},
+    state::DigestState,
 };
 use audit::{
     Notebook, Noted,
@@ -17,7 +20,7 @@ use audit_verify::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
-    Metric, StepError,
+    ErrorCode, Metric, StepError,
     alert::Severity,
     ports::{StorageError, Versioned},
 };
@@ -31,13 +34,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// [`StepError`]: the next run completes what was stored.
 pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, StepError> {
-    let mut memory = ports.journal.load::<Memory>().await?;
+    let mut notebook = ports.journal.load::<DigestState>().await?;
     let mut summary = Summary::default();
     let mut versions = Versions::default();
     for _ in 0..limits.documents {
-        memory = end_what_was_begun(ports, memory, &mut summary).await?;
+        notebook = end_what_was_begun(ports, notebook, &mut summary).await?;
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
-        let head = memory.value.memory.head.clone();
+        let head = notebook.value.memory.head.clone();
         let Read { entries, unread, overwritten, lines, .. } =
             read(ports, batch.keys(limits.bytes), UNREADABLE).await?;
         // Where the bucket still has the first version of an overwritten object, that version is digested.
@@ -56,7 +59,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
         };
         let copy = copies::copy(&document, &lines);
         let ending = Ending { stored: &stored, document: &document, copy, missed: Missed { left, overwritten } };
-        memory = end(ports, memory, ending, &mut summary).await?;
+        notebook = end(ports, notebook, ending, &mut summary).await?;
         // Removes the messages of the objects that were signed, not of those that were collected: the two differ when
         // another run stored its digest first.
         let done = batch.done(&document.keys());
@@ -70,7 +73,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
     }
     // Counted before the comparison: its failure does not undo the digest.
     ports.meter.record(&[Metric::Digested.once()], ports.journal.clock.now());
-    recheck(ports, memory, limits.rechecked).await?;
+    recheck(ports, notebook, limits.rechecked).await?;
     Ok(summary)
 }
 
@@ -78,16 +81,21 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
 /// compared with the log before it is signed.
 async fn end_what_was_begun(
     ports: Ports<'_>,
-    mut memory: Versioned<Notebook<Memory>>,
+    mut notebook: Versioned<Notebook<DigestState>>,
     summary: &mut Summary,
-) -> Result<Versioned<Notebook<Memory>>, StepError> {
-    while let Some(stored) = ports.digests.find(&document_key(next(memory.value.memory.head.as_ref()))).await? {
-        let (document, read) = checked(ports, memory.value.memory.head.as_ref(), &stored).await?;
+) -> Result<Versioned<Notebook<DigestState>>, StepError> {
+    while let Some(stored) = ports.digests.find(&document_key(next(notebook.value.memory.head.as_ref()))).await? {
+        let (document, read) = checked(ports, notebook.value.memory.head.as_ref(), &stored).await?;
         let copy = copies::copy(&document, &read.lines);
         let missed = Missed { left: 0, overwritten: read.overwritten };
-        memory = end(ports, memory, Ending { stored: &stored, document: &document, copy, missed }, summary).await?;
+        notebook = end(ports, notebook, Ending { stored: &stored, document: &document, copy, missed }, summary).await?;
     }
-    Ok(memory)
+    Ok(notebook)
+}
+
+/// The error of a run that finds a document in the place of the next digest that this function did not store there.
+fn foreign(sequence: u64) -> StepError {
+    ErrorCode::Malformed.because(format!("digest {sequence} is stored and is not ours to sign"))
 }
 
 /// Checks a stored digest that this run did not make: it must follow the head and agree with the log. An entry without
@@ -173,10 +181,10 @@ struct Ending<'a> {
 /// Signs a stored digest, unless it is signed already, stores the copy of its records, and saves it as the head.
 async fn end(
     ports: Ports<'_>,
-    memory: Versioned<Notebook<Memory>>,
+    notebook: Versioned<Notebook<DigestState>>,
     Ending { stored, document, copy, missed }: Ending<'_>,
     summary: &mut Summary,
-) -> Result<Versioned<Notebook<Memory>>, StepError> {
+) -> Result<Versioned<Notebook<DigestState>>, StepError> {
     let sequence = document.sequence;
     let hash = sha256(stored);
     let signature = match ports.digests.find(&signature_key(sequence)).await? {
@@ -196,11 +204,11 @@ async fn end(
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
     let counts = Counts { entries: document.entries.len(), gone, missed };
-    let noted = ports.journal.commit(memory, |memory: &mut Memory, now| note(memory, &head, &counts, now)).await?;
-    let (memory, ()) = noted.settle().await;
+    let noted = ports.journal.commit(notebook, |state: &mut DigestState, now| note(state, &head, &counts, now)).await?;
+    let (notebook, ()) = noted.settle().await;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
-    Ok(memory)
+    Ok(notebook)
 }
 
 /// The number of objects left for a later digest, and the keys of the overwritten ones.
@@ -218,7 +226,7 @@ struct Counts {
 
 /// Saves the head and records it in the log. Once a day an alert also sends it to operators: an attacker who could
 /// reset the table, the log and the digests together cannot reach their mailbox.
-fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
+fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
     let Counts { entries, gone, missed: Missed { left, overwritten } } = counts;
     let sequence = head.sequence;
     let mut alerts = Vec::new();
@@ -226,7 +234,7 @@ fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestam
     if !overwritten.is_empty() {
         let what = format!("written over: {} (digest {sequence}); oracle audit verify", names(overwritten));
         alerts.push(alert(Severity::Critical, "overwritten", &what));
-        memory.recheck.known.extend(overwritten.iter().cloned());
+        state.recheck.known.extend(overwritten.iter().cloned());
     }
     if *gone > 0 {
         let what = "gone from the log or written over before they could be digested";
@@ -240,15 +248,15 @@ fn note(memory: &mut Memory, head: &Head, counts: &Counts, now: domain::Timestam
             &format!("{left} object(s) of the log are {what} (digest {sequence})"),
         ));
     }
-    if memory.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
+    if state.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
         // Another run has saved this head already, perhaps without seeing these problems.
         return alerts
             .into_iter()
             .fold(Noted::nothing(()), |noted, alert| Noted { save: true, ..noted.alerting(alert) });
     }
-    memory.head = Some(head.clone());
-    if memory.announced.as_ref() != Some(&now.to_date()) {
-        memory.announced = Some(now.to_date());
+    state.head = Some(head.clone());
+    if state.announced.as_ref() != Some(&now.to_date()) {
+        state.announced = Some(now.to_date());
         let detail = format!("head of the log's digests, keep it: {sequence}:{}", head.hash);
         alerts.push(alert(Severity::Warn, "head", &detail));
     }

@@ -7,9 +7,9 @@ use domain::{
     ports::{Alerts, Clock, Meter, Notes},
 };
 
-/// The things that are probed.
+/// Probes what this system depends on.
 #[async_trait]
-pub trait Probed: Send + Sync {
+pub trait DependencyProbe: Send + Sync {
     /// Probes everything once.
     async fn checks(&self) -> Checks;
     /// When the stored refresh token of the mailbox was written; `None` before the mailbox was probed.
@@ -20,7 +20,7 @@ pub trait Probed: Send + Sync {
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Ports<'a> {
-    pub probed: &'a dyn Probed,
+    pub probe: &'a dyn DependencyProbe,
     pub notes: &'a dyn Notes,
     pub alerts: &'a dyn Alerts,
     pub clock: &'a dyn Clock,
@@ -29,9 +29,9 @@ pub struct Ports<'a> {
 
 /// Probes everything once, and reports what has changed since the last run.
 pub async fn handle(ports: Ports<'_>) {
-    let checks = ports.probed.checks().await;
+    let checks = ports.probe.checks().await;
     tracing::info!(wrong = checks.findings.len(), unknown = checks.unknown.len(), "boot probe");
-    if let Some(written_at) = ports.probed.refresh_token_written_at() {
+    if let Some(written_at) = ports.probe.refresh_token_written_at() {
         let now = ports.clock.now();
         ports.meter.record(&[Metric::RefreshTokenAge.of(now.since(written_at).as_secs())], now);
     }
@@ -44,13 +44,13 @@ mod tests {
     use std::time::Duration;
     use testkit::{World, run};
 
-    struct Things {
+    struct FakeProbe {
         wrong: bool,
         token_written_at: Option<Timestamp>,
     }
 
     #[async_trait]
-    impl Probed for Things {
+    impl DependencyProbe for FakeProbe {
         async fn checks(&self) -> Checks {
             let findings = self.wrong.then(|| ("Gemini", "refused".to_owned())).into_iter().collect();
             Checks { findings, ..Checks::default() }
@@ -66,9 +66,8 @@ mod tests {
         let written_at = Timestamp::from_seconds(1_000);
         let world = World::at(written_at.plus(Duration::from_secs(86_400)));
         let handled = |wrong, token_written_at| {
-            let probed = Things { wrong, token_written_at };
-            run(handle(Ports { probed: &probed, notes: &world, alerts: &world, clock: &world, meter: &world }))
-                .unwrap();
+            let probe = FakeProbe { wrong, token_written_at };
+            run(handle(Ports { probe: &probe, notes: &world, alerts: &world, clock: &world, meter: &world })).unwrap();
             let mut state = world.state();
             (std::mem::take(&mut state.alerts).len(), std::mem::take(&mut state.measurements))
         };

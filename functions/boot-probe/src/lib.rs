@@ -10,6 +10,6 @@ mod handle;
 mod probe;
 mod targets;
 
-pub use handle::{Ports, Probed, handle};
+pub use handle::{DependencyProbe, Ports, handle};
 pub use probe::{Checks, Findings};
 pub use targets::Targets;

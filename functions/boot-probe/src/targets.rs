@@ -5,7 +5,7 @@ use crate::{
         check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, mailbox_answers,
         refund_key_works, stripe_answers,
     },
-    handle::{Ports, Probed},
+    handle::{DependencyProbe, Ports},
     probe::Checks,
 };
 use async_trait::async_trait;
@@ -105,7 +105,7 @@ impl Targets {
     /// The ports of the handler.
     #[must_use]
     pub const fn ports(&self) -> Ports<'_> {
-        Ports { probed: self, notes: &self.table, alerts: &self.alerts, clock: &System, meter: &System }
+        Ports { probe: self, notes: &self.table, alerts: &self.alerts, clock: &System, meter: &System }
     }
 
     async fn probe(&self) -> Checks {
@@ -182,7 +182,7 @@ where
 }
 
 #[async_trait]
-impl Probed for Targets {
+impl DependencyProbe for Targets {
     async fn checks(&self) -> Checks {
         // Boxed: the nested futures of the clients are too deep for the compiler.
         let probe: Pin<Box<dyn Future<Output = Checks> + Send + '_>> = Box::pin(self.probe());

@@ -1,13 +1,13 @@
 //! Removes cache entries past their age (Cache Health, output 4 and invariants 2, 4, 8).
 //!
-//! A look first lists the entries, saves the list and writes it to the log. It removes the first entry only when the
+//! A check first lists the entries, saves the list and writes it to the log. It removes the first entry only when the
 //! list is in the log. Each removal is conditional on the entry being the one that was listed, so an entry that was
 //! restored meanwhile stays. An entry is removed only if the archive holds the same verdict: a customer who comes back
-//! gets it from there, and the restored entry counts as new. After a crash the next look completes the list.
+//! gets it from there, and the restored entry counts as new. After a crash the next check completes the list.
 
 use crate::{
-    Memory, Ports, Settings,
-    memory::{Cleanup, Plan},
+    CacheHealthState, Ports, Settings,
+    state::{Cleanup, Plan},
 };
 use audit::{CommitError, Notebook, Noted};
 use domain::{
@@ -18,7 +18,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The most entries that one look lists and removes.
+/// The most entries that one check lists and removes.
 pub(crate) const MOST: u32 = 100;
 
 /// The wait from the end of one pass over the old entries to the next: entries that have to stay are not checked more
@@ -27,9 +27,9 @@ const BETWEEN_PASSES: Duration = Duration::from_secs(3600);
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-type Current = Versioned<Notebook<Memory>>;
+type Current = Versioned<Notebook<CacheHealthState>>;
 
-/// The entries that one look listed.
+/// The entries that one check listed.
 struct Listing {
     removable: Vec<ListedEntry>,
     /// Old entries that are missing in the archive or differ from it.
@@ -49,13 +49,13 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
         Ok(listing) => listing,
         Err(error) => return Ok(log_storage_error(&error, current)),
     };
-    let decide = |memory: &mut Memory, _| {
-        if memory.cleanup != before {
+    let decide = |state: &mut CacheHealthState, _| {
+        if state.cleanup != before {
             return Noted::nothing(());
         }
-        memory.cleanup = listing.cleanup.clone();
+        state.cleanup = listing.cleanup.clone();
         let noted = Noted::save(());
-        if memory.cleanup.plan.is_none() {
+        if state.cleanup.plan.is_none() {
             return noted;
         }
         // The manifest is required to be in the log before any entry is removed.
@@ -67,12 +67,12 @@ pub(crate) async fn step(ports: &Ports<'_>, settings: Settings, current: Current
 
 /// The age limit, if a pass is due: at once when the byte budget is exceeded, otherwise when the oldest entry is past
 /// its age and the last pass ended an hour ago.
-fn cutoff(memory: &Memory, settings: Settings, now: Timestamp) -> Option<Timestamp> {
-    let measures = memory.last.as_ref()?.measures?;
+fn cutoff(state: &CacheHealthState, settings: Settings, now: Timestamp) -> Option<Timestamp> {
+    let measures = state.last.as_ref()?.measures?;
     let cutoff = Timestamp::from_millis(now.as_millis() - i64::try_from(settings.staleness().as_millis()).ok()?);
     let something_old = measures.oldest.is_some_and(|oldest| oldest < cutoff);
     let over_budget = measures.bytes > settings.budget_bytes;
-    let due = memory.cleanup.next_pass.is_none_or(|next| next <= now);
+    let due = state.cleanup.next_pass.is_none_or(|next| next <= now);
     (something_old && (over_budget || due)).then_some(cutoff)
 }
 
@@ -115,15 +115,15 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
         match ports.cache.remove_listed(entry).await {
             Ok(Removal::Gone) => gone.push(entry.clone()),
             Ok(Removal::Renewed) => renewed += 1,
-            // The plan stays saved: the next look goes through it again.
+            // The plan stays saved: the next check goes through it again.
             Err(error) => return Ok(log_storage_error(&error, current)),
         }
     }
-    let finished = |memory: &mut Memory, now| {
-        if memory.cleanup.plan.as_ref() != Some(&plan) {
+    let finished = |state: &mut CacheHealthState, now| {
+        if state.cleanup.plan.as_ref() != Some(&plan) {
             return Noted::nothing(());
         }
-        memory.cleanup.plan = None;
+        state.cleanup.plan = None;
         let facts = json!({
             "line": cleanup_line(&gone, settings, now),
             "removed": gone.len(),
@@ -136,9 +136,9 @@ async fn carry_out(ports: &Ports<'_>, settings: Settings, current: Current) -> R
     Ok(ports.journal.commit(current, finished).await?.settle().await.0)
 }
 
-/// Only logs the error: the store has alerted operators already, and the next look continues the cleanup.
+/// Only logs the error: the store has alerted operators already, and the next check continues the cleanup.
 fn log_storage_error(error: &StorageError, current: Current) -> Current {
-    tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next look");
+    tracing::error!(error = %runtime::telemetry::chain(error), "cleanup waits for the next check");
     current
 }
 

@@ -1,4 +1,4 @@
-//! A simulated cache of any size that computes its entries and counts the calls. It measures what a look costs at a
+//! A simulated cache of any size that computes its entries and counts the calls. It measures what a check costs at a
 //! hundred, ten thousand and a million entries.
 
 use crate::{Ports, Service, Settings, When, run};
@@ -80,7 +80,7 @@ impl CacheEntries for Arithmetic {
         Ok(sessions.iter().map(|session| (session.clone(), DOCUMENT.to_owned())).collect())
     }
     async fn remove(&self, _session: &SessionId) -> Result<bool, StorageError> {
-        panic!("a look removes nothing")
+        panic!("a check removes nothing")
     }
     async fn remove_listed(&self, _entry: &ListedEntry) -> Result<Removal, StorageError> {
         panic!("nothing is old enough")
@@ -90,7 +90,7 @@ impl CacheEntries for Arithmetic {
     }
 }
 
-/// The calls of one look, the number of entries it saw in the index, and the number it read whole.
+/// The calls of one check, the number of entries it saw in the index, and the number it read whole.
 fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
     let cache = Arithmetic { entries, asked: Mutex::default() };
     let world = World::at(Timestamp::from_millis(BEGUN + SPAN));
@@ -107,16 +107,16 @@ fn cost(entries: i64) -> (Vec<&'static str>, usize, usize) {
         pause: &world,
         meter: &world,
     };
-    let looks = testkit::run(run(ports, settings, When::Now)).unwrap().unwrap();
+    let checks = testkit::run(run(ports, settings, When::Now)).unwrap().unwrap();
     let expected = if entries > 10_000 { Health::Degraded } else { Health::Healthy };
-    assert_eq!(looks[0].overall, expected, "{entries}");
+    assert_eq!(checks[0].overall, expected, "{entries}");
     let asked = cache.asked.into_inner().unwrap();
     let came = |name: &str| asked.iter().filter(|(asked, _)| *asked == name).map(|(_, came)| came).sum();
     (asked.iter().map(|(name, _)| *name).collect(), came("listed"), came("documents"))
 }
 
 #[test]
-fn a_look_costs_the_same_at_a_hundred_ten_thousand_and_a_million_entries() {
+fn a_check_costs_the_same_at_a_hundred_ten_thousand_and_a_million_entries() {
     let (hundred, ten_thousand, million) = (cost(100), cost(10_000), cost(1_000_000));
     assert_eq!((ten_thousand.0.len(), ten_thousand.2), (14, 10), "{:?}", ten_thousand.0);
     assert_eq!(ten_thousand.0, million.0, "the same calls in the same order");

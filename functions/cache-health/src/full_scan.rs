@@ -1,15 +1,15 @@
 //! Sundays 02:00 UTC: reads every entry once and recounts the counters (Cache Health, failure mode 5, HEALTH-GAP-08).
 //!
-//! The scan follows the index of ages, one slice a look; its position is saved in the memory. The recount reads the
+//! The scan follows the index of ages, one slice per check; its position is saved in the state. The recount reads the
 //! whole index in one go, because it is exact only if no entry changes meanwhile; the counters' own count of changes
-//! shows whether one did. A drift counts as real when two counts, one look apart, agree, because the index may lag for
+//! shows whether one did. A drift counts as real when two counts, one check apart, agree, because the index may lag for
 //! a moment. The correction is saved before it is applied, and recorded and alerted on afterwards.
 
 use crate::{
-    Memory, Ports,
+    CacheHealthState, Ports,
     judge::{alert, remember, tell_corrupt},
-    memory::{Correction, FullScan, Recount, Slice},
     sample::is_entry,
+    state::{Correction, FullScan, Recount, Slice},
 };
 use audit::{CommitError, Notebook, Noted};
 use domain::{
@@ -24,7 +24,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// Entries per page; each of them is read whole.
 const PAGE: u32 = 100;
 
-/// Pages per look: 2,000 entries, which takes some seconds.
+/// Pages per check: 2,000 entries, which takes some seconds.
 const PAGES: u32 = 20;
 
 /// A slice ends after this time even if it has read fewer pages.
@@ -41,7 +41,7 @@ const MOST_TRIES: u32 = 30;
 
 const DAY_MS: i64 = 86_400_000;
 
-type Current = Versioned<Notebook<Memory>>;
+type Current = Versioned<Notebook<CacheHealthState>>;
 
 /// The last Sunday 02:00 UTC that is not after `now`.
 fn last_sunday(now: Timestamp) -> Timestamp {
@@ -62,7 +62,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
         // restarted each Sunday, it would never end.
         let slice = scan.slice.clone().or_else(|| scan.due.is_some().then(Slice::default));
         let next = FullScan { due: Some(due), slice, recount: None, correction: scan.correction.clone() };
-        ports.journal.commit(current, |memory, _| replace(memory, &scan, &next)).await?.settle().await.0
+        ports.journal.commit(current, |state, _| replace(state, &scan, &next)).await?.settle().await.0
     };
     let scan = current.value.memory.scan.clone();
     let outcome = match (&scan.correction, &scan.slice, scan.recount) {
@@ -74,8 +74,8 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     match outcome {
         Ok(()) => Ok(()),
         Err(CommitError::Storage(error)) => {
-            // The store alerts; the next look continues from the same position.
-            tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next look");
+            // The store alerts; the next check continues from the same position.
+            tracing::error!(error = %runtime::telemetry::chain(&error), "the scan waits for the next check");
             Ok(())
         }
         Err(error) => Err(error),
@@ -83,11 +83,11 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
 }
 
 /// Saves the next position of the scan, unless another run has moved it.
-fn replace(memory: &mut Memory, before: &FullScan, next: &FullScan) -> Noted<()> {
-    if memory.scan != *before {
+fn replace(state: &mut CacheHealthState, before: &FullScan, next: &FullScan) -> Noted<()> {
+    if state.scan != *before {
         return Noted::nothing(());
     }
-    memory.scan = next.clone();
+    state.scan = next.clone();
     Noted::save(())
 }
 
@@ -114,15 +114,15 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
         }
     }
     slice.corrupt += corrupt.len() as u64;
-    let decide = |memory: &mut Memory, now| {
-        if memory.scan != *scan {
+    let decide = |state: &mut CacheHealthState, now| {
+        if state.scan != *scan {
             return Noted::nothing(());
         }
-        let new = remember(memory, &corrupt, &BTreeSet::new());
+        let new = remember(state, &corrupt, &BTreeSet::new());
         let mut noted = tell_corrupt(Noted::save(()), &new, now);
-        memory.scan.slice = (!finished).then(|| slice.clone());
+        state.scan.slice = (!finished).then(|| slice.clone());
         if finished {
-            memory.scan.recount = Some(Recount::default());
+            state.scan.recount = Some(Recount::default());
             noted = noted.recording("cache_full_scan", json!({ "entries": slice.entries, "corrupt": slice.corrupt }));
         }
         noted
@@ -166,8 +166,8 @@ async fn count_again(
     let begun = FullScan { recount: (!no_more).then_some(recount), ..scan.clone() };
     // The attempt is saved before the count begins: a count that always outlives the function must not be tried for
     // ever.
-    let begin = |memory: &mut Memory, _| {
-        let noted = replace(memory, scan, &begun);
+    let begin = |state: &mut CacheHealthState, _| {
+        let noted = replace(state, scan, &begun);
         if no_more && noted.save { noted.recording("cache_recount", given_up(recount)) } else { noted }
     };
     let (current, ()) = ports.journal.commit(current, begin).await?.settle().await;
@@ -180,15 +180,15 @@ async fn count_again(
     let believed = found.exact && (none || recount.suspected == Some(found.drift));
     let suspected = found.exact.then_some(found.drift).or(recount.suspected);
     let correction = Correction { drift: found.drift, tries: recount.tries, token: ports.randomness.token(), at: now };
-    let decide = |memory: &mut Memory, _| {
-        if memory.scan != begun {
+    let decide = |state: &mut CacheHealthState, _| {
+        if state.scan != begun {
             return Noted::nothing(());
         }
-        memory.scan.recount = (!believed).then_some(Recount { suspected, ..recount });
+        state.scan.recount = (!believed).then_some(Recount { suspected, ..recount });
         if believed && none {
             return Noted::save(()).recording("cache_recount", counted(&correction));
         }
-        memory.scan.correction = believed.then(|| correction.clone());
+        state.scan.correction = believed.then(|| correction.clone());
         Noted::save(())
     };
     let (current, ()) = ports.journal.commit(current, decide).await?.settle().await;
@@ -213,13 +213,13 @@ async fn put_right(
     if is_known {
         ports.cache.correct(correction.drift, &correction.token).await?;
     }
-    let decide = |memory: &mut Memory, now| {
-        if memory.scan != *scan {
+    let decide = |state: &mut CacheHealthState, now| {
+        if state.scan != *scan {
             return Noted::nothing(());
         }
-        memory.scan.correction = None;
+        state.scan.correction = None;
         if !is_known {
-            memory.scan.recount = Some(Recount::default());
+            state.scan.recount = Some(Recount::default());
         }
         let mut facts = counted(correction);
         if !is_known {

@@ -1,9 +1,9 @@
-//! Judges one look at the cache: makes its record and its alerts. Plain data in, plain data out.
+//! Judges one check of the cache: makes its record and its alerts. Plain data in, plain data out.
 
 use crate::{
     Settings,
-    look::Seen,
-    memory::{Memory, Problem},
+    check::CheckResult,
+    state::{CacheHealthState, Problem},
 };
 use audit::Noted;
 use domain::{
@@ -14,45 +14,50 @@ use domain::{
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// The most corrupt entries that are remembered: each of them is read again at every look.
+/// The most corrupt entries that are remembered: each of them is read again at every check.
 const MOST_REMEMBERED: usize = 40;
 
-/// Updates the memory with a look, records it, and alerts operators to what has changed since the last look.
-pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: Timestamp) -> Noted<HealthRecord> {
+/// Updates the state with a check, records it, and alerts operators to what has changed since the last check.
+pub(crate) fn judge(
+    state: &mut CacheHealthState,
+    result: &CheckResult,
+    settings: Settings,
+    now: Timestamp,
+) -> Noted<HealthRecord> {
     let count = |failures: u32, works: bool| if works { 0 } else { failures.saturating_add(1) };
-    memory.service_failures = count(memory.service_failures, seen.service.reachable);
-    memory.cache_failures = count(memory.cache_failures, seen.cache.is_some());
-    let new = seen.cache.as_ref().map(|cache| remember(memory, &cache.corrupt, &cache.mended)).unwrap_or_default();
-    let record = record(memory, seen, settings, now);
-    let problems = problems(memory, &record, settings);
+    state.service_failures = count(state.service_failures, result.service.reachable);
+    state.cache_failures = count(state.cache_failures, result.cache.is_some());
+    let new = result.cache.as_ref().map(|cache| remember(state, &cache.corrupt, &cache.mended)).unwrap_or_default();
+    let record = record(state, result, settings, now);
+    let problems = problems(state, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
     noted = tell_corrupt(noted, &new, now);
-    for problem in problems.difference(&memory.alerted).filter(|problem| **problem != Problem::Corrupt) {
-        noted = noted.alerting(alert_for(*problem, memory, &record, settings, now));
+    for problem in problems.difference(&state.alerted).filter(|problem| **problem != Problem::Corrupt) {
+        noted = noted.alerting(alert_for(*problem, state, &record, settings, now));
     }
-    for problem in memory.alerted.difference(&problems) {
+    for problem in state.alerted.difference(&problems) {
         noted = noted.alerting(recovered(*problem, &problems, now));
     }
-    memory.alerted = problems;
-    memory.last = Some(record);
+    state.alerted = problems;
+    state.last = Some(record);
     noted
 }
 
-/// Adds corrupt entries to the memory, removes mended ones, and returns those that no alert has named yet.
+/// Adds corrupt entries to the state, removes mended ones, and returns those that no alert has named yet.
 pub(crate) fn remember(
-    memory: &mut Memory,
+    state: &mut CacheHealthState,
     corrupt: &BTreeSet<SessionId>,
     mended: &BTreeSet<SessionId>,
 ) -> Vec<SessionId> {
-    memory.corrupt.retain(|session| !mended.contains(session));
-    memory.more_corrupt &= memory.corrupt.len() >= MOST_REMEMBERED;
+    state.corrupt.retain(|session| !mended.contains(session));
+    state.more_corrupt &= state.corrupt.len() >= MOST_REMEMBERED;
     let mut new = Vec::new();
-    for session in corrupt.iter().filter(|session| !memory.corrupt.contains(*session)).cloned().collect::<Vec<_>>() {
-        if memory.corrupt.len() < MOST_REMEMBERED {
-            memory.corrupt.insert(session.clone());
+    for session in corrupt.iter().filter(|session| !state.corrupt.contains(*session)).cloned().collect::<Vec<_>>() {
+        if state.corrupt.len() < MOST_REMEMBERED {
+            state.corrupt.insert(session.clone());
             new.push(session);
         } else {
-            memory.more_corrupt = true;
+            state.more_corrupt = true;
         }
     }
     new
@@ -75,22 +80,22 @@ fn short_digest(session: &SessionId) -> String {
     digest
 }
 
-fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> HealthRecord {
-    let measures = seen.cache.as_ref().map(|cache| cache.measures);
+fn record(state: &CacheHealthState, result: &CheckResult, settings: Settings, now: Timestamp) -> HealthRecord {
+    let measures = result.cache.as_ref().map(|cache| cache.measures);
     let cache = match measures {
         None => Health::Failed,
         Some(found) if found.entries > settings.count_critical || found.bytes > settings.budget_bytes => Health::Failed,
-        Some(found) if found.entries > settings.count_warn || !memory.corrupt.is_empty() => Health::Degraded,
+        Some(found) if found.entries > settings.count_warn || !state.corrupt.is_empty() => Health::Degraded,
         // An empty cache is healthy too (Cache Health, invariant 7).
         Some(_) => Health::Healthy,
     };
-    let overall = if seen.service.reachable { cache } else { Health::Failed };
+    let overall = if result.service.reachable { cache } else { Health::Failed };
     HealthRecord {
         at: now,
-        service: seen.service,
+        service: result.service,
         measures,
         budget_bytes: settings.budget_bytes,
-        corrupt: memory.corrupt.first().cloned(),
+        corrupt: state.corrupt.first().cloned(),
         cache,
         overall,
         interval_s: settings.interval.as_secs(),
@@ -98,15 +103,15 @@ fn record(memory: &Memory, seen: &Seen, settings: Settings, now: Timestamp) -> H
 }
 
 /// The problems to alert on, once each. A first failure is no problem yet (Cache Alert, severity levels).
-fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTreeSet<Problem> {
+fn problems(state: &CacheHealthState, record: &HealthRecord, settings: Settings) -> BTreeSet<Problem> {
     let mut problems = BTreeSet::new();
     let mut add = |problem, holds| {
         if holds {
             problems.insert(problem);
         }
     };
-    add(Problem::Service, memory.service_failures >= settings.failures_critical);
-    add(Problem::Cache, memory.cache_failures >= settings.failures_critical);
+    add(Problem::Service, state.service_failures >= settings.failures_critical);
+    add(Problem::Cache, state.cache_failures >= settings.failures_critical);
     match record.measures {
         Some(found) => {
             let too_many = found.entries > settings.count_critical;
@@ -117,12 +122,12 @@ fn problems(memory: &Memory, record: &HealthRecord, settings: Settings) -> BTree
         // Not measured: the last alert still applies.
         None => {
             for problem in [Problem::TooMany, Problem::Many, Problem::Bytes] {
-                add(problem, memory.alerted.contains(&problem));
+                add(problem, state.alerted.contains(&problem));
             }
         }
     }
-    add(Problem::Corrupt, !memory.corrupt.is_empty());
-    add(Problem::MoreCorrupt, memory.more_corrupt);
+    add(Problem::Corrupt, !state.corrupt.is_empty());
+    add(Problem::MoreCorrupt, state.more_corrupt);
     problems
 }
 
@@ -141,7 +146,13 @@ fn corrupt_alert(now: Timestamp, session: &SessionId) -> Alert {
     alert(Severity::Critical, now, session.reference(), &format!("corrupt entry {}", short_digest(session)))
 }
 
-fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings: Settings, now: Timestamp) -> Alert {
+fn alert_for(
+    problem: Problem,
+    state: &CacheHealthState,
+    record: &HealthRecord,
+    settings: Settings,
+    now: Timestamp,
+) -> Alert {
     let entries = record.measures.map_or(0, |found| found.entries);
     let bytes = record.measures.map_or(0, |found| found.bytes);
     // Of outages the detail has the time: equal alerts are sent once a minute, and a new outage may begin sooner.
@@ -149,11 +160,11 @@ fn alert_for(problem: Problem, memory: &Memory, record: &HealthRecord, settings:
         Problem::Service => {
             let answer =
                 record.service.http_status.map_or("no answer".to_owned(), |status| format!("answered {status}"));
-            let failures = memory.service_failures;
+            let failures = state.service_failures;
             format!("service unreachable: {failures} consecutive probes failed, {answer}, last at {now}")
         }
         Problem::Cache => {
-            format!("cache not readable: {} consecutive looks failed, last at {now}", memory.cache_failures)
+            format!("cache not readable: {} consecutive looks failed, last at {now}", state.cache_failures)
         }
         Problem::Many => format!("{entries} entries, more than {} (warn threshold)", settings.count_warn),
         Problem::TooMany => format!("{entries} entries, more than {} (critical threshold)", settings.count_critical),

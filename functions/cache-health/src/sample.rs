@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// The usual size of a sample (Cache Health, inputs 3: min(10, n)).
 const USUAL: u64 = 10;
 
-/// The largest sample at any number of entries: it bounds the cost of a look.
+/// The largest sample at any number of entries: it bounds the cost of a check.
 const MOST: u64 = 50;
 
 /// The number of points in time to draw; each costs one read of the index.
@@ -24,7 +24,7 @@ const NEIGHBOURS: u32 = 20;
 const FEW: u64 = 100;
 
 /// The size of the sample: 10, or all entries if there are fewer. Above the warn threshold it is one in a thousand, at
-/// most 50: at a look a minute, each of a million entries is then read about every two weeks, in addition to the scan
+/// most 50: at a check a minute, each of a million entries is then read about every two weeks, in addition to the scan
 /// on Sundays.
 pub(crate) fn size(entries: u64, count_warn: u64) -> u64 {
     let wanted = if entries > count_warn { entries.div_ceil(1000).clamp(USUAL, MOST) } else { USUAL };

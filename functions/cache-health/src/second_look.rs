@@ -1,11 +1,11 @@
 //! Checks delivered verdicts again when the block list has changed (content filter, failure mode 4): every
-//! archived verdict runs through gate 2 with the newest list, a few per look, until the whole archive is checked.
+//! archived verdict runs through gate 2 with the newest list, a few per check, until the whole archive is checked.
 //!
 //! A hit is work for an operator (`oracle findings`) and changes nothing for the customer, who already has the verdict.
 //! Terms that the newest list only replaces are already replaced on the page; operators are alerted because the mail
 //! still contains them.
 
-use crate::{Memory, Ports, memory::SecondLook};
+use crate::{CacheHealthState, Ports, state::SecondLook};
 use audit::{Change, CommitError, Context, Notebook, Noted};
 use domain::{
     Alert, Sale, SessionId,
@@ -18,18 +18,18 @@ use filter::Outcome;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// Archived verdicts per look, one read each. At one look a minute that is 200,000 a week.
+/// Archived verdicts per check, one read each. At one check a minute that is 200,000 a week.
 const MOST: usize = 20;
 
-/// The looks that may fail at one verdict. The next one passes over it, if another can be read, so that a sale that stays
-/// unreadable does not keep the newest list from all later ones.
+/// The checks that may fail at one verdict. The next one passes over it, if another can be read, so that a sale that
+/// stays unreadable does not keep the newest list from all later ones.
 const MOST_FAILURES: u64 = 10;
 
 /// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn
-/// whether others can be read. While none can, each of them raises an alert at every look.
+/// whether others can be read. While none can, each of them raises an alert at every check.
 const OTHERS: usize = 2;
 
-type Current = Versioned<Notebook<Memory>>;
+type Current = Versioned<Notebook<CacheHealthState>>;
 
 /// Continues with the archive, if the list has changed since the archive was last checked completely.
 pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current, CommitError> {
@@ -42,17 +42,17 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     let mut unread = None;
     match go_on(ports, &mut next, &mut unread).await {
         Ok(()) => {}
-        // The store has alerted; the next look continues from the same position.
+        // The store has alerted; the next check continues from the same position.
         Err(CommitError::Storage(error)) => {
-            tracing::error!(error = %runtime::telemetry::chain(&error), "the second look waits for the next look");
+            tracing::error!(error = %runtime::telemetry::chain(&error), "the second look waits for the next check");
         }
         Err(error) => return Err(error),
     }
-    let save = |memory: &mut Memory, _| {
-        if memory.second_look != before || next == before {
+    let save = |state: &mut CacheHealthState, _| {
+        if state.second_look != before || next == before {
             return Noted::nothing(());
         }
-        memory.second_look = next.clone();
+        state.second_look = next.clone();
         let mut noted = Noted::save(());
         if let Some(session) = &unread {
             noted = noted.recording("archive_unread", json!({ "session_id": session, "list_version": list }));
@@ -70,12 +70,12 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
     Ok(ports.journal.commit(current, save).await?.settle().await.0)
 }
 
-/// Checks the next verdicts of the archive. `unread` gets the one that is passed over, at most one a look.
+/// Checks the next verdicts of the archive. `unread` gets the one that is passed over, at most one per check.
 async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<SessionId>) -> Result<(), CommitError> {
     let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
     next.finished = sessions.is_empty();
     for session in sessions {
-        match look_again(ports, &session).await {
+        match check_again(ports, &session).await {
             Ok(found) => {
                 next.looked += 1;
                 next.found += u64::from(found == Found::Hit);
@@ -131,7 +131,7 @@ enum Found {
     Replaced,
 }
 
-async fn look_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, CommitError> {
+async fn check_again(ports: &Ports<'_>, session: &SessionId) -> Result<Found, CommitError> {
     let (sale, entry) = ports.sales.store.load_with_verdict(session).await?;
     let Some(sale) = sale.filter(|sale| is_delivered(&sale.value)) else { return Ok(Found::Nothing) };
     // An operator may have replaced the first verdict.
@@ -177,7 +177,7 @@ async fn found(ports: &Ports<'_>, sale: Versioned<Sale>, gate: &gates::Run) -> R
         Change::of(&event, &context, ()).alerting(alert)
     };
     let (sale, ()) = ports.sales.commit(sale, find).await?.settle().await;
-    // This also counts a finding of an earlier look that failed before it was counted.
+    // This also counts a finding of an earlier check that failed before it was counted.
     let is_found = sale.value.finding().is_some_and(|finding| finding.list == gates::list_version());
     Ok(if is_found { Found::Hit } else { Found::Nothing })
 }

@@ -8,7 +8,7 @@ const MEBIBYTE: u64 = 1024 * 1024;
 /// Thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The time from one look to the next (`CACHE_HEALTH_CHECK_INTERVAL_S`, 30 to 3600 s; Cache Health, invariant 1).
+    /// The time from one check to the next (`CACHE_HEALTH_CHECK_INTERVAL_S`, 30 to 3600 s; Cache Health, invariant 1).
     pub interval: Duration,
     /// Entries older than this may be removed (`CACHE_STALENESS_THRESHOLD_DAYS`).
     pub staleness_days: u32,

@@ -1,6 +1,6 @@
 //! Whole runs against an in-memory world.
 
-use crate::{Memory, Ports, Service, Settings, Unrecorded, When, memory::Problem};
+use crate::{CacheHealthState, Ports, Service, Settings, Unrecorded, When, state::Problem};
 use async_trait::async_trait;
 use audit::{CommitError, FunctionJournal, Notebook};
 use domain::{
@@ -18,10 +18,10 @@ use std::{
 };
 use testkit::{Fault, Plan, World, every_single_fault};
 
+mod checks;
 mod full_scan;
 mod golden;
 mod handled;
-mod looks;
 mod outages;
 mod removal;
 mod sampling;
@@ -95,7 +95,7 @@ impl Stage {
         self.unrecorded.run(self.ports(), self.settings, when).await
     }
 
-    fn look(&self) -> HealthRecord {
+    fn check(&self) -> HealthRecord {
         self.world.advance(Duration::from_secs(60));
         testkit::run(self.runs(When::Now)).unwrap().unwrap().pop().unwrap()
     }
@@ -111,9 +111,9 @@ impl Stage {
         lines.into_iter().filter(|line| line["event"] == name).map(|line| line["details"].clone()).collect()
     }
 
-    fn memory(&self) -> Memory {
+    fn saved_state(&self) -> CacheHealthState {
         let (document, _) = self.world.state().notes[FUNCTION].clone();
-        serde_json::from_str::<Notebook<Memory>>(&document).unwrap().memory
+        serde_json::from_str::<Notebook<CacheHealthState>>(&document).unwrap().memory
     }
 
     fn left(&self) -> BTreeSet<SessionId> {

@@ -1,12 +1,12 @@
-//! Counts looks that could not be recorded. The stored state is in the same table that a look checks: while the table
+//! Counts checks that could not be recorded. The stored state is in the same table that a check reads: while the table
 //! fails, nothing can be saved there, so these failures are counted in the process (Cache Alert, severity levels: two
 //! in a row are critical).
 
 use crate::{
     Ports, Settings, When,
     judge::{alert, all_clear},
-    memory::Problem,
     run,
+    state::Problem,
 };
 use audit::CommitError;
 use domain::{alert::Severity, cache_health::HealthRecord};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Unrecorded(AtomicU32);
 
 impl Unrecorded {
-    /// Calls [`run`], and alerts operators when looks can no longer be recorded, and when they can again.
+    /// Calls [`run`], and alerts operators when checks can no longer be recorded, and when they can again.
     ///
     /// # Errors
     /// As [`run`].

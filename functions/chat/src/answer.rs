@@ -3,8 +3,8 @@
 
 use crate::{
     Ports, Settings,
+    beginnings::{BeginningPublisher, VoiceListener},
     checks::grammar,
-    live::{Live, Writing},
 };
 use authority::Evaluation;
 use crosscheck::chat::{NoReply, chat_reply};
@@ -64,13 +64,14 @@ pub(crate) async fn make(
     settings: &Settings,
     voices: &[Voice],
     context: Context<'_>,
-    live: &Live<'_>,
+    publisher: &BeginningPublisher<'_>,
     arrived: Timestamp,
 ) -> Made {
     // The voices are asked at once, so each has a call of its own that may be dropped.
     let models: Vec<Tracked<'_>> = voices.iter().map(|_| Tracked::new(ports.model, ports.journal.clock)).collect();
     let each = voices.iter().zip(&models);
-    let all = join_all(each.map(|(voice, model)| speak(Ports { model, ..ports }, settings, *voice, context, live)));
+    let all =
+        join_all(each.map(|(voice, model)| speak(Ports { model, ..ports }, settings, *voice, context, publisher)));
     let mut facts = json!({
         "prompt_version": chat_version(),
         "working_set_hash": context.memory.bytes_hash().to_string(),
@@ -101,15 +102,15 @@ async fn speak(
     settings: &Settings,
     voice: Voice,
     context: Context<'_>,
-    live: &Live<'_>,
+    publisher: &BeginningPublisher<'_>,
 ) -> (Option<Said>, Vec<Value>) {
     let mut facts = Vec::new();
     for attempt in 0..ATTEMPTS {
         let mut fact = json!({ "voice": voice });
-        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, live).await;
+        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, publisher).await;
         if let Err(why) = &said {
             fact["problem"] = why.to_string().into();
-            live.withdraw(voice).await;
+            publisher.withdraw(voice).await;
         }
         facts.push(fact);
         if let Ok(text) = said {
@@ -141,14 +142,14 @@ async fn attempt_at(
     context: Context<'_>,
     stricter: bool,
     fact: &mut Value,
-    live: &Live<'_>,
+    publisher: &BeginningPublisher<'_>,
 ) -> Result<String, Unusable> {
     let Context { session, message, memory, evaluation } = context;
     let breakers = gauged(ports);
     let asking = asking(ports, &breakers);
     let prompt = build_chat_prompt(voice, memory, message, evaluation, stricter);
-    let mut writing = Writing::new(live, voice, message, evaluation);
-    let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut writing).await?;
+    let mut listener = VoiceListener::new(publisher, voice, message, evaluation);
+    let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut listener).await?;
     fact["model_version"] = reply.model_version.into();
     let text = chat_reply(&reply.text, message.as_str())?;
     grammar(&text, evaluation).map_err(Unusable::Grammar)?;

@@ -1,8 +1,8 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
-use crate::{NotDone, Ports, limits, ports, recollection, reply};
+use crate::{ChatError, Ports, account_memory, limits, ports, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{Asked, BridgeError, Held, InvalidAcceptance, StepNotTaken};
+use bridge::{AcceptanceRequest, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
     EmailAddress, Metric, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
@@ -18,7 +18,7 @@ const fn desk(ports: Ports<'_>) -> bridge::Ports<'_> {
 }
 
 /// The subscriber's paid access, or that of the Bridge while it is granted.
-pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, NotDone> {
+pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, ChatError> {
     let (paid, bridge) = futures_util::join!(ports.access.access(who, now), ports.bridges.load(who));
     let (paid, bridge) = (paid?, bridge?);
     let plan = if bridge.value.is_granted(now) { Plan::Bridge } else { paid.plan };
@@ -26,8 +26,8 @@ pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp)
 }
 
 /// GET: the state, the current agreement, and the acceptance.
-pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    recollection::ready(ports, who).await?;
+pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+    account_memory::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
 }
@@ -58,18 +58,18 @@ fn fields(request: &Request) -> Result<Map<String, Value>, Reply> {
     }
 }
 
-fn parse_acceptance(request: &Request) -> Result<Asked, Reply> {
+fn parse_acceptance(request: &Request) -> Result<AcceptanceRequest, Reply> {
     let fields = fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let version = fields.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
     let version = version.ok_or_else(|| Reply::error(400, "version_invalid", "version must be a number"))?;
     let address = EmailAddress::parse(&text("email"))
         .map_err(|_| Reply::error(400, "email_invalid", "email must be an email address"))?;
-    Ok(Asked { version, sha256: text("sha256"), name: text("name"), address })
+    Ok(AcceptanceRequest { version, sha256: text("sha256"), name: text("name"), address })
 }
 
 /// POST: accepts the agreement that the page showed.
-pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let asked = match parse_acceptance(request) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -79,7 +79,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
         Ok(checked) => checked,
         Err(invalid) => return Ok(of_invalid(&invalid)),
     };
-    recollection::ready(ports, who).await?;
+    account_memory::ready(ports, who).await?;
     // Counted after the check: a mistyped address or name is no work for an operator.
     if let Some(wait) = limits::ACCEPTANCE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
@@ -122,8 +122,8 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
 }
 
 /// GET: the thread, which is also its export.
-pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
-    recollection::ready(ports, who).await?;
+pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+    account_memory::ready(ports, who).await?;
     let held = bridge::load(desk(ports), who).await?;
     Ok(Reply::json(200, &thread(ports, &held).await?))
 }
@@ -157,7 +157,7 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
 /// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
 /// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day.
-pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
         Err(reply) => return Ok(reply),
@@ -197,8 +197,8 @@ async fn deliver(
     id: &ExchangeId,
     message: &Message,
     disclosed: Option<&Evaluation>,
-) -> Result<Reply, NotDone> {
-    recollection::ready(ports, who).await?;
+) -> Result<Reply, ChatError> {
+    account_memory::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
     if known.value.message(id).is_none()
         && let Some(wait) = limits::MESSAGE.take(ports, who).await?

@@ -3,13 +3,11 @@
 //! the GET build these replies with the same private functions.
 
 use crate::{
-    NotDone, Ports, Settings,
+    ChatError, Ports, Settings,
+    account_memory::{self, OpenMemory, StoredExchange},
     answer::{self, Context},
-    bridge, limits,
-    live::{self, Live},
-    ports,
-    recollection::{self, Opened, Turn},
-    reply, subscription,
+    beginnings::{self, BeginningPublisher},
+    bridge, limits, ports, reply, subscription,
 };
 use audit::{Change, ChatStatus, CommitError, Record, escalated};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
@@ -25,7 +23,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 /// A parsed request.
-struct Asked {
+struct ExchangeRequest {
     id: ExchangeId,
     message: Message,
     /// A language tag that selects the sources of help of a refusal.
@@ -38,25 +36,25 @@ pub(crate) enum NotAnswered {
     /// The authority gate declines the message because of an earlier message.
     Declined(Box<Evaluation>),
     /// The account no longer lists the exchange; the memory holds its reply.
-    Remembered(Turn),
+    Remembered(StoredExchange),
     /// A store or a vendor failed.
-    NotDone(NotDone),
+    Failed(ChatError),
 }
 
-impl From<NotDone> for NotAnswered {
-    fn from(error: NotDone) -> Self {
-        Self::NotDone(error)
+impl From<ChatError> for NotAnswered {
+    fn from(error: ChatError) -> Self {
+        Self::Failed(error)
     }
 }
 
-fn parse(request: &Request, at: Timestamp) -> Result<Asked, Reply> {
+fn parse(request: &Request, at: Timestamp) -> Result<ExchangeRequest, Reply> {
     let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =
         Message::parse(text("text")).map_err(|error| Reply::error(400, "text_invalid", &error.to_string()))?;
     let locale = fields.get("locale").and_then(Value::as_str).map(str::to_owned);
-    Ok(Asked { id, message, locale, at })
+    Ok(ExchangeRequest { id, message, locale, at })
 }
 
 const fn voices(plan: Plan) -> &'static [Voice] {
@@ -77,7 +75,7 @@ pub(crate) async fn ask(
     settings: &Settings,
     who: &SubscriberId,
     request: &Request,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let asked = match parse(request, ports.journal.clock.now()) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -86,11 +84,11 @@ pub(crate) async fn ask(
     // store fails.
     let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
     if let Some(refusal) = Refusal::of(&evaluation) {
-        let recorded = async { declined(ports, recollection::ready(ports, who).await?, &asked, &evaluation).await };
+        let recorded = async { declined(ports, account_memory::ready(ports, who).await?, &asked, &evaluation).await };
         report_unrecorded(ports, recorded.await);
         return Ok(Reply::json(422, &json!(refusal)));
     }
-    let account = recollection::ready(ports, who).await?;
+    let account = account_memory::ready(ports, who).await?;
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let key = ports::key(ports).await?;
     let ask = Ask {
@@ -110,7 +108,7 @@ pub(crate) async fn ask(
     let (mut account, mut claimed) = ports.journal.commit(account, claim).await?.settle().await;
     if claimed == Claimed::Erasing {
         // An erasure began since the account was read. The exchange belongs to the next memory.
-        let account_erased = recollection::ready(ports, who).await?;
+        let account_erased = account_memory::ready(ports, who).await?;
         (account, claimed) = ports.journal.commit(account_erased, claim).await?.settle().await;
     }
     let left = free_left(access, &account.value);
@@ -134,7 +132,7 @@ pub(crate) async fn ask(
 
 /// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
 /// sources of help do not wait for a store. No account can have its record.
-pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: NotDone) -> Result<Reply, NotDone> {
+pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatError) -> Result<Reply, ChatError> {
     let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
     match Refusal::of(&evaluate(asked.message.as_str(), asked.locale.as_deref())) {
         Some(refusal) => {
@@ -153,9 +151,9 @@ const RECORD_ATTEMPTS: u32 = 8;
 async fn declined(
     ports: Ports<'_>,
     mut account: Versioned<Account>,
-    asked: &Asked,
+    asked: &ExchangeRequest,
     evaluation: &Evaluation,
-) -> Result<(), NotDone> {
+) -> Result<(), ChatError> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
     let is_escalated = escalated(&facts).is_some();
     let decline = |account: &mut Account, now| match account.count_declined(is_escalated, now) {
@@ -177,7 +175,7 @@ async fn declined(
 
 /// Logs and counts a record of a declined message that could not be written. The reply to the customer does not depend on
 /// it.
-fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), NotDone>) {
+fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), ChatError>) {
     if let Err(error) = recorded {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
         tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
@@ -192,20 +190,20 @@ async fn answered(
     account: Versioned<Account>,
     id: &ExchangeId,
     sealed: &str,
-) -> Result<Reply, NotDone> {
+) -> Result<Reply, ChatError> {
     let left = free_left(access, &account.value);
     if account.value.unlogged().next().is_none() {
-        let turn = recollection::kept_turn(ports, &account.value, sealed).await?;
-        return Ok(of_turn(id, &turn, left));
+        let stored = account_memory::kept_exchange(ports, &account.value, sealed).await?;
+        return Ok(reply_of(id, &stored, left));
     }
-    let mut opened = Opened::of(ports, &account.value).await?;
-    let turn = opened.open(sealed)?;
+    let mut opened = OpenMemory::of(ports, &account.value).await?;
+    let stored = opened.open(sealed)?;
     remember(ports, account, &mut opened).await;
-    Ok(of_turn(id, &turn, left))
+    Ok(reply_of(id, &stored, left))
 }
 
-fn of_turn(id: &ExchangeId, turn: &Turn, left: Option<u32>) -> Reply {
-    reply::replies(id, &turn.replies, left, turn.notice.as_deref())
+fn reply_of(id: &ExchangeId, stored: &StoredExchange, left: Option<u32>) -> Reply {
+    reply::replies(id, &stored.replies, left, stored.notice.as_deref())
 }
 
 /// The reply to an exchange that the account no longer lists, if the memory has it. The limits of new exchanges do not
@@ -215,8 +213,8 @@ async fn remembered(
     ports: Ports<'_>,
     access: Access,
     account: &Account,
-    asked: &Asked,
-) -> Result<Option<Reply>, NotDone> {
+    asked: &ExchangeRequest,
+) -> Result<Option<Reply>, ChatError> {
     match limits::LOOKUP.take(ports, account.id()).await {
         Ok(None) => {}
         Ok(Some(wait)) => return Ok(Some(reply::too_many(wait))),
@@ -225,27 +223,27 @@ async fn remembered(
             return Ok(None);
         }
     }
-    let turn = Opened::existing(ports, account).await?.and_then(|opened| opened.turn(&asked.id));
-    Ok(turn.map(|turn| of_known(asked, &turn, free_left(access, account))))
+    let stored = OpenMemory::existing(ports, account).await?.and_then(|opened| opened.exchange(&asked.id));
+    Ok(stored.map(|stored| of_known(asked, &stored, free_left(access, account))))
 }
 
-/// The reply of a turn in the memory, unless the id was used for another message.
-fn of_known(asked: &Asked, turn: &Turn, left: Option<u32>) -> Reply {
-    if turn.asked == asked.message.as_str() { of_turn(&asked.id, turn, left) } else { reply::other_message() }
+/// The reply of an exchange in the memory, unless the id was used for another message.
+fn of_known(asked: &ExchangeRequest, stored: &StoredExchange, left: Option<u32>) -> Reply {
+    if stored.asked == asked.message.as_str() { reply_of(&asked.id, stored, left) } else { reply::other_message() }
 }
 
 /// Appends the stored reply to the memory. A failure is only logged: the account's next call appends it.
-async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut Opened) {
-    if let Err(error) = recollection::catch_up(ports, account, opened).await {
+async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut OpenMemory) {
+    if let Err(error) = account_memory::catch_up(ports, account, opened).await {
         tracing::error!(error = telemetry::chain(&error), "the memory lacks a reply until the next call");
     }
 }
 
 /// The result of making a reply, before it is stored.
 struct Made {
-    opened: Opened,
+    opened: OpenMemory,
     sealed: Option<String>,
-    turn: Turn,
+    stored: StoredExchange,
     facts: Value,
 }
 
@@ -255,12 +253,12 @@ async fn make(
     access: Access,
     account: &mut Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
+    asked: &ExchangeRequest,
 ) -> Result<Made, NotAnswered> {
-    let mut opened = Opened::of(ports, &account.value).await?;
-    *account = recollection::catch_up(ports, account.clone(), &mut opened).await?;
-    if let Some(turn) = opened.turn(&asked.id) {
-        return Err(NotAnswered::Remembered(turn));
+    let mut opened = OpenMemory::of(ports, &account.value).await?;
+    *account = account_memory::catch_up(ports, account.clone(), &mut opened).await?;
+    if let Some(stored) = opened.exchange(&asked.id) {
+        return Err(NotAnswered::Remembered(stored));
     }
     // The model gets earlier messages too. Together with them a message may be one that must not be answered.
     let evaluation = evaluate_followup(&opened.latest_asked(), asked.message.as_str(), asked.locale.as_deref());
@@ -268,20 +266,20 @@ async fn make(
         return Err(NotAnswered::Declined(Box::new(evaluation)));
     }
     let memory = opened.working_set(&asked.message)?;
-    let session = account.value.session().ok_or(NotDone::Form("an account's name"))?;
+    let session = account.value.session().ok_or(ChatError::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
-    let seal = recollection::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
+    let seal = account_memory::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
     let notice = evaluation.notice();
     let (id, until) = (account.value.id(), asked.at.plus(settings.lease));
-    let live = Live::new(ports, id, ask, notice.as_deref(), until, settings.write_time, seal);
-    let made = answer::make(ports, settings, voices(access.plan), context, &live, asked.at).await;
-    let turn = Turn {
+    let publisher = BeginningPublisher::new(ports, id, ask, notice.as_deref(), until, settings.write_time, seal);
+    let made = answer::make(ports, settings, voices(access.plan), context, &publisher, asked.at).await;
+    let stored = StoredExchange {
         asked: asked.message.as_str().to_owned(),
         replies: made.replies.clone().unwrap_or_default(),
         notice: notice.clone(),
     };
-    let sealed = made.replies.is_some().then(|| opened.seal(&turn)).transpose()?;
-    Ok(Made { opened, sealed, turn, facts: made.facts })
+    let sealed = made.replies.is_some().then(|| opened.seal(&stored)).transpose()?;
+    Ok(Made { opened, sealed, stored, facts: made.facts })
 }
 
 /// Makes the reply under this invocation's claim, or ends the claim.
@@ -291,14 +289,14 @@ async fn granted(
     access: Access,
     mut account: Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
-) -> Result<Reply, NotDone> {
+    asked: &ExchangeRequest,
+) -> Result<Reply, ChatError> {
     let release = |account: &mut Account, _| Change::saved(account.release(&ask.id, &ask.owner));
     match make(ports, settings, access, &mut account, ask, asked).await {
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
-        Err(NotAnswered::Remembered(turn)) => {
+        Err(NotAnswered::Remembered(stored)) => {
             let (account, ()) = ports.journal.commit(account, release).await?.settle().await;
-            Ok(of_known(asked, &turn, free_left(access, &account.value)))
+            Ok(of_known(asked, &stored, free_left(access, &account.value)))
         }
         Err(NotAnswered::Declined(evaluation)) => {
             // A claim that cannot be released ends with its lease.
@@ -309,7 +307,7 @@ async fn granted(
             report_unrecorded(ports, recorded.await);
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
-        Err(NotAnswered::NotDone(error)) => {
+        Err(NotAnswered::Failed(error)) => {
             ports.journal.commit(account, release).await?.settle().await;
             Err(error)
         }
@@ -322,10 +320,10 @@ async fn keep(
     access: Access,
     account: Versioned<Account>,
     ask: &Ask,
-    asked: &Asked,
+    asked: &ExchangeRequest,
     made: Made,
-) -> Result<Reply, NotDone> {
-    let Made { mut opened, sealed, turn, facts } = made;
+) -> Result<Reply, ChatError> {
+    let Made { mut opened, sealed, stored, facts } = made;
     let ended = |account: &mut Account, now: Timestamp| {
         let (status, done) = match &sealed {
             Some(sealed) => (ChatStatus::Answered, account.answer(&ask.id, &ask.owner, sealed.clone(), now)),
@@ -354,18 +352,18 @@ async fn keep(
         };
     }
     remember(ports, account, &mut opened).await;
-    Ok(if sealed.is_some() { of_turn(&ask.id, &turn, left) } else { reply::apology(&ask.id, left) })
+    Ok(if sealed.is_some() { reply_of(&ask.id, &stored, left) } else { reply::apology(&ask.id, left) })
 }
 
 /// GET: the state of an exchange, with the beginnings of its replies while they are made. Ends it with the apology when
 /// its claim has expired.
-pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, NotDone> {
+pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, ChatError> {
     let Ok(id) = ExchangeId::parse(id) else { return Ok(reply::not_found()) };
-    let account = recollection::ready(ports, who).await?;
+    let account = account_memory::ready(ports, who).await?;
     let now = ports.journal.clock.now();
     let exchange = account.value.exchange(&id).cloned();
     if let Some(exchange) = exchange.as_ref().filter(|exchange| exchange.is_open(now)) {
-        return Ok(reply::pending(live::find(ports, &account.value, exchange).await));
+        return Ok(reply::pending(beginnings::find(ports, &account.value, exchange).await));
     }
     let access = bridge::access(ports, who, now).await?;
     let left = free_left(access, &account.value);
@@ -391,8 +389,8 @@ pub(crate) async fn look(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Resu
             if let Some(wait) = limits::MEMORY.take(ports, who).await? {
                 return Ok(reply::too_many(wait));
             }
-            let opened = Opened::of(ports, &account.value).await?;
-            Ok(opened.turn(&id).map_or_else(reply::not_found, |turn| of_turn(&id, &turn, left)))
+            let opened = OpenMemory::of(ports, &account.value).await?;
+            Ok(opened.exchange(&id).map_or_else(reply::not_found, |stored| reply_of(&id, &stored, left)))
         }
     }
 }

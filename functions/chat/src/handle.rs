@@ -1,6 +1,8 @@
 //! Routes each request to its call.
 
-use crate::{NotDone, Ports, Settings, bridge, erasure, exchange, limits, recollection, reply, sign_in, subscription};
+use crate::{
+    ChatError, Ports, Settings, account_memory, bridge, erasure, exchange, limits, reply, sign_in, subscription,
+};
 use domain::chat::SubscriberId;
 use runtime::{
     http::{Reply, Request},
@@ -33,7 +35,7 @@ fn is_from_our_page(settings: &Settings, request: &Request) -> bool {
     own || (host.is_some() && host == request.header("host"))
 }
 
-async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
     if !is_from_our_page(settings, request) {
         return Ok(reply::other_site());
     }
@@ -68,13 +70,13 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         ("POST", "/api/chat/subscribe", _) => subscription::subscribe(ports, &who, request).await,
         ("POST", "/api/chat/portal", _) => subscription::portal(ports, &who).await,
         ("POST", ..) => exchange::ask(ports, settings, &who, request).await,
-        (_, _, Some(id)) => exchange::look(ports, &who, id).await,
+        (_, _, Some(id)) => exchange::get_exchange(ports, &who, id).await,
         _ => Ok(reply::not_found()),
     }
 }
 
 /// GET: the plan of the signed-in customer.
-async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
     let has_lapsed = access.paid_until.is_none() && has_paid(ports, who).await?;
@@ -82,15 +84,15 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
 }
 
 /// GET: the memory of the signed-in customer, as its document or only the newest exchanges.
-async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     if let Some(wait) = limits::MEMORY.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
-    recollection::export(ports, who, request.query("newest").as_deref()).await
+    account_memory::export(ports, who, request.query("newest").as_deref()).await
 }
 
 /// Whether an invoice of the subscriber was ever paid.
-async fn has_paid(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, NotDone> {
+async fn has_paid(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, ChatError> {
     let known = ports.subscribers.load(who).await?;
     Ok(known.is_some_and(|known| known.value.billing().paid_invoices().0 > 0))
 }

@@ -5,23 +5,23 @@
 //! check of form → content filter → one write that stores and counts the reply → memory → reply. While the model writes,
 //! each whole sentence that passes the checks is readable for the page that waits.
 
+mod account_memory;
 mod answer;
+mod beginnings;
 mod bridge;
 mod checks;
 mod erasure;
+mod error;
 mod exchange;
 mod handle;
 mod limits;
-mod live;
-mod not_done;
 mod ports;
-mod recollection;
 mod reply;
 mod settings;
 mod sign_in;
 mod subscription;
 
+pub use error::ChatError;
 pub use handle::handle;
-pub use not_done::NotDone;
 pub use ports::Ports;
 pub use settings::Settings;

@@ -1,6 +1,6 @@
 //! Rate limits by windows of time. A network is counted under a keyed digest of its address.
 
-use crate::{NotDone, Ports, Settings};
+use crate::{ChatError, Ports, Settings};
 use domain::{
     Metric, Timestamp,
     chat::{LINKS_AN_HOUR, MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
@@ -20,7 +20,7 @@ pub(crate) struct Limit(&'static str, Duration, u32);
 
 impl Limit {
     /// Counts one. Returns the wait if the limit is reached.
-    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, NotDone> {
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, ChatError> {
         let Self(name, window, most) = *self;
         take(ports, &format!("{name}/{}", who.as_str()), window, most).await
     }
@@ -56,7 +56,7 @@ pub(crate) const OFFER: Limit = Limit("offer", HOUR, 10);
 pub(crate) const STRIPE_PAGE: Limit = Limit("pages", HOUR, 20);
 
 /// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
-async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, NotDone> {
+async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, ChatError> {
     let now = ports.journal.clock.now();
     let seconds = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
     let number = now.as_seconds() / seconds;
@@ -77,7 +77,7 @@ pub(crate) async fn link(
     key: &SubscriberKey,
     subscriber: &SubscriberId,
     from: Option<&str>,
-) -> Result<bool, NotDone> {
+) -> Result<bool, ChatError> {
     let (network, mailbox) = (network(key, from), subscriber.as_str());
     // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
     // the limit of all mailboxes refuses does not count against its mailbox.
@@ -100,6 +100,6 @@ pub(crate) async fn free(
     settings: &Settings,
     key: &SubscriberKey,
     from: Option<&str>,
-) -> Result<Option<Duration>, NotDone> {
+) -> Result<Option<Duration>, ChatError> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
 }

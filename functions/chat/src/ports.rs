@@ -1,6 +1,6 @@
 //! The ports of the function, and the key of subscribers' ids that is read through one of them.
 
-use crate::NotDone;
+use crate::ChatError;
 use audit::{BridgeJournal, ChatJournal};
 use domain::{
     chat::SubscriberKey,
@@ -34,6 +34,6 @@ pub struct Ports<'a> {
 }
 
 /// The key of subscribers' ids.
-pub(crate) async fn key(ports: Ports<'_>) -> Result<SubscriberKey, NotDone> {
+pub(crate) async fn key(ports: Ports<'_>) -> Result<SubscriberKey, ChatError> {
     Ok(SubscriberKey::parse(&ports.secret.document().await?)?)
 }

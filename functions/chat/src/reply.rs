@@ -1,6 +1,6 @@
 //! The HTTP replies of the function.
 
-use crate::live::Begun;
+use crate::beginnings::StoredBeginnings;
 use domain::{
     chat::{Access, ExchangeId, Said, SubscriberId, Voice},
     texts,
@@ -73,10 +73,10 @@ pub(crate) fn apology(id: &ExchangeId, free_left: Option<u32>) -> Reply {
     Reply::json(200, &body)
 }
 
-/// The exchange is in progress. `begun` has the whole sentences of its replies so far; later ones may differ.
-pub(crate) fn pending(begun: Option<Begun>) -> Reply {
+/// The exchange is in progress. `beginnings` has the whole sentences of its replies so far; later ones may differ.
+pub(crate) fn pending(beginnings: Option<StoredBeginnings>) -> Reply {
     let mut body = json!({ "status": "pending" });
-    if let Some(Begun { replies, notice, .. }) = begun {
+    if let Some(StoredBeginnings { replies, notice, .. }) = beginnings {
         body["replies"] = json!(replies);
         if let Some(notice) = notice {
             body["notice"] = notice.into();

@@ -1,6 +1,6 @@
 //! Signing in by a mailed link, and sessions. Secrets are stored as digests.
 
-use crate::{NotDone, Ports, Settings, limits, ports, reply};
+use crate::{ChatError, Ports, Settings, limits, ports, reply};
 use audit::digest::sha256;
 use domain::{
     EmailAddress, Metric, Secret,
@@ -40,8 +40,8 @@ fn is_secret(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn secret(ports: Ports<'_>) -> Result<Secret, NotDone> {
-    ports.randomness.secret().ok_or(NotDone::NoSecrets)
+fn secret(ports: Ports<'_>) -> Result<Secret, ChatError> {
+    ports.randomness.secret().ok_or(ChatError::NoRandomBytes)
 }
 
 fn field(request: &Request, name: &str) -> Result<String, Reply> {
@@ -54,7 +54,7 @@ fn field(request: &Request, name: &str) -> Result<String, Reply> {
 
 /// Mails a link. The reply is always the same, so that it shows neither whether the address has an account nor how
 /// often a link was requested for it.
-pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
     let address = match field(request, "email") {
         Ok(address) => address,
         Err(reply) => return Ok(reply),
@@ -81,7 +81,7 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
 #[derive(Debug, thiserror::Error)]
 enum NotMailed {
     #[error(transparent)]
-    NotDone(#[from] NotDone),
+    Failed(#[from] ChatError),
     #[error("the link could not be kept")]
     Save(#[from] SaveError),
     #[error("the mailbox did not take it")]
@@ -129,7 +129,7 @@ const fn is_unsent(error: &MailError) -> bool {
 }
 
 /// Signs in the browser that asked for the link, once.
-pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
     let token = match field(request, "token") {
         Ok(token) => token,
         Err(reply) => return Ok(reply),
@@ -169,7 +169,7 @@ fn session_digest(settings: &Settings, request: &Request) -> Option<String> {
 }
 
 /// Ends the session.
-pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
     if let Some(digest) = session_digest(settings, request) {
         ports.sign_ins.end_session(&digest).await?;
     }

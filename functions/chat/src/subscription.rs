@@ -1,7 +1,7 @@
 //! Starts a subscription and opens the customer portal. Neither changes what a customer has access to: only Stripe's
 //! events do.
 
-use crate::{NotDone, Ports, Settings, limits, reply};
+use crate::{ChatError, Ports, Settings, limits, reply};
 use domain::chat::{PaidPlan, SubscriberId};
 use runtime::{
     http::{Reply, Request},
@@ -15,7 +15,7 @@ const fn shop(ports: Ports<'_>) -> Shop<'_> {
 }
 
 /// POST: the address of the payment page for a plan, or of the customer portal for a subscriber.
-pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, NotDone> {
+pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Ok(reply::malformed()) };
     let plan = match PaidPlan::parse(fields.get("plan").and_then(Value::as_str).unwrap_or_default()) {
         Ok(plan) => plan,
@@ -41,7 +41,7 @@ pub(crate) async fn offer(ports: Ports<'_>, settings: &Settings, who: &Subscribe
 }
 
 /// The payment page of an offer; `None` for a subscriber who had too many within the hour.
-async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, NotDone> {
+async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, ChatError> {
     if limits::OFFER.take(ports, who).await?.is_some() {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Str
 }
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
-pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, NotDone> {
+pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     let Some(customer) = subscription::customer(ports.subscribers, who).await? else { return Ok(not_subscribed()) };
     if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));

@@ -9,10 +9,10 @@
 
 mod chase;
 mod handle;
-mod look;
 mod policy;
 mod ports;
 mod remind;
+mod run;
 mod settings;
 mod sign_in_mails;
 mod unpublished;
@@ -21,4 +21,4 @@ pub use handle::handle;
 pub use ports::Ports;
 pub use settings::Settings;
 
-use look::run;
+use run::run;

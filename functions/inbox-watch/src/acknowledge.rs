@@ -2,9 +2,9 @@
 //! (infra/decisions/mail-drafts.md).
 
 use crate::{
+    alerts::alert_not_sent,
     error::WatchError,
-    memory::{Ended, Memory, digest},
-    trouble::not_sent,
+    state::{Ended, InboxState, digest},
     watch::Watch,
 };
 use audit::Noted;
@@ -33,7 +33,7 @@ impl Watch<'_> {
             // The mailbox may have created a draft nevertheless: a draft that is not recorded is never sent.
             Err(error) => return self.not_sent(id, &error).await,
         };
-        match self.note(|memory: &mut Memory, _| Noted::save(memory.drafted(id, &draft))).await {
+        match self.note(|state: &mut InboxState, _| Noted::save(state.drafted(id, &draft))).await {
             Ok(true) => {}
             // Another run handles the message.
             Ok(false) | Err(WatchError::Overtaken) => {
@@ -85,7 +85,7 @@ impl Watch<'_> {
     /// Inbox Watch, FM-4 and G5: the failure is alerted, and the acknowledgement is not retried.
     async fn not_sent(&mut self, id: &str, error: &MailError) -> Result<(), WatchError> {
         let kind = self.at_hand(id).and_then(|at_hand| at_hand.answer).map(|answer| answer.kind).unwrap_or_default();
-        let alert = not_sent(kind, error, id, self.now());
+        let alert = alert_not_sent(kind, error, id, self.now());
         self.finish(id, "not_sent", Ended::NotSent, Some(alert)).await
     }
 }

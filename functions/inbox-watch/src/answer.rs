@@ -1,6 +1,6 @@
 //! Decides whether a sender is acknowledged and what operators and the sender read: plain functions over one message.
 
-use crate::memory::Kind;
+use crate::state::Kind;
 use domain::{EmailAddress, customer_text, inbox::Incoming, texts};
 
 /// Senders that get no acknowledgement (Inbox Watch, invariant 4).

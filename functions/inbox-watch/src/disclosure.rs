@@ -1,7 +1,7 @@
 //! Detects messages that may disclose self-harm. The record and the alert come before every other step. The sender gets
 //! sources of help if the mailbox confirms the address. A person reads the message like any other.
 
-use crate::{memory::digest, trouble::alert};
+use crate::{alerts::alert, state::digest};
 use audit::Noted;
 use authority::{Evaluation, evaluate};
 use domain::{Timestamp, alert::Severity, inbox::Incoming, query::MAX_CHARACTERS};

@@ -11,10 +11,10 @@ pub(crate) enum WatchError {
     /// Another run has taken over.
     #[error("another run has taken over")]
     Overtaken,
-    /// The memory or a sale could not be read.
+    /// The state or a sale could not be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The memory or a sale could not be saved.
+    /// The state or a sale could not be saved.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// A follow-up could not be ordered.

@@ -9,7 +9,7 @@ use followup::{NotOrdered, Ports, order, refusal, urgent};
 const MOST_REFUSED: usize = 5;
 
 /// The outcome of reading a reply as a follow-up request.
-pub(crate) struct Asked {
+pub(crate) struct FollowupOutcome {
     /// How it ended as a follow-up; `None` when it is not one.
     pub(crate) reply: Option<FollowupReply>,
     /// The specific answer to its sender; `None` when the general acknowledgement is used.
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     pub(crate) is_urgent: bool,
 }
 
-impl Asked {
+impl FollowupOutcome {
     /// The message has nothing to do with a follow-up.
     pub(crate) const fn nothing() -> Self {
         Self { reply: None, answer: None, is_urgent: false }
@@ -43,22 +43,31 @@ impl Watch<'_> {
     /// Orders the follow-up with the text of the buyer's reply, if the sale includes one and the reply asks for it. Any
     /// other reply that tells of a crisis or an emergency is answered with sources of help. Quoted text and attachments
     /// are not read. A later run that finds the same reply gives it the same answer.
-    pub(crate) async fn follow_up(&self, id: &str, sale: &Sale, text: Option<&str>) -> Result<Asked, WatchError> {
+    pub(crate) async fn follow_up(
+        &self,
+        id: &str,
+        sale: &Sale,
+        text: Option<&str>,
+    ) -> Result<FollowupOutcome, WatchError> {
         if sale.tier() != Some(Tier::Strategy) {
-            return Ok(Asked::nothing());
+            return Ok(FollowupOutcome::nothing());
         }
         let before = sale.replies().iter().take_while(|reply| reply.message != id);
         let counted = |what| before.clone().filter(|reply| reply.followup == Some(what)).count();
         // A run that stopped before this one may have put the reply on the sale: its outcome stays the same.
         let known = sale.replies().iter().find(|reply| reply.message == id).map(|reply| reply.followup);
         match known {
-            Some(None) => return Ok(Asked::nothing()),
-            Some(Some(FollowupReply::Ordered)) => return Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),
-            Some(Some(FollowupReply::Used)) => return Ok(Asked::used()),
+            Some(None) => return Ok(FollowupOutcome::nothing()),
+            Some(Some(FollowupReply::Ordered)) => {
+                return Ok(FollowupOutcome::ordered(counted(FollowupReply::Ordered) == 0));
+            }
+            Some(Some(FollowupReply::Used)) => return Ok(FollowupOutcome::used()),
             Some(Some(FollowupReply::Refused)) | None => {}
         }
         // Without a text, or with one that is empty or too long, a person reads the reply.
-        let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else { return Ok(Asked::nothing()) };
+        let Some(text) = text.and_then(|text| Query::parse(text.trim()).ok()) else {
+            return Ok(FollowupOutcome::nothing());
+        };
         let paid = sale.session_id().paid_session();
         let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
         let not_ordered = |refused: Option<Refusal>| {
@@ -74,12 +83,12 @@ impl Watch<'_> {
             Err(not_ordered(urgent(ports, &paid, &text).await?))
         };
         match outcome {
-            Ok(_) => Ok(Asked::ordered(counted(FollowupReply::Ordered) == 0)),
-            Err(NotOrdered::Used) if counted(FollowupReply::Used) == 0 => Ok(Asked::used()),
+            Ok(_) => Ok(FollowupOutcome::ordered(counted(FollowupReply::Ordered) == 0)),
+            Err(NotOrdered::Used) if counted(FollowupReply::Used) == 0 => Ok(FollowupOutcome::used()),
             Err(NotOrdered::Refused(refusal)) if counted(FollowupReply::Refused) < MOST_REFUSED => {
                 let (text, is_urgent) = (refusal.text(), refusal.is_urgent());
                 let answer = if is_urgent { text } else { format!("{text}\n\n{}", texts::FOLLOWUP_NOT_USED) };
-                Ok(Asked { is_urgent, ..Asked::answered(FollowupReply::Refused, answer) })
+                Ok(FollowupOutcome { is_urgent, ..FollowupOutcome::answered(FollowupReply::Refused, answer) })
             }
             Err(
                 NotOrdered::NoSale
@@ -87,7 +96,7 @@ impl Watch<'_> {
                 | NotOrdered::NotOffered
                 | NotOrdered::Used
                 | NotOrdered::Refused(_),
-            ) => Ok(Asked::nothing()),
+            ) => Ok(FollowupOutcome::nothing()),
             Err(error @ (NotOrdered::Storage(_) | NotOrdered::Contended)) => Err(error.into()),
         }
     }

@@ -6,16 +6,16 @@
 //! nothing twice.
 
 mod acknowledge;
+mod alerts;
 mod answer;
 mod disclosure;
 mod error;
-mod failed;
+mod failed_message;
 mod followup;
 mod handle;
 mod link;
-mod memory;
 mod run;
-mod trouble;
+mod state;
 mod watch;
 
 pub use handle::handle;

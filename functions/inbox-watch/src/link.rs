@@ -1,7 +1,7 @@
 //! Finds what a message answers: a reply to a sale's mail is noted on that sale (Silent Drop, GAP-SD-09), and a reply to a
 //! mail about a Bridge is posted in its thread.
 
-use crate::{error::WatchError, followup::Asked, trouble::alert, watch::Watch};
+use crate::{alerts::alert, error::WatchError, followup::FollowupOutcome, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Noted, sale_events::message_digest};
 use domain::{
     EmailAddress, Sale, SessionId, Timestamp,
@@ -51,7 +51,7 @@ impl Watch<'_> {
         let asked = if self.is_from_buyer(&sale.value, message, sender) == Some(true) {
             self.follow_up(id, &sale.value, text).await?
         } else {
-            Asked::nothing()
+            FollowupOutcome::nothing()
         };
         let reply = |sale: &mut Sale, now| {
             let from_buyer = self.is_from_buyer(sale, message, sender);

@@ -1,12 +1,12 @@
 //! One run: handles the new messages of the inbox, one by one.
 
 use crate::{
+    alerts::{alert, alert_on_change, alert_unanswered, severity_and_code},
     answer::{self, Unanswered},
     disclosure::{disclosure, report},
     error::WatchError,
     link::Linked,
-    memory::{AtHand, Begun, Claimed, Ended, Kind, MOST_SEEN, Memory, digest},
-    trouble::{alert, changed, trouble, unanswered},
+    state::{Begun, Claimed, Ended, InboxState, Kind, MOST_SEEN, MessageInWork, digest},
     watch::{Keys, Ports, Report, Settings, Watch},
 };
 use audit::Noted;
@@ -29,10 +29,10 @@ const MOST_LISTED: usize = 2 * MOST_SEEN + 100;
 /// # Errors
 /// [`WatchError`]. Saved steps stay saved, and the next run continues from there.
 pub(crate) async fn run(ports: Ports<'_>, keys: Keys<'_>, settings: &Settings, id: &str) -> Result<Report, WatchError> {
-    let notebook = ports.journal.load::<Memory>().await?;
+    let notebook = ports.journal.load::<InboxState>().await?;
     let mut watch = Watch { ports, keys, settings, id, notebook, report: Report::default() };
     let (begun_at, lease) = (watch.now(), settings.lease);
-    let begun = watch.commit(|memory, _| match memory.begin(id, begun_at, lease) {
+    let begun = watch.commit(|state, _| match state.begin(id, begun_at, lease) {
         begun @ (Begun::Seed | Begun::Go) => Noted::save(begun),
         begun @ (Begun::Busy | Begun::Waiting) => Noted::nothing(begun),
     });
@@ -51,8 +51,8 @@ impl Watch<'_> {
         let since = ReceivedAt::earliest();
         let unread = self.arrived(&since, Order::NewestFirst, MOST_SEEN).await?;
         let (count, more) = (unread.messages.len(), unread.more);
-        let seed = |memory: &mut Memory, now| {
-            memory.seed(&unread, now);
+        let seed = |state: &mut InboxState, now| {
+            state.seed(&unread, now);
             let or_more = if more { " or more" } else { "" };
             let detail = format!("first run: {count}{or_more} message(s) taken as seen, nobody is answered");
             Noted::save(()).recording("inbox_seeded", json!({ "unread": count, "more": more })).alerting(alert(
@@ -85,7 +85,7 @@ impl Watch<'_> {
         let listed = match self.arrived(&since, Order::OldestFirst, MOST_LISTED).await {
             Ok(unread) => {
                 self.report.looked = true;
-                self.report.new = self.note(|memory, _| Noted::save(memory.take(&unread))).await?;
+                self.report.new = self.note(|state, _| Noted::save(state.take(&unread))).await?;
                 Ok(())
             }
             Err(error) if error.wait().is_some() => return Err(error),
@@ -154,8 +154,8 @@ impl Watch<'_> {
 
     /// Saves that a message is begun, so that the next run counts a failure if the process dies.
     async fn note_begun(&mut self, id: &str) -> Result<(), WatchError> {
-        let note = |memory: &mut Memory, _| {
-            memory.begin_message(id);
+        let note = |state: &mut InboxState, _| {
+            state.begin_message(id);
             Noted::save(())
         };
         self.note(note).await
@@ -169,8 +169,8 @@ impl Watch<'_> {
 
     /// Records that operators were alerted to a message.
     pub(crate) async fn note_announced(&mut self, id: &str) -> Result<(), WatchError> {
-        let note = |memory: &mut Memory, _| {
-            memory.record_alert(id);
+        let note = |state: &mut InboxState, _| {
+            state.record_alert(id);
             Noted::save(())
         };
         self.note(note).await
@@ -186,7 +186,7 @@ impl Watch<'_> {
     ) -> Result<(), WatchError> {
         let sender = self.keys.current.email_tag(address);
         let is_authenticated = is_authenticated(message);
-        let note = |memory: &mut Memory, now| match memory.record_disclosure(id) {
+        let note = |state: &mut InboxState, now| match state.record_disclosure(id) {
             true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
             false => Noted::nothing(()),
         };
@@ -196,7 +196,7 @@ impl Watch<'_> {
     /// Links a person's message and answers it. `text` is its new text, if it could be read.
     async fn answer(
         &mut self,
-        at_hand: &AtHand,
+        at_hand: &MessageInWork,
         message: &Incoming,
         address: EmailAddress,
         text: Option<String>,
@@ -228,7 +228,7 @@ impl Watch<'_> {
             (None, None) => (Kind::Acknowledgement, None),
         };
         let sender = self.keys.current.email_tag(&address);
-        let claim = |memory: &mut Memory, now| Noted::save(memory.claim_answer(id, &sender, kind, now));
+        let claim = |state: &mut InboxState, now| Noted::save(state.claim_answer(id, &sender, kind, now));
         let claimed = self.note(claim).await?;
         let outcome = match claimed {
             Claimed::Granted => {
@@ -238,7 +238,7 @@ impl Watch<'_> {
             Claimed::Cooldown => "skipped_cooldown",
             Claimed::Full => "skipped_full",
         };
-        self.finish(id, outcome, Ended::Well, unanswered(kind, claimed, id, self.now())).await
+        self.finish(id, outcome, Ended::Well, alert_unanswered(kind, claimed, id, self.now())).await
     }
 
     /// The new text of a message. In the end one that cannot be read is handled without its text.
@@ -259,11 +259,11 @@ impl Watch<'_> {
             return Err(WatchError::Overtaken);
         }
         let wait = error.as_ref().and_then(WatchError::wait);
-        let trouble = error.as_ref().map(trouble);
-        let end = |memory: &mut Memory, now| {
-            memory.end(now, wait);
-            let alert = changed(memory, trouble.as_ref(), now);
-            memory.trouble = trouble.as_ref().map(|(_, code)| code.clone());
+        let trouble = error.as_ref().map(severity_and_code);
+        let end = |state: &mut InboxState, now| {
+            state.end(now, wait);
+            let alert = alert_on_change(state, trouble.as_ref(), now);
+            state.trouble = trouble.as_ref().map(|(_, code)| code.clone());
             Noted { alerts: alert.into_iter().collect(), ..Noted::save(()) }
         };
         let ended = self.note(end).await;

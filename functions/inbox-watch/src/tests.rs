@@ -3,8 +3,8 @@
 use crate::{
     answer,
     error::WatchError,
-    memory::{COOLDOWN, MOST_FAILURES, Memory},
     run::run as watch,
+    state::{COOLDOWN, InboxState, MOST_FAILURES},
     watch::{FUNCTION, Keys, Ports, Report, Settings},
 };
 use async_trait::async_trait;
@@ -170,10 +170,10 @@ fn busy_for_a_moment(world: &World) {
     let busy = MailError::Throttled { status: 429, wait: Duration::from_secs(60) };
     world.state().mailbox_says.extend([None, Some(busy)]);
     assert!(look(world, "busy").unwrap().is_err());
-    assert_eq!(memory(world).answered.len(), 1, "the answer is claimed");
+    assert_eq!(saved_state(world).answered.len(), 1, "the answer is claimed");
 }
 
-fn memory(world: &World) -> Memory {
+fn saved_state(world: &World) -> InboxState {
     let document: Value = serde_json::from_str(&world.state().notes[FUNCTION].0).unwrap();
     serde_json::from_value(document["memory"].clone()).unwrap()
 }
@@ -334,7 +334,7 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
     assert!(world.state().acknowledged.is_empty(), "it names no sale");
     assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
-    assert!(memory(&world).at_hand.is_empty());
+    assert!(saved_state(&world).at_hand.is_empty());
 }
 
 /// The same after a run that claimed the acknowledgement, when the mailbox was busy for a moment.

@@ -2,7 +2,7 @@
 
 use crate::{
     error::WatchError,
-    memory::{AtHand, Ended, Memory, digest},
+    state::{Ended, InboxState, MessageInWork, digest},
 };
 use audit::{AuditKey, AuditKeys, CommitError, FunctionJournal, Journal, Notebook, Noted};
 use domain::{
@@ -14,7 +14,7 @@ use domain::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The name of the function's memory and of its stream in the log.
+/// The name of the function's state and of its stream in the log.
 pub const FUNCTION: &str = "inbox-watch";
 
 /// The ports that the function uses.
@@ -78,7 +78,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) keys: Keys<'a>,
     pub(crate) settings: &'a Settings,
     pub(crate) id: &'a str,
-    pub(crate) notebook: Versioned<Notebook<Memory>>,
+    pub(crate) notebook: Versioned<Notebook<InboxState>>,
     pub(crate) report: Report,
 }
 
@@ -87,7 +87,7 @@ impl Watch<'_> {
         self.ports.journal.clock.now()
     }
 
-    pub(crate) fn at_hand(&self, id: &str) -> Option<AtHand> {
+    pub(crate) fn at_hand(&self, id: &str) -> Option<MessageInWork> {
         self.notebook.value.memory.find(id).cloned()
     }
 
@@ -99,7 +99,7 @@ impl Watch<'_> {
 
     pub(crate) async fn commit<A: Send>(
         &mut self,
-        decide: impl Fn(&mut Memory, Timestamp) -> Noted<A> + Send + Sync,
+        decide: impl Fn(&mut InboxState, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<A, CommitError> {
         let (notebook, answer) = self.ports.journal.commit(self.notebook.clone(), decide).await?.settle().await;
         self.notebook = notebook;
@@ -109,12 +109,12 @@ impl Watch<'_> {
     /// Saves a change of the state, unless another run has taken the lease.
     pub(crate) async fn note<A: Send>(
         &mut self,
-        decide: impl Fn(&mut Memory, Timestamp) -> Noted<A> + Send + Sync,
+        decide: impl Fn(&mut InboxState, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<A, WatchError> {
         let id = self.id;
         let noted = self.commit(
-            |memory, now| {
-                if memory.is_run(id) { decide(memory, now).map(Some) } else { Noted::nothing(None) }
+            |state, now| {
+                if state.is_run(id) { decide(state, now).map(Some) } else { Noted::nothing(None) }
             },
         );
         noted.await?.ok_or(WatchError::Overtaken)
@@ -128,8 +128,8 @@ impl Watch<'_> {
         ended: Ended,
         alert: Option<Alert>,
     ) -> Result<(), WatchError> {
-        let finish = |memory: &mut Memory, _| {
-            let sender = memory.finish(id, ended);
+        let finish = |state: &mut InboxState, _| {
+            let sender = state.finish(id, ended);
             let facts: Value = json!({ "message": digest(id), "sender": sender, "outcome": outcome });
             let noted = Noted::save(()).recording("auto_response", facts);
             Noted { alerts: alert.clone().into_iter().collect(), ..noted }

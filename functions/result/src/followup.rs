@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// A parsed request.
-struct Asked {
+struct FollowupRequest {
     paid: SessionId,
     text: Query,
     locale: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
     }
 }
 
-fn parse(body: &[u8]) -> Result<Asked, Reply> {
+fn parse(body: &[u8]) -> Result<FollowupRequest, Reply> {
     if body.len() > MAX_BODY_BYTES {
         return Err(Reply::error(413, "too_large", "The request is larger than 256 KiB."));
     }
@@ -61,7 +61,7 @@ fn parse(body: &[u8]) -> Result<Asked, Reply> {
     let paid = paid.ok_or_else(replies::not_found)?;
     let query = Query::parse(text("query"));
     let query = query.map_err(|error| Reply::error(400, "query_invalid", &error.to_string()))?;
-    Ok(Asked { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })
+    Ok(FollowupRequest { paid, text: query, locale: fields.get("locale").and_then(Value::as_str).map(str::to_owned) })
 }
 
 /// The fields of a sale whose follow-up is not ordered.

@@ -1,6 +1,6 @@
 //! Routes each path to its page or reply.
 
-use crate::{Ports, agents, followup, health, machines, pages, retrieve};
+use crate::{Ports, agents, followup, health, machine_documents, pages, retrieve};
 use domain::{Metric, SessionId};
 use runtime::http::{Reply, Request};
 
@@ -12,8 +12,8 @@ pub async fn handle(ports: Ports<'_>, request: Request) -> Reply {
         "/chat" => html(200, pages::chat()),
         "/agents" => html(200, &agents::page(ports.site)),
         "/llms.txt" => Reply::text(200, agents::llms_txt(ports.site)),
-        "/openapi.json" => machines::openapi(),
-        "/.well-known/security.txt" => machines::security_txt(ports.contact, ports.journal.clock.now()),
+        "/openapi.json" => machine_documents::openapi(),
+        "/.well-known/security.txt" => machine_documents::security_txt(ports.contact, ports.journal.clock.now()),
         "/health" => health::health(ports.notes, ports.journal.clock, attestation::AUTHORITY.state).await,
         "/api/verdict" => counted(ports, retrieve::retrieve(ports, &request).await),
         // The gateway sends GET of any path here.

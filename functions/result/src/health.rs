@@ -1,4 +1,4 @@
-//! GET /health: whether sales can be read, and whether the cache was healthy at the last look (Cache Health, outputs
+//! GET /health: whether sales can be read, and whether the cache was healthy at the last check (Cache Health, outputs
 //! 2).
 //!
 //! The reply separates the two (Cache Health, invariant 5): `service` is what this request found, and `status` also
@@ -29,7 +29,7 @@ pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock, suite: State) -
     let read = notes.load(FUNCTION).await.map_err(|error| telemetry::chain(&error));
     let now = clock.now();
     let (alive, record) = match read {
-        Ok(note) => (true, note.value.map_or(Cache::NeverLooked, |document| last_record(&document))),
+        Ok(note) => (true, note.value.map_or(Cache::NeverChecked, |document| last_record(&document))),
         Err(error) => {
             tracing::error!(error, "health probe failed");
             (false, Cache::Unreadable)
@@ -47,26 +47,26 @@ pub(crate) async fn health(notes: &dyn Notes, clock: &dyn Clock, suite: State) -
 
 /// The last record about the cache, if there is one.
 enum Cache {
-    NeverLooked,
+    NeverChecked,
     Unreadable,
-    Looked(Box<HealthRecord>),
+    Checked(Box<HealthRecord>),
 }
 
 fn last_record(document: &str) -> Cache {
     match serde_json::from_str::<Notebook<Remembered>>(document) {
         Err(_) => Cache::Unreadable,
-        Ok(notebook) => notebook.memory.last.map_or(Cache::NeverLooked, |record| Cache::Looked(Box::new(record))),
+        Ok(notebook) => notebook.memory.last.map_or(Cache::NeverChecked, |record| Cache::Checked(Box::new(record))),
     }
 }
 
-/// The status from both facts. Before the first look it is healthy, because no fault is known. A record that cannot be
+/// The status from both facts. Before the first check it is healthy, because no fault is known. A record that cannot be
 /// read, or is stale, is unreliable, so the status is degraded at best.
 fn status(alive: bool, record: &Cache, now: Timestamp) -> &'static str {
     let cache = match record {
-        Cache::NeverLooked => Health::Healthy,
+        Cache::NeverChecked => Health::Healthy,
         Cache::Unreadable => Health::Degraded,
-        Cache::Looked(record) if record.is_stale(now) => record.cache.max(Health::Degraded),
-        Cache::Looked(record) => record.cache,
+        Cache::Checked(record) if record.is_stale(now) => record.cache.max(Health::Degraded),
+        Cache::Checked(record) => record.cache,
     };
     match cache {
         _ if !alive => "failed",

@@ -3,17 +3,17 @@
 //! It never calls the model: a verdict that does not exist yet is ordered, and the page asks again.
 
 mod agents;
-mod asked;
 mod followup;
 mod handle;
 mod health;
-mod machines;
+mod machine_documents;
 pub mod pages;
 mod ports;
+mod recent_answers;
 mod replies;
 mod retrieve;
 
-pub use asked::Asked;
 pub use handle::handle;
-pub use machines::OPENAPI;
+pub use machine_documents::OPENAPI;
 pub use ports::Ports;
+pub use recent_answers::RecentAnswers;

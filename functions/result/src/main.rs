@@ -2,7 +2,7 @@
 
 use aws::DynamoSubmissions;
 use backend::{Backend, QueueName};
-use result::{Asked, Ports, handle};
+use result::{Ports, RecentAnswers, handle};
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), Error> {
             orders: &backend.queue(QueueName::Orders)?,
             notices: &backend.queue(QueueName::Notices)?,
             meter: &System,
-            asked: &Asked::new(backend.guess_limits()?),
+            recent_answers: &RecentAnswers::new(backend.guess_limits()?),
             guesses: &stores.sales,
             submissions: &DynamoSubmissions(&stores.sales),
             site: &backend.site()?,

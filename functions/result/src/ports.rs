@@ -1,6 +1,6 @@
 //! The ports that the function uses.
 
-use crate::Asked;
+use crate::RecentAnswers;
 use audit::Journal;
 use domain::{
     EmailAddress,
@@ -19,7 +19,7 @@ pub struct Ports<'a> {
     pub orders: &'a dyn Queue,
     pub notices: &'a dyn Queue,
     pub meter: &'a dyn Meter,
-    pub asked: &'a Asked,
+    pub recent_answers: &'a RecentAnswers,
     pub guesses: &'a dyn Guesses,
     pub submissions: &'a dyn Submissions,
     /// The site's own address.

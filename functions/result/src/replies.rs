@@ -1,6 +1,6 @@
 //! The replies of GET /api/verdict that carry no verdict.
 
-use crate::asked::Unpaid;
+use crate::recent_answers::Unpaid;
 use domain::{Sale, money::Money, sale::Declined, texts};
 use runtime::http::Reply;
 use serde_json::json;

@@ -6,7 +6,7 @@
 //! The file has more than 300 lines because each state of a sale has its own short reply, and the replies lead to one
 //! another: a verdict that the cache lost is restored and served, or ordered again.
 
-use crate::{Ports, asked::Unpaid, followup, replies};
+use crate::{Ports, followup, recent_answers::Unpaid, replies};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Tier, Timestamp,
@@ -303,8 +303,9 @@ impl Retrieval<'_> {
 
     /// The store has no such sale: its webhook is late or lost, or the id is made up. Stripe is asked, within limits.
     async fn without_sale(&self) -> Reply {
-        let (asked, id, payments) = (self.ports.asked, &self.session_id.paid_session(), self.ports.payments);
-        if let Some(why) = asked.unpaid.recall(id.as_str(), self.asked_at) {
+        let (recent_answers, id, payments) =
+            (self.ports.recent_answers, &self.session_id.paid_session(), self.ports.payments);
+        if let Some(why) = recent_answers.unpaid.recall(id.as_str(), self.asked_at) {
             return replies::unpaid(&why);
         }
         if payments.is_of_other_mode(id).await {
@@ -320,7 +321,7 @@ impl Retrieval<'_> {
         let from = (id.as_str(), self.network.as_deref(), self.asked_at);
         // A session that is not paid costs its client nothing.
         let is_free = |session: &CheckoutSession| !session.is_paid();
-        match asked.sessions.ask(self.ports.guesses, from, question, is_free).await {
+        match recent_answers.sessions.ask(self.ports.guesses, from, question, is_free).await {
             Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
             Ok(Answer::Known(session)) => self.unpaid(session),
             Ok(Answer::Unknown) => replies::not_found(),
@@ -348,7 +349,7 @@ impl Retrieval<'_> {
     fn unpaid(&self, session: CheckoutSession) -> Reply {
         let (id, why) = (session.id.clone(), Unpaid::from(session));
         let reply = replies::unpaid(&why);
-        self.ports.asked.unpaid.keep(id.as_str(), why, self.asked_at);
+        self.ports.recent_answers.unpaid.keep(id.as_str(), why, self.asked_at);
         reply
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Ports, answer, reply,
-    sell::{Sale, lapsed},
+    sell::{PaidRequest, lapsed},
 };
 use audit::{Change, CommitError, Record, TollStatus};
 use domain::{
@@ -13,7 +13,7 @@ use domain::{
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
 
-impl Sale<'_> {
+impl PaidRequest<'_> {
     /// Makes the answer of a claimed purchase, stores it, and settles the payment.
     pub(crate) async fn answer(&self, purchase: Versioned<Purchase>, owner: &str) -> Result<Reply, CommitError> {
         let journal = self.ports.journal;

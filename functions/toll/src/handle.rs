@@ -1,6 +1,6 @@
 //! Routes each request to its endpoint.
 
-use crate::{Ports, Settings, ask::MAX_BODY_BYTES, mcp, request};
+use crate::{Ports, Settings, mcp, request, request_body::MAX_BODY_BYTES};
 use runtime::http::{Reply, Request};
 
 /// Handles one request.

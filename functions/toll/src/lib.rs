@@ -5,20 +5,20 @@
 //! settlement → reply. No answer is delivered before its settlement is accepted, and only stored answers are settled.
 
 mod answer;
-mod ask;
 mod fulfil;
 mod handle;
 mod mcp;
-mod means;
-mod named;
+mod named_purchase;
 mod narrative;
+mod payment_means;
 mod ports;
-mod rejected;
+mod rejection_records;
 mod reply;
 mod request;
+mod request_body;
 mod sell;
 mod settings;
-mod transferred;
+mod transfer_purchase;
 mod verify;
 
 pub use handle::handle;

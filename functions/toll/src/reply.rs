@@ -1,6 +1,6 @@
 //! The HTTP replies of the function: the request for a payment, the answer with its receipt, and all others.
 
-use crate::{means::PAYMENT_IDENTIFIER, settings::Terms};
+use crate::{payment_means::PAYMENT_IDENTIFIER, settings::Terms};
 use authority::Refusal;
 use chain::{
     Network,

@@ -2,10 +2,10 @@
 
 use crate::{
     Ports, Settings,
-    ask::{self, Asked},
-    means::Means,
-    rejected, reply,
-    sell::Sale,
+    payment_means::PaymentMeans,
+    rejection_records, reply,
+    request_body::{self, QuestionBody},
+    sell::PaidRequest,
 };
 use audit::TollStatus;
 use authority::{Evaluation, Refusal, evaluate};
@@ -19,14 +19,14 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     let Some(offer) = Offer::at(request.path()) else {
         return Reply::error(404, "not_found", "There is nothing at this address.");
     };
-    let Asked { query, locale } = match ask::parse(request.body(), offer) {
+    let QuestionBody { query, locale } = match request_body::parse(request.body(), offer) {
         Ok(asked) => asked,
         Err((code, sentence)) => return Reply::error(400, code, &sentence),
     };
     // The gate runs before any payment, because a question that must not be answered is not sold.
     let evaluation = evaluate(query.as_str(), locale.as_deref());
     let price = settings.terms.price(offer);
-    let means = match Means::of(&request) {
+    let means = match PaymentMeans::of(&request) {
         Ok(Some(means)) => means,
         unpaid => {
             if let Some(declined) = declined(ports, offer, &evaluation).await {
@@ -46,18 +46,18 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
             }
             let why = error.to_string();
             let rejected = (TollStatus::PaymentRejected, why.as_str());
-            rejected::record(ports, offer, Some(&query), None, rejected, asked_at).await;
+            rejection_records::record(ports, offer, Some(&query), None, rejected, asked_at).await;
             return reply::payment_required(&settings.terms, offer, &why);
         }
     };
     let network = request.network();
-    Sale { ports, settings, offer, price, query, evaluation, means, asked_at, network }.sell().await
+    PaidRequest { ports, settings, offer, price, query, evaluation, means, asked_at, network }.sell().await
 }
 
 /// The reply to a question that the gate declines before anything is paid or taken, once that is recorded; `None` if the
 /// gate does not decline it.
 async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) -> Option<Reply> {
     let body = Refusal::of(evaluation)?;
-    rejected::declined(ports, offer, evaluation).await;
+    rejection_records::declined(ports, offer, evaluation).await;
     Some(Reply::json(reply::DECLINED, &json!(body)))
 }

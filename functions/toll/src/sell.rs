@@ -2,9 +2,9 @@
 
 use crate::{
     Ports, Settings,
-    means::{Checked, Unusable, unnamed},
-    named::{self, Called, Name},
-    rejected, reply,
+    named_purchase::{FreeName, NamedPurchase, find_named_purchase},
+    payment_means::{CheckedMeans, Unusable, unnamed},
+    rejection_records, reply,
 };
 use audit::{Change, CommitError, Record, TollStatus, digest};
 use authority::{Evaluation, Refusal};
@@ -18,14 +18,14 @@ use runtime::{http::Reply, telemetry};
 use serde_json::json;
 
 /// One request with a payment.
-pub(crate) struct Sale<'a> {
+pub(crate) struct PaidRequest<'a> {
     pub(crate) ports: Ports<'a>,
     pub(crate) settings: &'a Settings,
     pub(crate) offer: Offer,
     pub(crate) price: Price,
     pub(crate) query: Query,
     pub(crate) evaluation: Evaluation,
-    pub(crate) means: Checked,
+    pub(crate) means: CheckedMeans,
     pub(crate) asked_at: Timestamp,
     /// The client's network.
     pub(crate) network: Option<String>,
@@ -50,7 +50,7 @@ enum Begun {
     Other,
 }
 
-impl Sale<'_> {
+impl PaidRequest<'_> {
     /// Sells the answer, or replies with the reason why not.
     pub(crate) async fn sell(&self) -> Reply {
         let reply = match self.try_sell().await {
@@ -76,15 +76,15 @@ impl Sale<'_> {
         let id = self.means.purchase(&self.price).map_err(unnamed)?;
         let journal = self.ports.journal;
         let (fingerprint, now) = (self.fingerprint(), journal.clock.now());
-        let called = named::look(journal.store, &self.means, &self.price, &id, &fingerprint, now).await?;
-        let (found, name) = match called {
-            Called::Own(name) => (journal.store.load(&id).await?, name),
-            Called::Earlier(earlier) => (Some(*earlier), None),
-            Called::Other => {
+        let named = find_named_purchase(journal.store, &self.means, &self.price, &id, &fingerprint, now).await?;
+        let (found, name) = match named {
+            NamedPurchase::Own(name) => (journal.store.load(&id).await?, name),
+            NamedPurchase::Earlier(earlier) => (Some(*earlier), None),
+            NamedPurchase::Other => {
                 self.not_taken(TollStatus::Replay, "the payment identifier was used for another request").await;
                 return Ok(reply::other_request());
             }
-            Called::Unwritten | Called::Expiring => return Ok(reply::in_progress()),
+            NamedPurchase::Unwritten | NamedPurchase::Expiring => return Ok(reply::in_progress()),
         };
         let Some(found) = found else {
             let paid = |payer: &str| {
@@ -97,8 +97,10 @@ impl Sale<'_> {
                 Versioned { value, version: 0 }
             };
             return match &self.means {
-                Checked::Signed(..) => self.begin(fresh(paid("")), name).await,
-                Checked::Transfer(transaction) => self.begin_transfer(transaction, |payer| fresh(paid(payer))).await,
+                CheckedMeans::Signed(..) => self.begin(fresh(paid("")), name).await,
+                CheckedMeans::Transfer(transaction) => {
+                    self.begin_transfer(transaction, |payer| fresh(paid(payer))).await
+                }
             };
         };
         let found = journal.flush(found).await;
@@ -160,7 +162,7 @@ impl Sale<'_> {
     /// Records the evaluation of a question that the gate declines, where no record of a purchase has it.
     pub(crate) async fn record_declined(&self) {
         if !self.evaluation.state().is_sold() {
-            rejected::declined(self.ports, self.offer, &self.evaluation).await;
+            rejection_records::declined(self.ports, self.offer, &self.evaluation).await;
         }
     }
 
@@ -169,7 +171,7 @@ impl Sale<'_> {
         self.record_declined().await;
         let query = self.evaluation.state().is_sold().then_some(&self.query);
         let transaction = self.means.transaction();
-        rejected::record(self.ports, self.offer, query, transaction, (status, why), self.asked_at).await;
+        rejection_records::record(self.ports, self.offer, query, transaction, (status, why), self.asked_at).await;
     }
 
     /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was
@@ -190,7 +192,11 @@ impl Sale<'_> {
     }
 
     /// Continues a new or an existing purchase without an answer: gate, verification, claim, answer, settlement.
-    pub(crate) async fn begin(&self, purchase: Versioned<Purchase>, name: Option<Name>) -> Result<Reply, CommitError> {
+    pub(crate) async fn begin(
+        &self,
+        purchase: Versioned<Purchase>,
+        name: Option<FreeName>,
+    ) -> Result<Reply, CommitError> {
         let now = self.ports.journal.clock.now();
         if purchase.value.signed().is_none() && now >= purchase.value.lapses_at() {
             return Ok(self.owed(purchase).await);

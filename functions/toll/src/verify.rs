@@ -1,7 +1,7 @@
 //! Asks the facilitator and the node about payments. Anybody can sign a payment without funds, or name a transaction that
 //! does not exist, so questions about payments that have bought nothing are limited.
 
-use crate::{means::Unusable, reply, sell::Sale};
+use crate::{payment_means::Unusable, reply, sell::PaidRequest};
 use chain::payment::PaymentError;
 use domain::{
     Timestamp,
@@ -11,7 +11,7 @@ use domain::{
 };
 use runtime::{http::Reply, telemetry};
 
-impl Sale<'_> {
+impl PaidRequest<'_> {
     /// Asks about a payment that has no purchase yet. The error is the reply beyond the limits. The question stays counted if
     /// it fails, or if `is_free` tells of its answer that anybody can have such a payment.
     pub(crate) async fn ask_within_limits<T: Send, E: Send>(

@@ -71,12 +71,12 @@ pub struct Head {
 
 /// The part of the digest function's saved state that other code needs.
 #[derive(Deserialize)]
-struct NoteOfFunction {
-    memory: MemoryOfFunction,
+struct DigestNote {
+    memory: DigestFunctionState,
 }
 
 #[derive(Deserialize)]
-struct MemoryOfFunction {
+struct DigestFunctionState {
     head: Option<Head>,
 }
 
@@ -86,7 +86,7 @@ impl Head {
     /// # Errors
     /// [`InvalidDigest::Malformed`].
     pub fn of_note(document: &str) -> Result<Option<Self>, InvalidDigest> {
-        Ok(serde_json::from_str::<NoteOfFunction>(document)?.memory.head)
+        Ok(serde_json::from_str::<DigestNote>(document)?.memory.head)
     }
 }
 

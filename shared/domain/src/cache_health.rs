@@ -1,5 +1,5 @@
-//! The health of the cache: the record that cache-health writes at each look, and that `GET /health` and operators read
-//! (Cache Health, outputs 1 and 2).
+//! The health of the cache: the record that cache-health writes at each check, and that `GET /health` and operators
+//! read (Cache Health, outputs 1 and 2).
 
 use crate::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct CacheMeasures {
     pub sampled: u32,
 }
 
-/// The record of one look.
+/// The record of one check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HealthRecord {
     /// When it was taken.
@@ -64,7 +64,7 @@ pub struct HealthRecord {
     pub cache: Health,
     /// The health of both.
     pub overall: Health,
-    /// The interval between looks, in seconds.
+    /// The interval between checks, in seconds.
     pub interval_s: u64,
 }
 
@@ -72,7 +72,7 @@ const MEBIBYTE: u64 = 1024 * 1024;
 const DAY_MS: f64 = 86_400_000.0;
 
 impl HealthRecord {
-    /// Whether the next look is overdue: by two intervals and a minute.
+    /// Whether the next check is overdue: by two intervals and a minute.
     #[must_use]
     pub fn is_stale(&self, now: Timestamp) -> bool {
         now.since(self.at) > Duration::from_secs(2 * self.interval_s + 60)
@@ -163,7 +163,7 @@ impl Block {
     };
 }
 
-/// The `cache` block before the first look, or if the last record cannot be read.
+/// The `cache` block before the first check, or if the last record cannot be read.
 #[must_use]
 pub fn unknown_block() -> Value {
     json!(Block::UNKNOWN)
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_stale_when_two_looks_were_left_out() {
+    fn a_record_is_stale_when_two_checks_were_left_out() {
         let record = record();
         assert!(!record.is_stale(record.at.plus(Duration::from_secs(180))));
         assert!(record.is_stale(record.at.plus(Duration::from_secs(181))));

@@ -47,8 +47,8 @@ impl AddAssign for Report {
     }
 }
 
-/// Handles each item with `look`, and begins with none after `share`. A failure does not stop the others.
-pub async fn run<I, E, F>(clock: &dyn Clock, share: Duration, due: Vec<I>, look: impl Fn(I) -> F) -> Report
+/// Handles each item with `handle`, and begins with none after `share`. A failure does not stop the others.
+pub async fn run<I, E, F>(clock: &dyn Clock, share: Duration, due: Vec<I>, handle: impl Fn(I) -> F) -> Report
 where
     F: Future<Output = Result<(), E>>,
 {
@@ -57,7 +57,7 @@ where
     for item in due {
         if clock.now() >= until {
             report.left += 1;
-        } else if look(item).await.is_err() {
+        } else if handle(item).await.is_err() {
             report.failed += 1;
         }
     }
@@ -90,9 +90,9 @@ mod tests {
             }
         }
         let clock = Seconds(Mutex::new(0));
-        // The share ends at second 1 + 4: items are looked at in the seconds 2, 3 and 4.
-        let look = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
-        let report = ended(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], look));
+        // The share ends at second 1 + 4: items are handled in the seconds 2, 3 and 4.
+        let handle = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
+        let report = ended(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], handle));
         assert_eq!((report.due, report.failed, report.left), (5, 2, 2));
     }
 }

@@ -35,7 +35,7 @@ pub struct Deployment<'w> {
     audit_keys: KeptSecret<'w>,
     /// The settings of the verdict function: those of the template, unless a world changes them.
     pub verdict: verdict::Settings,
-    asked: result::Asked,
+    recent_answers: result::RecentAnswers,
     codes: Guessing,
 }
 
@@ -62,7 +62,7 @@ impl<'w> Deployment<'w> {
             smoke: KeptSecret::new(world, SMOKE_SECRET),
             audit_keys: KeptSecret::new(world, AUDIT_KEYS),
             verdict: SETTINGS.verdict.clone(),
-            asked: result::Asked::new(SETTINGS.guess_limits),
+            recent_answers: result::RecentAnswers::new(SETTINGS.guess_limits),
             codes: checkout::codes(SETTINGS.guess_limits),
         }
     }

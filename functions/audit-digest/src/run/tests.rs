@@ -36,17 +36,17 @@ fn publish(world: &World, count: usize) -> Vec<String> {
     for AuditEntry { key, line, .. } in sale.outbox() {
         let handle = format!("handle {}", state.log.len());
         state.log.insert(key.clone(), line.clone());
-        state.log_notices.insert(handle, notice(key));
+        state.log_notices.insert(handle, message(key));
         keys.push(key.clone());
     }
     keys
 }
 
-fn notice(key: &str) -> String {
-    notice_of(key, 200, "1")
+fn message(key: &str) -> String {
+    message_of(key, 200, "1")
 }
 
-fn notice_of(key: &str, size: u64, version: &str) -> String {
+fn message_of(key: &str, size: u64, version: &str) -> String {
     let object = json!({ "key": key, "size": size, "versionId": version });
     json!({ "Records": [{ "s3": { "bucket": { "name": "log" }, "object": object } }] }).to_string()
 }
@@ -82,7 +82,7 @@ fn verified(world: &World) -> (DigestReport, Digested) {
 }
 
 async fn world_head(world: &World) -> Option<Head> {
-    ports(world).journal.load::<Memory>().await.unwrap().value.memory.head
+    ports(world).journal.load::<DigestState>().await.unwrap().value.memory.head
 }
 
 /// Checks that no record is missing in the digests, that there is no finding, and that no digest number was signed
@@ -291,7 +291,7 @@ fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
             (0..3).for_each(|_| drop(publish(&world, 4)));
         }
         world.state().log.insert(keys[0].clone(), "forged".to_owned());
-        world.state().log_notices.insert("handle 99".to_owned(), notice_of(&keys[0], 7, "2"));
+        world.state().log_notices.insert("handle 99".to_owned(), message_of(&keys[0], 7, "2"));
         ran(&world);
         assert!(compared(&world, &keys[0]).is_some(), "late: {late}");
         assert_eq!(critical(&world, "1 record(s) were gone from the log or written over"), 1);
@@ -300,7 +300,7 @@ fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
     // A version that is reported twice counts once.
     let world = world();
     let keys = publish(&world, 1);
-    world.state().log_notices.insert("again".to_owned(), notice(&keys[0]));
+    world.state().log_notices.insert("again".to_owned(), message(&keys[0]));
     ran(&world);
     assert_eq!((compared(&world, &keys[0]), critical(&world, "written over")), (None, 0));
 }
@@ -316,7 +316,7 @@ fn a_record_that_is_written_over_after_its_digest_is_named_and_never_signed() {
         let original = world.state().log.insert(keys[0].clone(), "forged".to_owned()).unwrap();
         if is_announced {
             world.state().log_originals.insert(keys[0].clone(), original.clone());
-            world.state().log_notices.insert("second".to_owned(), notice_of(&keys[0], 7, "2"));
+            world.state().log_notices.insert("second".to_owned(), message_of(&keys[0], 7, "2"));
         }
         ran(&world);
         assert_eq!(critical(&world, "record 1"), 1, "announced: {is_announced}");
@@ -376,7 +376,7 @@ fn an_object_that_cannot_be_read_is_counted_and_the_comparison_goes_on() {
 }
 
 fn rechecked(world: &World) -> audit_verify::recheck::Recheck {
-    poll(async { ports(world).journal.load::<Memory>().await.unwrap().value.memory.recheck }).unwrap()
+    poll(async { ports(world).journal.load::<DigestState>().await.unwrap().value.memory.recheck }).unwrap()
 }
 
 /// A run crashes after it stored such a digest; the next run completes it.
@@ -384,7 +384,7 @@ fn rechecked(world: &World) -> audit_verify::recheck::Recheck {
 fn a_digest_that_vouches_for_no_bytes_is_ended_by_the_next_run() {
     let world = world();
     let keys = publish(&world, 1);
-    world.state().log_notices.insert("second".to_owned(), notice_of(&keys[0], 7, "2"));
+    world.state().log_notices.insert("second".to_owned(), message_of(&keys[0], 7, "2"));
     world.plan(Plan::none().whenever("digests.sign", Fault::Fail));
     assert!(poll(run(ports(&world), LIMITS)).unwrap().is_err());
     assert!(world.state().digests.contains_key(&document_key(1)), "stored, not signed");
@@ -423,7 +423,7 @@ impl AuditObjects for Watched<'_> {
 fn only_what_is_new_in_a_long_stream_is_looked_at() {
     let world = world();
     let keys = publish(&world, 9);
-    world.state().log_notices.retain(|_, body| *body == notice(&keys[4]) || *body == notice(&keys[6]));
+    world.state().log_notices.retain(|_, body| *body == message(&keys[4]) || *body == message(&keys[6]));
     let watched = Watched { world: &world, unreadable: "", looked: Mutex::default() };
     let summary = poll(run(Ports { log: &watched, ..ports(&world) }, LIMITS)).unwrap().unwrap();
     assert_eq!(summary.entries, 2);
@@ -437,7 +437,7 @@ fn one_object_that_cannot_be_digested_stops_no_other() {
     let keys = publish(&world, 2);
     let long = "2026-04-16/session/cs_test_long/000001.json";
     world.state().log.insert(long.to_owned(), "long".to_owned());
-    world.state().log_notices.insert("long".to_owned(), notice_of(long, LIMITS.bytes + 1, "1"));
+    world.state().log_notices.insert("long".to_owned(), message_of(long, LIMITS.bytes + 1, "1"));
     let summary = ran(&world);
     assert_eq!((summary.left, summary.entries), (1, 2));
     assert_eq!(world.state().log_notices.keys().collect::<Vec<_>>(), ["long"], "left to the dead letters");

@@ -1,4 +1,4 @@
-//! Failures during a look: of the cache, the table and the log.
+//! Failures during a check: of the cache, the table and the log.
 
 use super::*;
 
@@ -6,11 +6,11 @@ use super::*;
 fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_return_too() {
     let stage = Stage::new();
     stage.world.plan(Plan::none().whenever("cache.totals", Fault::Fail));
-    let record = stage.look();
+    let record = stage.check();
     assert_eq!((record.overall, record.cache, record.measures), (Health::Failed, Health::Failed, None));
     assert!(record.service.reachable, "two dimensions");
     assert_eq!(stage.alerts(), Vec::<String>::new(), "nothing on a first failure");
-    stage.look();
+    stage.check();
     let alerts = stage.world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
     assert!(alerts[0].line.contains("] CRITICAL |"), "{}", alerts[0].line);
@@ -20,10 +20,10 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
         alerts[0].line
     );
     stage.alerts();
-    stage.look();
+    stage.check();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
     stage.world.plan(Plan::none());
-    assert_eq!(stage.look().overall, Health::Healthy);
+    assert_eq!(stage.check().overall, Health::Healthy);
     let alerts = stage.world.state().alerts.clone();
     assert_eq!(
         (alerts.len(), alerts[0].channel),
@@ -51,7 +51,7 @@ fn an_outage_that_begins_again_within_a_minute_is_told_again() {
     assert!(stage.world.state().held_back_alerts.is_empty());
 }
 
-/// The stored state is in the failing table, so no look is recorded, but two consecutive failures are
+/// The stored state is in the failing table, so no check is recorded, but two consecutive failures are
 /// still critical.
 #[test]
 fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
@@ -66,10 +66,10 @@ fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
         }
         assert_eq!(alerts, [0, 1, 0, 0], "{boundary}");
         stage.world.plan(Plan::none());
-        assert_eq!(stage.look().overall, Health::Healthy);
+        assert_eq!(stage.check().overall, Health::Healthy);
         let alerts = stage.alerts();
         assert!(alerts.len() == 1 && alerts[0].ends_with("looks are put on record again"), "{alerts:?}");
-        stage.look();
+        stage.check();
         assert_eq!(stage.alerts(), Vec::<String>::new());
     }
 }
@@ -78,11 +78,11 @@ fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
 fn a_log_that_fails_is_told_once_and_its_return_too() {
     let stage = Stage::new();
     stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    (0..10).for_each(|_| drop(stage.look()));
+    (0..10).for_each(|_| drop(stage.check()));
     let alerts = stage.alerts();
     assert!(alerts.len() == 1 && alerts[0].contains("CRITICAL") && alerts[0].contains("not written"), "{alerts:?}");
     stage.world.plan(Plan::none());
-    stage.look();
+    stage.check();
     let alerts = stage.alerts();
     assert!(alerts.len() == 1 && alerts[0].ends_with("the log takes records again"), "{alerts:?}");
     assert_eq!(stage.events("cache_health").len(), 11);

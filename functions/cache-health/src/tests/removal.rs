@@ -8,12 +8,12 @@ fn the_list_is_in_the_log_before_the_first_entry_is_removed() {
     stage.entry(1, 31 * DAY);
     stage.entry(2, 30 * DAY + DAY / 2);
     stage.entry(3, 29 * DAY);
-    stage.look();
+    stage.check();
     assert_eq!(stage.left(), BTreeSet::from([session(3)]));
     let boundaries = stage.world.state().boundaries.clone();
     let removed = boundaries.iter().position(|name| *name == "cache.remove_listed").unwrap();
     let published = boundaries[..removed].iter().filter(|name| **name == "log.publish").count();
-    assert_eq!(published, 2, "the look and the list");
+    assert_eq!(published, 2, "the check and the list");
     let planned = stage.events("cache_cleanup_planned").remove(0);
     let sessions: Vec<&str> =
         planned["entries"].as_array().unwrap().iter().map(|it| it["session_id"].as_str().unwrap()).collect();
@@ -35,11 +35,11 @@ fn nothing_is_removed_while_the_list_is_not_in_the_log() {
     let stage = Stage::new();
     stage.entry(1, 31 * DAY);
     stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    stage.look();
+    stage.check();
     assert_eq!(stage.left().len(), 1);
     stage.world.plan(Plan::none());
-    stage.look();
-    assert_eq!(stage.left().len(), 0, "the next look finishes the list");
+    stage.check();
+    assert_eq!(stage.left().len(), 0, "the next check finishes the list");
     assert_eq!((stage.events("cache_cleanup_planned").len(), stage.events("cache_cleanup").len()), (1, 1));
 }
 
@@ -49,13 +49,13 @@ fn what_the_archive_does_not_hold_like_this_stays() {
     (1..=3).for_each(|number| stage.entry(number, 40 * DAY));
     stage.world.state().archive.remove(&session(1));
     stage.world.state().archive.insert(session(2), verdict(9));
-    stage.look();
+    stage.check();
     assert_eq!(stage.left(), BTreeSet::from([session(1), session(2)]));
     assert_eq!(stage.events("cache_cleanup_planned")[0]["kept_for_want_of_an_archived_copy"], 2);
     let before = stage.world.state().boundaries.len();
-    stage.look();
+    stage.check();
     let found = stage.world.state().boundaries[before..].iter().filter(|name| **name == "archive.find").count();
-    assert_eq!(found, 0, "they are looked at again after an hour, not every minute");
+    assert_eq!(found, 0, "they are checked again after an hour, not every minute");
 }
 
 #[test]
@@ -64,19 +64,19 @@ fn when_the_budget_is_passed_the_old_go_at_once_and_the_young_never() {
     (0..250).for_each(|number| stage.entry(number, 31 * DAY));
     (250..260).for_each(|number| stage.entry(number, 29 * DAY));
     stage.settings.budget_bytes = 100;
-    let first = stage.look();
+    let first = stage.check();
     assert_eq!(first.overall, Health::Failed);
     let alerts = stage.alerts();
     assert!(
         alerts.len() == 1 && alerts[0].contains("] CRITICAL |") && alerts[0].contains("budget 100 passed"),
         "{alerts:?}"
     );
-    assert_eq!(stage.left().len(), 160, "a hundred a look");
-    stage.look();
-    stage.look();
+    assert_eq!(stage.left().len(), 160, "a hundred a check");
+    stage.check();
+    stage.check();
     assert_eq!(stage.left().len(), 10);
     stage.settings.budget_bytes = 1 << 30;
-    assert_eq!(stage.look().overall, Health::Healthy);
+    assert_eq!(stage.check().overall, Health::Healthy);
     assert!(stage.alerts()[0].ends_with("ok:bytes | recovered: within the budget of bytes"));
     assert_eq!(stage.left().len(), 10);
 }
@@ -85,15 +85,15 @@ fn when_the_budget_is_passed_the_old_go_at_once_and_the_young_never() {
 fn a_restored_entry_lives_as_long_as_a_new_one() {
     let stage = Stage::new();
     stage.entry(1, 31 * DAY);
-    stage.look();
+    stage.check();
     assert!(stage.left().is_empty());
     // The customer comes back: the page restores the archived verdict to the cache.
     stage.entry(1, Duration::ZERO);
     stage.world.advance(29 * DAY);
-    stage.look();
+    stage.check();
     assert_eq!(stage.left().len(), 1);
     stage.world.advance(2 * DAY);
-    stage.look();
+    stage.check();
     assert!(stage.left().is_empty());
 }
 
@@ -106,7 +106,7 @@ fn whatever_breaks_nothing_young_goes_and_the_old_go_in_the_end_and_the_counters
         stage
     };
     let clean = stage();
-    clean.look();
+    clean.check();
     for (plan, what) in every_single_fault(clean.world.passed(), 10) {
         let stage = stage();
         stage.world.plan(plan);
@@ -116,7 +116,7 @@ fn whatever_breaks_nothing_young_goes_and_the_old_go_in_the_end_and_the_counters
         assert!(listed || !removed, "{what}: removed before it was listed");
         stage.world.plan(Plan::none());
         stage.world.advance(2 * Duration::from_secs(3600));
-        stage.look();
+        stage.check();
         assert_eq!(stage.left(), BTreeSet::from([session(4)]), "{what}");
         let state = stage.world.state();
         let bytes: u64 = state.listed_entries().iter().map(|entry| entry.bytes).sum();
@@ -132,11 +132,11 @@ fn an_entry_that_was_renewed_since_it_was_listed_is_never_removed() {
     stage.entry(1, 31 * DAY);
     stage.entry(2, 31 * DAY);
     stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
-    stage.look();
-    assert_eq!(stage.memory().cleanup.plan.map(|plan| plan.entries.len()), Some(2), "listed, and nothing removed");
+    stage.check();
+    assert_eq!(stage.saved_state().cleanup.plan.map(|plan| plan.entries.len()), Some(2), "listed, and nothing removed");
     stage.entry(1, Duration::ZERO);
     stage.world.plan(Plan::none());
-    stage.look();
+    stage.check();
     assert_eq!(stage.left(), BTreeSet::from([session(1)]));
     let events = stage.events("cache_cleanup");
     assert_eq!((&events[0]["removed"], &events[0]["renewed"]), (&json!(1), &json!(1)));
@@ -152,7 +152,7 @@ proptest! {
         for (number, hours) in hours.iter().enumerate() {
             stage.entry(number, Duration::from_secs(hours * 3600));
         }
-        stage.look();
+        stage.check();
         let young = |(number, hours): (usize, &u64)| (*hours * 3600 + 60 <= u64::from(days) * 86_400).then(|| session(number));
         let expected: BTreeSet<SessionId> = hours.iter().enumerate().filter_map(young).collect();
         prop_assert_eq!(stage.left(), expected);

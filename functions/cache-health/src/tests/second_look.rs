@@ -27,8 +27,8 @@ fn delivered(stage: &Stage, number: usize, summary: &str) {
     state.sales.insert(session(number), (sale, 1));
 }
 
-/// As many looks, a minute apart, whatever becomes of them.
-fn looks(stage: &Stage, ports: Ports<'_>, count: usize) {
+/// As many checks, a minute apart, whatever becomes of them.
+fn checks(stage: &Stage, ports: Ports<'_>, count: usize) {
     for _ in 0..count {
         stage.world.advance(Duration::from_secs(60));
         drop(testkit::run(stage.unrecorded.run(ports, stage.settings, When::Now)));
@@ -44,7 +44,7 @@ fn work_of(stage: &Stage, number: usize) -> Option<Work> {
 
 /// The page has shown the verdict of a mail that is a dead letter, and a mail with an unknown outcome may have arrived.
 #[test]
-fn a_verdict_whose_mail_failed_is_looked_at_too() {
+fn a_verdict_whose_mail_failed_is_checked_too() {
     let stage = Stage::new();
     let mails = [
         Mail::Unknown { at: NOW },
@@ -58,7 +58,7 @@ fn a_verdict_whose_mail_failed_is_looked_at_too() {
         let (sale, version) = state.sales[&session(number)].clone();
         state.sales.insert(session(number), (sale.with("mail", mail), version));
     }
-    looks(&stage, stage.ports(), 3);
+    checks(&stage, stage.ports(), 3);
     let is_found = |number| stage.world.state().sales[&session(number)].0.finding().is_some();
     assert_eq!((1..=4).map(is_found).collect::<Vec<_>>(), [true, true, true, false]);
 }
@@ -84,7 +84,7 @@ impl VerdictArchive for Torn<'_> {
     }
 }
 
-/// A corrupt verdict stays as it is, so every look fails at it.
+/// A corrupt verdict stays as it is, so every check fails at it.
 #[test]
 fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
     let stage = Stage::new();
@@ -94,7 +94,7 @@ fn a_verdict_that_stays_unreadable_does_not_stop_the_second_look() {
     stage.world.state().cache.remove(&session(1));
     let archive = Torn(&stage.world, vec![session(1)]);
     let ports = Ports { archive: &archive, ..stage.ports() };
-    looks(&stage, ports, 12);
+    checks(&stage, ports, 12);
     assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (None, Some(Work::Finding)));
     let [facts] = stage.events("archive_second_look").try_into().unwrap();
     assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&1.into(), &1.into(), &1.into()));
@@ -117,30 +117,30 @@ fn a_row_of_unreadable_verdicts_does_not_stop_the_second_look() {
     }
     let archive = Torn(&stage.world, torn);
     let ports = Ports { archive: &archive, ..stage.ports() };
-    looks(&stage, ports, 60);
+    checks(&stage, ports, 60);
     let [facts] = stage.events("archive_second_look").try_into().unwrap();
     assert_eq!((&facts["unread"], &facts["looked"], &facts["found"]), (&5.into(), &1.into(), &1.into()));
     assert_eq!(stage.events("archive_unread").len(), 5);
     assert_eq!(work_of(&stage, 6), Some(Work::Finding));
 }
 
-/// Nothing is wrong with the verdict at which the looks fail.
+/// Nothing is wrong with the verdict at which the checks fail.
 #[test]
 fn no_verdict_is_passed_over_while_none_can_be_read() {
     let stage = Stage::new();
     delivered(&stage, 1, "The CSDM leaves no doubt.");
     delivered(&stage, 2, "The CSDM leaves no doubt.");
     stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
-    (0..30).for_each(|_| drop(stage.look()));
+    (0..30).for_each(|_| drop(stage.check()));
     stage.world.plan(Plan::none());
-    (0..2).for_each(|_| drop(stage.look()));
+    (0..2).for_each(|_| drop(stage.check()));
     assert_eq!((work_of(&stage, 1), work_of(&stage, 2)), (Some(Work::Finding), Some(Work::Finding)));
     assert!(stage.events("archive_unread").is_empty());
 }
 
-/// Each failing read raises an alert of its own, so a look reads few verdicts, and none twice.
+/// Each failing read raises an alert of its own, so a check reads few verdicts, and none twice.
 #[test]
-fn an_outage_of_the_archive_costs_few_reads_a_look() {
+fn an_outage_of_the_archive_costs_few_reads_a_check() {
     for (count, reads) in [(3, 3), (12, 4)] {
         let stage = Stage::new();
         for number in 1..=count {
@@ -148,10 +148,10 @@ fn an_outage_of_the_archive_costs_few_reads_a_look() {
         }
         stage.world.plan(Plan::none().whenever("store.load_with_verdict", Fault::Fail));
         for _ in 0..12 {
-            stage.look();
+            stage.check();
         }
         stage.world.state().boundaries.clear();
-        stage.look();
+        stage.check();
         let state = stage.world.state();
         let read = state.boundaries.iter().filter(|name| **name == "store.load_with_verdict").count();
         assert_eq!(read, reads, "of {count}");
@@ -168,7 +168,7 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         delivered(&stage, 3, "MNEMOS shows demand.");
         stage
     };
-    let check = |stage: &Stage, what: &str| {
+    let assert_found = |stage: &Stage, what: &str| {
         assert_eq!(
             (work_of(stage, 1), work_of(stage, 2), work_of(stage, 3)),
             (Some(Work::Finding), None, None),
@@ -185,21 +185,21 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         assert_eq!(log, 1, "{what}");
     };
     let clean = fresh();
-    looks(&clean, clean.ports(), 4);
-    check(&clean, "nothing breaks");
+    checks(&clean, clean.ports(), 4);
+    assert_found(&clean, "nothing breaks");
     clean.world.plan(Plan::none());
-    looks(&clean, clean.ports(), 4);
+    checks(&clean, clean.ports(), 4);
     let listed = clean.world.state().boundaries.iter().filter(|name| **name == "archive.listed").count();
-    assert_eq!(listed, 2, "one page, and its end: nothing is looked at twice");
-    check(&clean, "a second time");
+    assert_eq!(listed, 2, "one page, and its end: nothing is checked twice");
+    assert_found(&clean, "a second time");
     for name in ["archive.listed", "store.load_with_verdict", "store.save", "notes.save"] {
         for fault in FAULTS {
             let stage = fresh();
             stage.world.plan(Plan::none().whenever(name, fault));
             drop(testkit::run(stage.runs(When::Now)));
             stage.world.plan(Plan::none());
-            looks(&stage, stage.ports(), 4);
-            check(&stage, &format!("{fault:?} at {name}"));
+            checks(&stage, stage.ports(), 4);
+            assert_found(&stage, &format!("{fault:?} at {name}"));
         }
     }
 }

@@ -24,7 +24,7 @@ fn answered(sender: &str, text: &str) -> World {
     let key = SubscriberKey::parse(&Secret::new(json!({ "subscriber_key": "k".repeat(32) }).to_string())).unwrap();
     let address = EmailAddress::parse(MEMBER).unwrap();
     let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
-    let asked = bridge::Asked { version, sha256, name: "Sam Example".to_owned(), address };
+    let asked = bridge::AcceptanceRequest { version, sha256, name: "Sam Example".to_owned(), address };
     run(bridge::accept(bridges(&world), &who(), &bridge::check(&key, &who(), &asked).unwrap())).unwrap().unwrap();
     run(bridge::grant(bridges(&world), &who(), &dana(), at(30 * 86_400))).unwrap().unwrap();
     world.state().alerts.clear();

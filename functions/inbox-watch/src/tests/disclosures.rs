@@ -127,7 +127,7 @@ fn a_text_that_cannot_be_read_delays_the_acknowledgement_and_does_not_withhold_i
     let world = written(TEXT);
     world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
     looks(&world, MOST_FAILURES + 1, "a text that cannot be read stops no run");
-    assert_eq!((answers(&world), memory(&world).at_hand.len()), (vec![answer::BODY.to_owned()], 0));
+    assert_eq!((answers(&world), saved_state(&world).at_hand.len()), (vec![answer::BODY.to_owned()], 0));
     assert!(is_inquiry(&world, "m1"), "an operator finds it");
 }
 
@@ -172,7 +172,7 @@ fn sources_of_help_that_were_claimed_and_never_sent_are_a_critical_alert() {
     assert_eq!((outcomes(&world), answers(&world).len()), (vec!["given_up".to_owned()], 0));
     let is_told = |line: &str| line.contains("] CRITICAL | ") && line.contains("sources of help were not sent");
     assert!(world.state().alerts.iter().any(|alert| is_told(&alert.line)), "{:?}", world.state().alerts);
-    assert!(memory(&world).answered.is_empty());
+    assert!(saved_state(&world).answered.is_empty());
     world.plan(Plan::none());
     arrives(&world, "m2", "stranger@example.com", TEXT);
     look(&world, "later").unwrap().unwrap();
@@ -203,12 +203,12 @@ fn the_sources_of_help_do_not_wait_for_the_announcement() {
         let sent = answers(&world);
         assert!(sent.len() == helped && sent.iter().all(|answer| is_help(answer)), "{sent:?}");
         assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (1, 1));
-        assert!(is_inquiry(&world, "m1") && memory(&world).at_hand.len() == 1, "it is still to be announced");
+        assert!(is_inquiry(&world, "m1") && saved_state(&world).at_hand.len() == 1, "it is still to be announced");
         world.plan(Plan::none());
         looks(&world, 3, "the announcement follows");
         let told = world.state().broadcasts.clone();
         assert_eq!(told, ["Incoming: from stranger@example.com — subject: Hello"]);
-        assert_eq!((answers(&world).len(), recorded(&world).len(), memory(&world).at_hand.len()), (helped, 1, 0));
+        assert_eq!((answers(&world).len(), recorded(&world).len(), saved_state(&world).at_hand.len()), (helped, 1, 0));
         assert_eq!(outcomes(&world).len(), 1);
     }
 }
@@ -239,7 +239,10 @@ fn whatever_breaks_a_disclosure_is_answered_once() {
         let is_unsent = told_of(&world, "AUTORESPONSE") == 1 && is_failure;
         assert!(answers.len() == 1 || (answers.is_empty() && is_unsent), "{what}: {answers:?}");
         assert!(recorded(&world).len() == 1 && is_inquiry(&world, "m1"), "{what}: {:?}", recorded(&world));
-        assert!(!world.state().broadcasts.is_empty() && memory(&world).at_hand.is_empty(), "{what}: not announced");
+        assert!(
+            !world.state().broadcasts.is_empty() && saved_state(&world).at_hand.is_empty(),
+            "{what}: not announced"
+        );
         // An alert that cannot be raised is in the function's own log.
         let state = world.state();
         let mut alerts = state.alerts.iter().chain(&state.logged_alerts);

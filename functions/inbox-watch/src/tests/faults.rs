@@ -14,7 +14,7 @@ fn holds(world: &World, what: &str) {
     let sale = world.state().sales[&session()].0.clone();
     assert_eq!(sale.waiting_replies().count(), 1, "{what}");
     // A record that the log did not accept waits in the sale for the deadlines function, as any other does.
-    assert!(memory(world).at_hand.is_empty(), "{what}: something is left");
+    assert!(saved_state(world).at_hand.is_empty(), "{what}: something is left");
     assert!(world.state().drafts.len() <= 2, "{what}");
     let (outcomes, sent) = (outcomes(world), world.state().sent.len());
     assert_eq!(outcomes.len(), 1, "{what}: {outcomes:?}");
@@ -117,7 +117,7 @@ fn nothing_is_given_up_before_operators_were_told() {
     let world = replied();
     world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
     looks(&world, 4 * MOST_FAILURES, "an announcement that fails stops no run");
-    assert_eq!((outcomes(&world).len(), memory(&world).at_hand.len()), (0, 1));
+    assert_eq!((outcomes(&world).len(), saved_state(&world).at_hand.len()), (0, 1));
     world.plan(Plan::none());
     look(&world, "b").unwrap().unwrap();
     assert_eq!(world.state().broadcasts, ["Incoming: from buyer@example.com — subject: Hello"]);
@@ -207,7 +207,10 @@ fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_w
     let deaths = (4..100).take_while(|number| dies(*number)).count();
     assert!(deaths < usize::try_from(3 * MOST_FAILURES).unwrap(), "{deaths}");
     assert_eq!(world.state().broadcasts[1..], [answer::WITHOUT_DETAILS]);
-    assert_eq!((outcomes(&world), memory(&world).at_hand.len()), (vec!["sent".to_owned(), "given_up".to_owned()], 0));
+    assert_eq!(
+        (outcomes(&world), saved_state(&world).at_hand.len()),
+        (vec!["sent".to_owned(), "given_up".to_owned()], 0)
+    );
     assert_eq!(told_of(&world, "could not be handled"), 1);
 }
 
@@ -222,6 +225,6 @@ fn a_death_counts_once_for_the_message_that_was_begun() {
     world.plan(Plan::none().whenever("inbox.arrived", Fault::CrashBefore));
     for number in 0..4 {
         assert!(look(&world, &format!("c{number}")).is_none());
-        assert_eq!(memory(&world).at_hand[0].failures, 1, "{number}");
+        assert_eq!(saved_state(&world).at_hand[0].failures, 1, "{number}");
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 /// A customer's request to accept the agreement.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct AcceptanceRequest {
     /// The version that the page showed.
     pub version: u32,
     /// The SHA-256 of the text that the page showed.
@@ -53,7 +53,7 @@ pub enum InvalidAcceptance {
 ///
 /// # Errors
 /// [`InvalidAcceptance`]
-pub fn check(key: &SubscriberKey, who: &SubscriberId, asked: &Asked) -> Result<Checked, InvalidAcceptance> {
+pub fn check(key: &SubscriberKey, who: &SubscriberId, asked: &AcceptanceRequest) -> Result<Checked, InvalidAcceptance> {
     if !CURRENT_AGREEMENT.is(asked.version, &asked.sha256) {
         return Err(InvalidAcceptance::Changed);
     }

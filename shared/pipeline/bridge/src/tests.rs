@@ -63,9 +63,9 @@ fn message(text: &str) -> Message {
     Message::parse(text).unwrap()
 }
 
-fn asked() -> Asked {
+fn asked() -> AcceptanceRequest {
     let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
-    Asked { version, sha256, name: NAME.to_owned(), address: EmailAddress::parse(ADDRESS).unwrap() }
+    AcceptanceRequest { version, sha256, name: NAME.to_owned(), address: EmailAddress::parse(ADDRESS).unwrap() }
 }
 
 async fn accepting(world: &World) -> Result<Versioned<Bridge>, StepNotTaken> {
@@ -177,12 +177,15 @@ fn a_disclosure_is_posted_recorded_and_alerted_once() {
 
 #[test]
 fn another_text_hash_address_or_name_is_not_accepted() {
-    let refused = |asked: Asked| check(&key(), &who(), &asked).err().unwrap();
-    assert_eq!(refused(Asked { version: CURRENT_AGREEMENT.version + 1, ..asked() }), InvalidAcceptance::Changed);
-    assert_eq!(refused(Asked { sha256: "0".repeat(64), ..asked() }), InvalidAcceptance::Changed);
+    let refused = |asked: AcceptanceRequest| check(&key(), &who(), &asked).err().unwrap();
+    assert_eq!(
+        refused(AcceptanceRequest { version: CURRENT_AGREEMENT.version + 1, ..asked() }),
+        InvalidAcceptance::Changed
+    );
+    assert_eq!(refused(AcceptanceRequest { sha256: "0".repeat(64), ..asked() }), InvalidAcceptance::Changed);
     let other = EmailAddress::parse("other@example.com").unwrap();
-    assert_eq!(refused(Asked { address: other, ..asked() }), InvalidAcceptance::OtherAddress);
-    assert!(matches!(refused(Asked { name: " ".to_owned(), ..asked() }), InvalidAcceptance::Name(_)));
+    assert_eq!(refused(AcceptanceRequest { address: other, ..asked() }), InvalidAcceptance::OtherAddress);
+    assert!(matches!(refused(AcceptanceRequest { name: " ".to_owned(), ..asked() }), InvalidAcceptance::Name(_)));
 }
 
 #[test]
@@ -423,7 +426,7 @@ fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
     let world = posted();
     let other = EmailAddress::parse("other@example.com").unwrap();
     let second = SubscriberId::of(&key(), &other);
-    let asked = Asked { address: other, ..asked() };
+    let asked = AcceptanceRequest { address: other, ..asked() };
     world.advance(Duration::from_secs(60));
     run(accept(ports(&world), &second, &check(&key(), &second, &asked).unwrap())).unwrap().unwrap();
     world.advance(Duration::from_secs(24 * 3600 - 30));

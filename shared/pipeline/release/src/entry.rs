@@ -1,4 +1,4 @@
-//! A stored verdict: in the ledger of `oracle anvil assess … --ledger` and in the gate's memory.
+//! A stored verdict: in the ledger of `oracle anvil assess … --ledger` and in the gate's state.
 
 use crate::build::Build;
 use anvil_rules::{Assessment, Effect, Story, Verdict, evidence::KernelValues};

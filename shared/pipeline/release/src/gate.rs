@@ -4,7 +4,7 @@ use crate::{
     bind,
     build::Build,
     entry::Entry,
-    memory::{FUNCTION, Memory},
+    state::{FUNCTION, GateState},
 };
 use anvil_rules::{
     Effect,
@@ -31,7 +31,7 @@ const REMEMBERED: usize = 20;
 
 /// The part of the smoke test's saved state that the gate needs.
 #[derive(Default, Deserialize)]
-struct SmokeMemory {
+struct SmokeTestState {
     #[serde(default)]
     last: Option<LastRun>,
 }
@@ -47,7 +47,8 @@ pub async fn last_smoke_test(
     deployed_at: Option<Timestamp>,
 ) -> Result<Option<Score>, StorageError> {
     let Some(document) = notes.load(smoke::FUNCTION).await?.value else { return Ok(None) };
-    let last = serde_json::from_str::<Notebook<SmokeMemory>>(&document).ok().and_then(|notebook| notebook.memory.last);
+    let last =
+        serde_json::from_str::<Notebook<SmokeTestState>>(&document).ok().and_then(|notebook| notebook.memory.last);
     let is_of_build = |last: &LastRun| deployed_at.is_none_or(|deployed_at| last.at >= deployed_at);
     let counted = last.filter(|last| now.since(last.at) <= SMOKE_TEST_COUNTS_FOR && is_of_build(last));
     Ok(counted.map(|last| Score { passed: last.passed, of: last.of }))
@@ -59,7 +60,7 @@ pub async fn last_smoke_test(
 /// [`StorageError`] if the table could not be read.
 pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, StorageError> {
     let journal = FunctionJournal { function: FUNCTION, ..journal };
-    Ok(journal.load::<Memory>().await?.value.memory.verdicts)
+    Ok(journal.load::<GateState>().await?.value.memory.verdicts)
 }
 
 /// Judges the deployment of a build and records the verdict. A deployment continues if the verdict allows it, or if two
@@ -68,9 +69,9 @@ pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, Storag
 /// # Errors
 /// [`StepError`]: no verdict is recorded, and nothing may ship.
 pub async fn judge(journal: FunctionJournal<'_>, build: &Build, observed: &Deployment) -> Result<Answer, StepError> {
-    let notebook = journal.load::<Memory>().await?;
+    let notebook = journal.load::<GateState>().await?;
     let evidence = evidence(build, observed)?;
-    let decide = |memory: &mut Memory, now| decide(memory, build, observed, &evidence, now);
+    let decide = |state: &mut GateState, now| decide(state, build, observed, &evidence, now);
     let (_, answer) = journal.commit(notebook, decide).await?.settle().await;
     Ok(answer)
 }
@@ -85,7 +86,7 @@ fn evidence(build: &Build, observed: &Deployment) -> Result<Value, StepError> {
 }
 
 fn decide(
-    memory: &mut Memory,
+    state: &mut GateState,
     build: &Build,
     observed: &Deployment,
     evidence: &Value,
@@ -93,18 +94,18 @@ fn decide(
 ) -> Noted<Answer> {
     let assessment = observed.assess();
     let verdict = assessment.verdict();
-    memory.overrides.retain(|other| now < other.until);
+    state.overrides.retain(|other| now < other.until);
     let Build { release, versions, deployment } = build;
-    let mut overridden = memory.overrides.iter_mut().find(|granted| granted.covers(build, now));
+    let mut overridden = state.overrides.iter_mut().find(|granted| granted.covers(build, now));
     // A verdict that was requested by hand lets nothing go live, and leaves the override to the deployment.
     if let Some(granted) = &mut overridden {
         granted.used_by.clone_from(deployment);
     }
     let subject = format!("release {release}");
     let entry = Entry::of(now, &subject, &assessment, observed.kernels(), evidence.clone());
-    memory.verdicts.push(Entry { build: Some(build.clone()), ..entry });
-    let surplus = memory.verdicts.len().saturating_sub(REMEMBERED);
-    memory.verdicts.drain(..surplus);
+    state.verdicts.push(Entry { build: Some(build.clone()), ..entry });
+    let surplus = state.verdicts.len().saturating_sub(REMEMBERED);
+    state.verdicts.drain(..surplus);
     let (may_ship, is_overridden) = (verdict.may_ship(), overridden.is_some());
     let answer = if may_ship || is_overridden { Answer::Succeeded } else { Answer::Failed };
     let reasons: Vec<_> =

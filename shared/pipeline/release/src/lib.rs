@@ -8,12 +8,12 @@ mod binding;
 mod build;
 mod entry;
 mod gate;
-mod memory;
 mod overrides;
+mod state;
 
 pub use binding::bind;
 pub use build::Build;
 pub use entry::{Entry, ListedReason};
 pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
-pub use memory::{FUNCTION, Memory, Override};
 pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Request, grant};
+pub use state::{FUNCTION, GateState, Override};

@@ -1,7 +1,7 @@
 //! Overrides: two people let a release go live against its verdict; recorded, alerted, and limited to one deployment and
 //! in time.
 
-use crate::memory::{FUNCTION, Memory, Override};
+use crate::state::{FUNCTION, GateState, Override};
 use audit::{CommitError, FunctionJournal, Noted};
 use domain::{
     Alert, CallerIdentity, Timestamp,
@@ -107,11 +107,11 @@ fn name_words(name: &str) -> BTreeSet<String> {
 /// [`GrantError`]: the override was not granted, or it was granted and the reply was lost. Granting again is safe.
 pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Override, GrantError> {
     let journal = FunctionJournal { function: FUNCTION, ..journal };
-    let notebook = journal.load::<Memory>().await?;
-    let decide = |memory: &mut Memory, now| {
+    let notebook = journal.load::<GateState>().await?;
+    let decide = |state: &mut GateState, now| {
         let granted = request.granted(now);
-        memory.overrides.retain(|other| now < other.until && other.release != granted.release);
-        memory.overrides.push(granted.clone());
+        state.overrides.retain(|other| now < other.until && other.release != granted.release);
+        state.overrides.push(granted.clone());
         let facts = json!({
             "release": granted.release, "by": granted.by, "second": granted.second, "reason": granted.reason,
             "until": granted.until.to_iso(), "identity": request.identity,
@@ -205,8 +205,8 @@ mod tests {
         let request = Request::parse("v7", "dana", "kim", "the alarm is known").unwrap();
         let granted = run(grant(journal, &request)).unwrap().unwrap();
         run(grant(journal, &request)).unwrap().unwrap();
-        let memory: Memory = run(journal.load()).unwrap().unwrap().value.memory;
-        assert_eq!(memory.overrides, [granted], "asked for twice, granted once");
+        let saved: GateState = run(journal.load()).unwrap().unwrap().value.memory;
+        assert_eq!(saved.overrides, [granted], "asked for twice, granted once");
         let state = world.state();
         assert!(state.log.values().all(|line| line.contains("override_granted") && line.contains("dana")));
         assert!(state.alerts[0].line.contains("dana and kim let release v7 go live"), "{:?}", state.alerts);

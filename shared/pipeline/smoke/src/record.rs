@@ -22,7 +22,7 @@ const FOR_TELLING: Duration = Duration::from_secs(2);
 
 /// The smoke test's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Memory {
+pub(crate) struct SmokeState {
     /// Sessions whose cache entries may still exist.
     #[serde(default)]
     pub(crate) leftovers: Vec<SessionId>,
@@ -32,7 +32,7 @@ pub(crate) struct Memory {
 }
 
 /// The state at the beginning of a run; `None` if it could not be read.
-pub(crate) struct Remembered(Option<Versioned<Notebook<Memory>>>);
+pub(crate) struct Remembered(Option<Versioned<Notebook<SmokeState>>>);
 
 impl Remembered {
     /// Reads the state. A state that cannot be read counts as empty, so that the test still runs.
@@ -57,13 +57,13 @@ impl Remembered {
         log: &str,
     ) {
         let (alerts, cleaned) = (report.alerts(trigger, now, log), self.leftovers());
-        let note = |memory: &mut Memory, _| {
+        let note = |state: &mut SmokeState, _| {
             // Another run may have added its own leftovers meanwhile.
-            memory.leftovers.retain(|session| !cleaned.contains(session));
-            memory.leftovers.extend(report.leftovers.iter().cloned());
-            let surplus = memory.leftovers.len().saturating_sub(MOST_LEFTOVERS);
-            memory.leftovers.drain(..surplus);
-            memory.last = Some(report.last_run());
+            state.leftovers.retain(|session| !cleaned.contains(session));
+            state.leftovers.extend(report.leftovers.iter().cloned());
+            let surplus = state.leftovers.len().saturating_sub(MOST_LEFTOVERS);
+            state.leftovers.drain(..surplus);
+            state.last = Some(report.last_run());
             let noted = Noted::save(()).recording("smoke_test", report.facts(trigger));
             alerts.iter().cloned().fold(noted, Noted::alerting)
         };
@@ -90,7 +90,7 @@ impl Remembered {
     }
 }
 
-async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versioned<Notebook<Memory>>> {
+async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versioned<Notebook<SmokeState>>> {
     let read = within(pause, FOR_READING, journal.load()).await;
     let error = match read {
         Ok(Ok(notebook)) => return Some(notebook),
@@ -213,7 +213,7 @@ mod tests {
 
     /// An unreadable state is alerted on, and stops nothing.
     #[test]
-    fn a_memory_that_cannot_be_read_counts_as_empty() {
+    fn a_state_that_cannot_be_read_counts_as_empty() {
         let world = World::at(NOW);
         world.state().notes.insert(FUNCTION.to_owned(), (json!("garbage").to_string(), 1));
         assert_eq!(ran(&world, |_| vec![session(1)]), []);

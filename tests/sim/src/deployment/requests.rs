@@ -75,7 +75,7 @@ impl Deployment<'_> {
             orders: &self.orders,
             notices: &self.notices,
             meter: self.world,
-            asked: &self.asked,
+            recent_answers: &self.recent_answers,
             guesses: self.world,
             submissions: self.world,
             site: SITE,

@@ -33,7 +33,7 @@ fn judged(world: &World, observed: &Deployment) -> Answer {
     judged_of(world, &build("d-1", 7), observed)
 }
 
-fn memory(world: &World) -> Memory {
+fn saved_state(world: &World) -> GateState {
     run(journal(world).load()).unwrap().unwrap().value.memory
 }
 
@@ -44,7 +44,7 @@ fn a_sound_deployment_goes_on_and_its_verdict_is_on_record() {
     let line: Value = serde_json::from_str(world.state().log.values().next().unwrap()).unwrap();
     assert_eq!((&line["event"], &line["details"]["verdict"]), (&json!("deployment_judged"), &json!("GREEN")));
     assert_eq!(line["details"]["evidence"]["operation"], "calculate");
-    assert_eq!(memory(&world).verdicts[0].verdict, Verdict::Green);
+    assert_eq!(saved_state(&world).verdicts[0].verdict, Verdict::Green);
     assert!(world.state().alerts.is_empty());
 }
 
@@ -61,7 +61,7 @@ fn a_verdict_is_about_one_build_and_not_about_every_build_of_its_release() {
     let fingerprint = |details: &Value| details["evidence"]["evidence"]["data_sample"]["fingerprint"].clone();
     assert!(fingerprint(&one).is_string());
     assert_ne!(fingerprint(&one), fingerprint(&other), "equal observations of two builds");
-    assert_eq!(memory(&world).verdicts[1].build, Some(build("d-2", 8)));
+    assert_eq!(saved_state(&world).verdicts[1].build, Some(build("d-2", 8)));
 }
 
 /// A deployment does not ship if it is wrong, blocked or not observed.
@@ -143,6 +143,6 @@ fn twenty_verdicts_are_remembered() {
     for _ in 0..25 {
         judged(&world, &sound());
     }
-    assert_eq!(memory(&world).verdicts.len(), REMEMBERED);
+    assert_eq!(saved_state(&world).verdicts.len(), REMEMBERED);
     assert_eq!(run(verdicts(journal(&world))).unwrap().unwrap().len(), REMEMBERED);
 }

@@ -1,10 +1,10 @@
 //! Handles a message for which a step has failed.
 
 use crate::{
+    alerts::alert,
     answer,
     error::WatchError,
-    memory::{Ended, Failed, Kind, digest},
-    trouble::alert,
+    state::{Ended, Failed, Kind, digest},
     watch::Watch,
 };
 use audit::Noted;
@@ -15,8 +15,8 @@ impl Watch<'_> {
     /// message is abandoned only if operators were alerted to it (Inbox Watch, invariant 6). Its sender is acknowledged
     /// even if its sale cannot be determined (Inbox Watch, V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
-        let failed = self.note(|memory, now| {
-            let failed = memory.failed(id);
+        let failed = self.note(|state, now| {
+            let failed = state.failed(id);
             let noted = Noted::save(failed);
             if failed == Failed::Unlinked {
                 let detail = "the search for a message's sale failed: read the message in the inbox";
@@ -27,13 +27,13 @@ impl Watch<'_> {
         });
         match failed.await? {
             Failed::Again | Failed::Unlinked => Ok(()),
-            Failed::NotAlerted => self.tell_without_details(id).await,
+            Failed::NotAlerted => self.announce_without_details(id).await,
             Failed::TooOften => self.give_up(id).await,
         }
     }
 
     /// Alerts operators that there is a message, without its details, because the full alert failed repeatedly.
-    async fn tell_without_details(&mut self, id: &str) -> Result<(), WatchError> {
+    async fn announce_without_details(&mut self, id: &str) -> Result<(), WatchError> {
         if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
             // The message stays in work until an alert can be sent.
             let error = runtime::telemetry::chain(&error);

@@ -9,10 +9,10 @@ fn one_sale_that_fails_holds_up_no_other_and_is_reported() {
     world.advance(HOUR);
     // The list of refunds and three pages of this one are read first, then the first sale.
     world.plan(Plan::at(1 + 3, Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 5, failed: 1, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 5, failed: 1, left: 0 }));
     assert_eq!(world.state().queue.len(), 4);
     world.plan(Plan::none().whenever("store.open", Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: Work::ALL.len(), left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 0, failed: Work::ALL.len(), left: 0 }));
 }
 
 /// A step that keeps a record in a notebook.
@@ -37,13 +37,13 @@ fn what_a_notebook_without_a_schedule_could_not_publish_is_published() {
         }
         assert!(world.state().log.is_empty(), "{what}");
         world.plan(Plan::none());
-        assert_eq!(looked(&world, true), Some(Report::default()), "{what}");
+        assert_eq!(run_once(&world, true), Some(Report::default()), "{what}");
         let log = world.state().log.clone();
         let published = NOTEBOOKS.map(|name| log.keys().filter(|key| key.contains(&format!("/{name}/"))).count());
         assert_eq!(published, [1, 1], "{what}");
         world.plan(Plan::none().whenever("notes.load", Fault::Fail));
         let failed = NOTEBOOKS.len();
-        assert_eq!(looked(&world, true), Some(Report { failed, ..Report::default() }), "{what}");
+        assert_eq!(run_once(&world, true), Some(Report { failed, ..Report::default() }), "{what}");
     }
 }
 
@@ -67,9 +67,9 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
         let world = world([sale(1)]);
         world.advance(HOUR);
         world.plan(plan);
-        let _ = looked(&world, true);
+        let _ = run_once(&world, true);
         world.plan(Plan::none());
-        looked(&world, true).unwrap();
+        run_once(&world, true).unwrap();
         assert!((1..=2).contains(&world.state().queue.len()), "{what}");
         // A message that the queue refused is counted too, once.
         assert!((1..=2).contains(&stored(&world).chased()), "{what}");
@@ -90,7 +90,7 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
     }));
     world.advance(HOUR);
     for _ in 0..5 {
-        assert!(looked(&world, true).is_some_and(|report| report.failed == 1));
+        assert!(run_once(&world, true).is_some_and(|report| report.failed == 1));
         world.advance(HOUR);
     }
     let refusal_alerts = |world: &World| {
@@ -98,7 +98,7 @@ fn a_sale_whose_message_is_refused_is_told_of_once() {
     };
     assert_eq!((refusal_alerts(&world), stored(&world).chased()), (1, 1));
     world.surround(Box::new(|_, _| Passage::default()));
-    looked(&world, true).unwrap();
+    run_once(&world, true).unwrap();
     let sent = world.state().queue.len();
     assert_eq!((sent, stored(&world).chased()), (1, 2));
 }

@@ -73,14 +73,14 @@ const SETTINGS: Settings =
     Settings { refund_held: true, most: 50, share: Duration::from_secs(20), budget: Duration::from_secs(60) };
 
 /// One run; `None` when the process crashed.
-fn looked(world: &World, refund_held: bool) -> Option<Report> {
+fn run_once(world: &World, refund_held: bool) -> Option<Report> {
     testkit::run(run(ports(world), Settings { refund_held, ..SETTINGS }))
 }
 
 /// One run after that time.
 fn later(world: &World, time: Duration) {
     world.advance(time);
-    looked(world, true).unwrap();
+    run_once(world, true).unwrap();
 }
 
 fn stored(world: &World) -> Sale {
@@ -96,10 +96,10 @@ fn steps(world: &World) -> Vec<String> {
 fn nothing_happens_before_its_time() {
     let world = world([sale(1)]);
     world.advance(Duration::from_secs(20 * 60 - 1));
-    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 0, failed: 0, left: 0 }));
     assert!(world.state().queue.is_empty() && world.state().alerts.is_empty());
     world.advance(Duration::from_secs(1));
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
 }
 
@@ -287,11 +287,11 @@ fn a_decided_refund_is_carried_out_by_the_next_worker() {
     let world = world([sale(1).with("money", Money::RefundAuthorised { authorisation, at: START })]);
     world.state().refund_status = Some(RefundStatus::Pending);
     later(&world, Duration::from_secs(600));
-    looked(&world, true).unwrap();
+    run_once(&world, true).unwrap();
     assert_eq!(steps(&world), ["issued"], "the second run finds that it is not due");
     world.state().refund_status = None;
     world.advance(HOUR);
-    looked(&world, false).unwrap();
+    run_once(&world, false).unwrap();
     assert!(matches!(stored(&world).money(), Money::Refunded { .. }));
 }
 
@@ -305,14 +305,14 @@ fn an_erasure_is_finished_once_no_worker_can_write_any_more_and_its_refund_does_
         session(1).id,
         domain::Submission { tier: domain::Tier::Quick, query: domain::Query::parse("Zanzibar?").unwrap() },
     );
-    let look = |world: &World| looked(world, true).unwrap();
-    assert_eq!(look(&world).due, 0);
+    let report = |world: &World| run_once(world, true).unwrap();
+    assert_eq!(report(&world).due, 0);
     world.advance(Duration::from_secs(15 * 60));
     world.plan(Plan::none().whenever("sale_mails.of_sale", Fault::Fail));
-    assert_eq!(look(&world).failed, 1);
+    assert_eq!(report(&world).failed, 1);
     assert!(world.state().submissions.is_empty(), "one store that fails keeps no other from being emptied");
     assert_eq!(world.state().refunds.len(), 1);
     world.plan(Plan::none());
-    assert_eq!(look(&world).failed, 0);
+    assert_eq!(report(&world).failed, 0);
     assert_eq!(world.state().sales[&session(1).id].0.open_work(), None);
 }

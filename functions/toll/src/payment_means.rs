@@ -20,14 +20,14 @@ pub(crate) const PAYMENT_TRANSACTION: &str = "X-PAYMENT-TRANSACTION";
 pub(crate) const PAYMENT_IDENTIFIER: &str = "payment-identifier";
 
 /// The means of payment as received.
-pub(crate) enum Means {
+pub(crate) enum PaymentMeans {
     Signed(Box<PaymentPayload>, Option<PaymentIdentifier>),
     Transfer(String),
 }
 
 /// The checked means of payment: signed by its payer for our price, or a transaction that must still be looked up on
 /// the chain.
-pub(crate) enum Checked {
+pub(crate) enum CheckedMeans {
     Signed(Box<PaymentPayload>, Box<Payment>, Option<PaymentIdentifier>),
     Transfer(String),
 }
@@ -50,7 +50,7 @@ fn identifier(payload: &PaymentPayload) -> Result<Option<PaymentIdentifier>, Str
     }
 }
 
-impl Means {
+impl PaymentMeans {
     /// Reads the headers. Returns `None` without a payment. The error says what cannot be read.
     ///
     /// Several payments in one request are refused: nothing says which of them the payer wants to spend.
@@ -74,14 +74,14 @@ impl Means {
         Ok(Some(Self::Transfer(transaction)))
     }
 
-    /// Checks that the payer signed for our price. [`Checked::check_time`] checks the time.
-    pub(crate) fn checked(self, price: &Price) -> Result<Checked, PaymentError> {
+    /// Checks that the payer signed for our price. [`CheckedMeans::check_time`] checks the time.
+    pub(crate) fn checked(self, price: &Price) -> Result<CheckedMeans, PaymentError> {
         Ok(match self {
             Self::Signed(payload, identifier) => {
                 let payment = payment::identify(&payload, price)?;
-                Checked::Signed(payload, Box::new(payment), identifier)
+                CheckedMeans::Signed(payload, Box::new(payment), identifier)
             }
-            Self::Transfer(transaction) => Checked::Transfer(transaction),
+            Self::Transfer(transaction) => CheckedMeans::Transfer(transaction),
         })
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
     StorageError { operation: "purchase id", source: Box::new(error) }
 }
 
-impl Checked {
+impl CheckedMeans {
     /// The id of the purchase. All encodings of the same payment have the same id.
     pub(crate) fn purchase(&self, price: &Price) -> Result<SessionId, InvalidPurchase> {
         let name = match self {

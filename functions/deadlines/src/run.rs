@@ -29,7 +29,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
             tracing::warn!(list = work.as_str(), "no time for it in this run");
             continue;
         }
-        add(&mut report, look_at_all(ports, settings, work, share).await, work.as_str());
+        add(&mut report, handle_due_sales(ports, settings, work, share).await, work.as_str());
     }
     if let Some(settlements) = ports.settlements {
         add(&mut report, settlement::run(settlements).await, "purchases in USDC");
@@ -43,14 +43,14 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
 }
 
 /// Adds the report of one list. A list that cannot be read counts as one failure.
-fn add<E: std::error::Error + 'static>(report: &mut Report, looked: Result<Report, E>, list: &'static str) {
-    *report += looked.unwrap_or_else(|error| {
+fn add<E: std::error::Error + 'static>(report: &mut Report, report_of: Result<Report, E>, list: &'static str) {
+    *report += report_of.unwrap_or_else(|error| {
         tracing::error!(list, error = runtime::telemetry::chain(&error), "no list of what is due");
         Report { failed: 1, ..Report::default() }
     });
 }
 
-async fn look_at_all(
+async fn handle_due_sales(
     ports: Ports<'_>,
     settings: Settings,
     work: Work,
@@ -58,13 +58,13 @@ async fn look_at_all(
 ) -> Result<Report, StorageError> {
     // Reads all pages before handling any: a handled sale leaves the index and would shift the next page.
     let due = listed(ports, work, settings.most).await?;
-    let look = |session: SessionId| async move {
-        look(ports, settings, &session).await.inspect_err(|error| {
+    let handle = |session: SessionId| async move {
+        handle_sale(ports, settings, &session).await.inspect_err(|error| {
             let (code, error) = (error.code().as_str(), runtime::telemetry::chain(error));
             tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
         })
     };
-    Ok(due::run(ports.journal.clock, share, due, look).await)
+    Ok(due::run(ports.journal.clock, share, due, handle).await)
 }
 
 /// The due sales, the most urgent first, at most `most`.
@@ -83,7 +83,7 @@ async fn listed(ports: Ports<'_>, work: Work, most: usize) -> Result<Vec<Session
 }
 
 /// Handles one sale. The index lags behind, so the sale's own state decides.
-async fn look(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), StepError> {
+async fn handle_sale(ports: Ports<'_>, settings: Settings, session: &SessionId) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
     let sale = journal.flush(sale).await;

@@ -1,4 +1,4 @@
-//! The state that the function saves from one look to the next.
+//! The state that the function saves from one check to the next.
 
 use domain::{
     SessionId, Timestamp,
@@ -9,20 +9,20 @@ use domain::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The saved state. It is written together with the records of the look that changed it.
+/// The saved state. It is written together with the records of the check that changed it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Memory {
-    /// The last look.
+pub(crate) struct CacheHealthState {
+    /// The last check.
     pub last: Option<HealthRecord>,
     /// Consecutive failed probes of the service.
     pub service_failures: u32,
-    /// Consecutive failed looks at the cache.
+    /// Consecutive failed checks of the cache.
     pub cache_failures: u32,
     /// Unresolved problems that operators have been alerted to.
     #[serde(rename = "told")]
     pub alerted: BTreeSet<Problem>,
-    /// Entries that are not verdicts. They are read again at each look, so that none is forgotten when the next sample
+    /// Entries that are not verdicts. They are read again at each check, so that none is forgotten when the next sample
     /// misses it.
     pub corrupt: BTreeSet<SessionId>,
     /// Whether more corrupt entries were found than are remembered.
@@ -120,7 +120,7 @@ pub(crate) struct SecondLook {
     pub list: String,
     /// The last verdict that was checked or passed over.
     pub after: Option<SessionId>,
-    /// Consecutive looks that failed at the verdict after it.
+    /// Consecutive checks that failed at the verdict after it.
     #[serde(skip_serializing_if = "is_zero")]
     pub failures: u64,
     /// Verdicts that could not be read and were passed over.
@@ -167,8 +167,8 @@ pub(crate) struct Recount {
     pub suspected: Option<CacheDelta>,
 }
 
-/// A correction of the counters. It is saved before it is applied, so that after a crash the next look applies the same
-/// one.
+/// A correction of the counters. It is saved before it is applied, so that after a crash the next check applies the
+/// same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Correction {
     /// The drift of the counters.

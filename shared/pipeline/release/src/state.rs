@@ -1,4 +1,4 @@
-//! The gate's memory: the overrides that may still apply, and the last verdicts.
+//! The gate's state: the overrides that may still apply, and the last verdicts.
 
 use crate::{build::Build, entry::Entry};
 use domain::Timestamp;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The gate's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct GateState {
     /// Granted overrides that may still apply.
     pub overrides: Vec<Override>,
     /// The last verdicts, the oldest first.

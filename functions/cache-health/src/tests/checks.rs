@@ -1,12 +1,12 @@
-//! The records and alerts of a look at the cache.
+//! The records and alerts of a check of the cache.
 
 use super::*;
 
 #[test]
-fn an_empty_cache_is_healthy_and_each_look_is_on_record() {
+fn an_empty_cache_is_healthy_and_each_check_is_on_record() {
     let stage = Stage::new();
     for _ in 0..3 {
-        assert_eq!(stage.look().overall, Health::Healthy);
+        assert_eq!(stage.check().overall, Health::Healthy);
     }
     let events = stage.events("cache_health");
     assert_eq!(events.len(), 3);
@@ -18,9 +18,9 @@ fn an_empty_cache_is_healthy_and_each_look_is_on_record() {
 fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_is_announced() {
     let stage = Stage::new();
     stage.site.0.store(false, Ordering::Relaxed);
-    assert_eq!(stage.look().overall, Health::Failed);
+    assert_eq!(stage.check().overall, Health::Failed);
     assert_eq!(stage.alerts(), Vec::<String>::new());
-    let record = stage.look();
+    let record = stage.check();
     assert_eq!((record.overall, record.cache), (Health::Failed, Health::Healthy), "two dimensions");
     let alerts = stage.world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
@@ -30,17 +30,17 @@ fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_
         "service | service unreachable: 2 consecutive probes failed, no answer, last at 2026-04-15T08:02:00.000Z";
     assert_eq!(detail, told);
     stage.alerts();
-    stage.look();
+    stage.check();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");
     stage.site.0.store(true, Ordering::Relaxed);
-    assert_eq!(stage.look().overall, Health::Healthy);
+    assert_eq!(stage.check().overall, Health::Healthy);
     let alerts = stage.alerts();
     assert!(
         alerts.len() == 1 && alerts[0].ends_with("ok:service | recovered: the service answers again"),
         "{alerts:?}"
     );
     stage.site.0.store(false, Ordering::Relaxed);
-    stage.look();
+    stage.check();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "the count began anew");
 }
 
@@ -50,25 +50,25 @@ fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_t
     (stage.settings.count_warn, stage.settings.count_critical) = (3, 5);
     let grow_to = |count| (0..count).for_each(|number| stage.entry(number, DAY));
     grow_to(3);
-    assert_eq!((stage.look().overall, stage.alerts().len()), (Health::Healthy, 0));
+    assert_eq!((stage.check().overall, stage.alerts().len()), (Health::Healthy, 0));
     grow_to(4);
-    assert_eq!(stage.look().overall, Health::Degraded);
+    assert_eq!(stage.check().overall, Health::Degraded);
     let alerts = stage.alerts();
     assert!(alerts.len() == 1 && alerts[0].contains("] WARN |") && alerts[0].contains("4 entries"), "{alerts:?}");
     grow_to(6);
-    assert_eq!(stage.look().overall, Health::Failed);
+    assert_eq!(stage.check().overall, Health::Failed);
     let alerts = stage.alerts();
     assert!(alerts[0].contains("] ERROR |") && alerts[0].contains("6 entries"), "{alerts:?}");
-    assert_eq!((stage.look().overall, stage.alerts().len(), stage.left().len()), (Health::Failed, 0, 6));
-    assert_eq!(stage.memory().alerted, BTreeSet::from([Problem::TooMany]));
+    assert_eq!((stage.check().overall, stage.alerts().len(), stage.left().len()), (Health::Failed, 0, 6));
+    assert_eq!(stage.saved_state().alerted, BTreeSet::from([Problem::TooMany]));
 }
 
 #[test]
-fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_by_looking() {
+fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_by_a_check() {
     let stage = Stage::new();
     (0..300).for_each(|number| stage.entry(number, DAY + Duration::from_secs(number as u64)));
     stage.world.state().corrupt_entries.insert(session(7));
-    assert!((0..400).any(|_| stage.look().overall == Health::Degraded), "ten of three hundred at a time");
+    assert!((0..400).any(|_| stage.check().overall == Health::Degraded), "ten of three hundred at a time");
     let alerts = stage.alerts();
     assert!(
         alerts.len() == 1 && alerts[0].contains(&format!("HEALTH_PROBE | {} | corrupt entry ", session(7).reference())),
@@ -76,38 +76,38 @@ fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_b
     );
     assert!(alerts[0].contains("] CRITICAL |"));
     for _ in 0..20 {
-        assert_eq!(stage.look().overall, Health::Degraded, "although no later sample need meet it");
+        assert_eq!(stage.check().overall, Health::Degraded, "although no later sample need meet it");
     }
     assert_eq!(stage.events("cache_health").last().unwrap()["sample_integrity"], "corrupt:cs_test_000007");
     assert!(stage.alerts().is_empty() && stage.left().len() == 300);
     stage.world.state().corrupt_entries.clear();
-    assert_eq!(stage.look().overall, Health::Healthy);
+    assert_eq!(stage.check().overall, Health::Healthy);
     assert!(stage.alerts()[0].ends_with("ok:corrupt | recovered: no corrupt entry is left"));
 }
 
 #[test]
 fn the_interval_is_kept_whatever_it_is() {
-    // Counts the looks in ten runs, a minute apart.
+    // Counts the checks in ten runs, a minute apart.
     for (interval, expected) in [(30, 20), (45, 14), (60, 10), (90, 7), (300, 2), (3600, 1)] {
         let mut stage = Stage::new();
         stage.settings.interval = Duration::from_secs(interval);
-        let mut looks = Vec::new();
+        let mut checks = Vec::new();
         for minute in 0..10 {
             stage.world.state().now = NOW.plus(Duration::from_secs(60 * minute)).as_millis();
-            looks.extend(testkit::run(stage.runs(When::Due)).unwrap().unwrap());
+            checks.extend(testkit::run(stage.runs(When::Due)).unwrap().unwrap());
         }
-        assert_eq!(looks.len(), expected, "{interval} s");
-        let apart = looks.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_secs());
+        assert_eq!(checks.len(), expected, "{interval} s");
+        let apart = checks.windows(2).map(|pair| pair[1].at.since(pair[0].at).as_secs());
         assert!(apart.into_iter().all(|seconds| seconds.abs_diff(interval) <= 5), "{interval} s ± 5 s");
     }
 }
 
 #[test]
-fn a_run_reads_its_memory_once_and_writes_it_twice() {
+fn a_run_reads_its_state_once_and_writes_it_twice() {
     let stage = Stage::new();
     stage.entry(1, DAY);
-    // Two looks, so that the archive is checked with today's block list.
-    (0..2).for_each(|_| drop(stage.look()));
+    // Two checks, so that the archive is checked with today's block list.
+    (0..2).for_each(|_| drop(stage.check()));
     stage.world.advance(Duration::from_secs(60));
     stage.world.state().boundaries.clear();
     testkit::run(stage.runs(When::Due)).unwrap().unwrap();
@@ -121,7 +121,7 @@ fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_toget
     let stage = Stage::new();
     (0..45).for_each(|number| stage.entry(number, DAY));
     stage.world.state().corrupt_entries.extend((0..45).map(session));
-    (0..40).for_each(|_| drop(stage.look()));
+    (0..40).for_each(|_| drop(stage.check()));
     let alerts = stage.alerts();
     let is_named =
         |line: &&String| (0..45).any(|number| line.contains(&format!("| {} | corrupt", session(number).reference())));
@@ -133,7 +133,7 @@ fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_toget
         stage.events("cache_corrupt").iter().map(|event| event["entries"].as_array().unwrap().len()).sum();
     assert_eq!(listed, 40, "the log has the ids");
     stage.world.state().corrupt_entries.clear();
-    stage.look();
+    stage.check();
     let alerts = stage.alerts();
     assert!(alerts.len() == 2 && alerts.iter().all(|line| line.contains("| ok:")), "{alerts:?}");
 }

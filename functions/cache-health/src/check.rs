@@ -1,6 +1,6 @@
-//! One look: probes the service and reads the cache. It changes nothing (Cache Health, invariant 3).
+//! One check: probes the service and reads the cache. It changes nothing (Cache Health, invariant 3).
 
-use crate::{Ports, Settings, memory::Memory, sample};
+use crate::{Ports, Settings, sample, state::CacheHealthState};
 use domain::{
     SessionId,
     cache_health::{CacheMeasures, ServiceProbe},
@@ -8,41 +8,41 @@ use domain::{
 };
 use std::collections::BTreeSet;
 
-/// The findings of a look.
+/// The findings of a check.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct CheckResult {
     pub(crate) service: ServiceProbe,
     /// `None` when the cache could not be read.
-    pub(crate) cache: Option<SeenCache>,
+    pub(crate) cache: Option<CacheReading>,
 }
 
 /// The findings about the cache.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SeenCache {
+pub(crate) struct CacheReading {
     pub(crate) measures: CacheMeasures,
     /// Entries that were read whole and are not verdicts.
     pub(crate) corrupt: BTreeSet<SessionId>,
-    /// Entries that were corrupt at an earlier look and now are valid or no longer exist.
+    /// Entries that were corrupt at an earlier check and now are valid or no longer exist.
     pub(crate) mended: BTreeSet<SessionId>,
 }
 
-pub(crate) async fn look(ports: &Ports<'_>, settings: Settings, memory: &Memory) -> Seen {
+pub(crate) async fn check(ports: &Ports<'_>, settings: Settings, state: &CacheHealthState) -> CheckResult {
     let service = ports.service.probe().await;
-    let cache = match look_at_cache(ports, settings, &memory.corrupt).await {
+    let cache = match read_cache(ports, settings, &state.corrupt).await {
         Ok(cache) => Some(cache),
         Err(error) => {
             tracing::error!(error = %runtime::telemetry::chain(&error), "the cache could not be read");
             None
         }
     };
-    Seen { service, cache }
+    CheckResult { service, cache }
 }
 
-async fn look_at_cache(
+async fn read_cache(
     ports: &Ports<'_>,
     settings: Settings,
     known: &BTreeSet<SessionId>,
-) -> Result<SeenCache, StorageError> {
+) -> Result<CacheReading, StorageError> {
     let totals = ports.cache.totals().await?;
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     let oldest = ports.cache.listed("", 1).await?.entries.pop();
@@ -63,7 +63,7 @@ async fn look_at_cache(
     let documents = if wanted.is_empty() { Default::default() } else { ports.cache.documents(&wanted).await? };
     let corrupt = documents.iter().filter(|(_, document)| !sample::is_entry(document));
     let corrupt: BTreeSet<SessionId> = corrupt.map(|(session, _)| session.clone()).collect();
-    Ok(SeenCache {
+    Ok(CacheReading {
         measures: CacheMeasures {
             entries: count(totals.entries),
             bytes: count(totals.bytes),

@@ -33,7 +33,7 @@ impl From<CheckoutSession> for Unpaid {
 
 /// Stripe's recent answers.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RecentAnswers {
     /// Limits questions about ids that may be made up. Sales in our store are not affected, because the store is read
     /// first.
     pub(crate) sessions: Guessing,
@@ -41,7 +41,7 @@ pub struct Asked {
     pub(crate) unpaid: Recent<Unpaid>,
 }
 
-impl Asked {
+impl RecentAnswers {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {

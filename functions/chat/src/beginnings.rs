@@ -5,7 +5,7 @@
 //! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
 //! to store it does not fail the exchange, and only the exchange's own reply is final.
 
-use crate::{NotDone, Ports, checks, recollection};
+use crate::{ChatError, Ports, account_memory, checks};
 use async_trait::async_trait;
 use authority::Evaluation;
 use aws::SubjectSeal;
@@ -25,7 +25,7 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 
 /// The beginnings of an exchange's replies, as they are stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct StoredBeginnings {
     /// The invocation that makes the replies. Those of an invocation that lost its claim are not shown.
     owner: String,
     pub(crate) replies: Vec<Said>,
@@ -34,7 +34,7 @@ pub(crate) struct Begun {
 }
 
 /// The exchange whose beginnings are published.
-pub(crate) struct Live<'a> {
+pub(crate) struct BeginningPublisher<'a> {
     ports: Ports<'a>,
     who: &'a SubscriberId,
     ask: &'a Ask,
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-impl<'a> Live<'a> {
+impl<'a> BeginningPublisher<'a> {
     /// `until` is the end of the claim, `write_time` the longest time of a write.
     pub(crate) fn new(
         ports: Ports<'a>,
@@ -107,20 +107,21 @@ impl<'a> Live<'a> {
         }
     }
 
-    async fn write(&self, replies: Vec<Said>) -> Result<(), NotDone> {
-        let begun = Begun { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
-        let plain = serde_json::to_vec(&begun).map_err(|_| NotDone::Form("a beginning"))?;
+    async fn write(&self, replies: Vec<Said>) -> Result<(), ChatError> {
+        let beginnings =
+            StoredBeginnings { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
+        let plain = serde_json::to_vec(&beginnings).map_err(|_| ChatError::Form("a beginning"))?;
         let sealed = hex::encode(self.seal.seal(0, &plain));
         let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
         Ok(within(self.ports.pause, self.write_time, put)
             .await
-            .map_err(|_| NotDone::Form("the time of a beginning"))??)
+            .map_err(|_| ChatError::Form("the time of a beginning"))??)
     }
 }
 
 /// Receives one voice's reply while the model writes it.
-pub(crate) struct Writing<'a> {
-    live: &'a Live<'a>,
+pub(crate) struct VoiceListener<'a> {
+    publisher: &'a BeginningPublisher<'a>,
     voice: Voice,
     message: &'a Message,
     evaluation: &'a Evaluation,
@@ -129,19 +130,19 @@ pub(crate) struct Writing<'a> {
     readable: String,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> VoiceListener<'a> {
     pub(crate) const fn new(
-        live: &'a Live<'a>,
+        publisher: &'a BeginningPublisher<'a>,
         voice: Voice,
         message: &'a Message,
         evaluation: &'a Evaluation,
     ) -> Self {
-        Self { live, voice, message, evaluation, checked: String::new(), readable: String::new() }
+        Self { publisher, voice, message, evaluation, checked: String::new(), readable: String::new() }
     }
 }
 
 #[async_trait]
-impl Listener for Writing<'_> {
+impl Listener for VoiceListener<'_> {
     async fn hear(&mut self, raw: &str) {
         let begun = beginning(raw, self.message.as_str());
         let (text, is_complete) = begun.map_or_else(Default::default, |begun| (begun.text, begun.is_complete));
@@ -149,26 +150,26 @@ impl Listener for Writing<'_> {
             self.readable = checks::readable(&text, self.evaluation).unwrap_or_default();
             self.checked = text;
         }
-        self.live.publish(self.voice, self.readable.clone(), is_complete).await;
+        self.publisher.publish(self.voice, self.readable.clone(), is_complete).await;
     }
 }
 
 /// The readable beginnings of an exchange that is being answered.
-pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Option<Begun> {
+pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Option<StoredBeginnings> {
     let read = read(ports, account, exchange).await.unwrap_or_else(|error| {
         tracing::warn!(error = telemetry::chain(&error), "the beginnings of a reply cannot be read");
         None
     });
-    read.filter(|begun| !begun.replies.is_empty())
+    read.filter(|beginnings| !beginnings.replies.is_empty())
 }
 
-async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<Begun>, NotDone> {
+async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<StoredBeginnings>, ChatError> {
     let Stage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
     let Some(sealed) = ports.beginnings.find(account.id(), &exchange.id).await? else { return Ok(None) };
     let Some(key) = ports.keys.find(&account.memory()).await? else { return Ok(None) };
-    let seal = recollection::seal_of_beginnings(&key, account, &exchange.id)?;
+    let seal = account_memory::seal_of_beginnings(&key, account, &exchange.id)?;
     // What was sealed under the key of an erased memory does not open.
     let plain = hex::decode(sealed).ok().and_then(|sealed| seal.open(0, &sealed));
-    let begun: Option<Begun> = plain.and_then(|plain| serde_json::from_slice(&plain).ok());
-    Ok(begun.filter(|begun| begun.owner == *owner))
+    let beginnings: Option<StoredBeginnings> = plain.and_then(|plain| serde_json::from_slice(&plain).ok());
+    Ok(beginnings.filter(|beginnings| beginnings.owner == *owner))
 }

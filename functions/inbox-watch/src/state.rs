@@ -26,7 +26,7 @@ const MOST_UNDATED: usize = 500;
 
 /// The most messages in work in one run; others wait for the next run. The mailbox accepts 30 mails a minute, and
 /// customers' verdicts come first.
-pub(crate) const MOST_AT_HAND: usize = 20;
+pub(crate) const MAX_IN_WORK: usize = 20;
 
 /// A sender gets one acknowledgement in this time (Inbox Watch, G1).
 pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
@@ -76,7 +76,7 @@ pub(crate) struct Run {
 
 /// A message that is in work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AtHand {
+pub(crate) struct MessageInWork {
     /// The mailbox's id of the message.
     pub(crate) id: String,
     /// Whether operators were alerted to it.
@@ -115,7 +115,7 @@ pub(crate) struct Answer {
 /// The function's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Memory {
+pub(crate) struct InboxState {
     /// The time of the first run; `None` before it.
     pub(crate) seeded_at: Option<Timestamp>,
     /// Whether `seen` also covers messages that staff had read. State saved by an earlier version does not.
@@ -128,7 +128,7 @@ pub(crate) struct Memory {
     pub(crate) floor: Option<Key>,
     /// Digests of messages without a time (Inbox Watch, FM-5).
     undated: BTreeSet<String>,
-    pub(crate) at_hand: Vec<AtHand>,
+    pub(crate) at_hand: Vec<MessageInWork>,
     /// When each sender was last answered, by the keyed hash of the address.
     pub(crate) answered: BTreeMap<String, Timestamp>,
     /// When each sender's disclosures were answered, by the keyed hash of the address.
@@ -202,7 +202,7 @@ pub(crate) enum Ended {
     Gone,
 }
 
-impl Memory {
+impl InboxState {
     /// Takes the lease until `now + lease`.
     pub(crate) fn begin(&mut self, id: &str, now: Timestamp, lease: Duration) -> Begun {
         if self.run.as_ref().is_some_and(|run| run.until > now) {
@@ -257,7 +257,7 @@ impl Memory {
     /// The ids of the messages in work, those with the fewest failures first: a message that fails, or kills the
     /// process, delays no other.
     pub(crate) fn in_order(&self) -> Vec<String> {
-        let mut ordered: Vec<&AtHand> = self.at_hand.iter().collect();
+        let mut ordered: Vec<&MessageInWork> = self.at_hand.iter().collect();
         ordered.sort_by_key(|at_hand| at_hand.failures);
         ordered.into_iter().map(|at_hand| at_hand.id.clone()).collect()
     }
@@ -312,10 +312,10 @@ impl Memory {
         // Sorted like the seen list: an entry that is dropped from it first was taken into work first.
         arrivals.sort_by_cached_key(|arrival| (arrival.received_at.clone(), digest(&arrival.id)));
         arrivals.dedup();
-        arrivals.truncate(MOST_AT_HAND.saturating_sub(self.at_hand.len()));
+        arrivals.truncate(MAX_IN_WORK.saturating_sub(self.at_hand.len()));
         for arrival in &arrivals {
             self.remember(arrival);
-            self.at_hand.push(AtHand {
+            self.at_hand.push(MessageInWork {
                 id: arrival.id.clone(),
                 alerted: false,
                 unlinked: false,
@@ -360,11 +360,11 @@ impl Memory {
     }
 
     /// The message with this id, if it is in work.
-    pub(crate) fn find(&self, id: &str) -> Option<&AtHand> {
+    pub(crate) fn find(&self, id: &str) -> Option<&MessageInWork> {
         self.at_hand.iter().find(|at_hand| at_hand.id == id)
     }
 
-    fn find_mut(&mut self, id: &str) -> Option<&mut AtHand> {
+    fn find_mut(&mut self, id: &str) -> Option<&mut MessageInWork> {
         self.at_hand.iter_mut().find(|at_hand| at_hand.id == id)
     }
 

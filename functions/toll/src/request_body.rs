@@ -7,14 +7,14 @@ use serde_json::Value;
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// A parsed body.
-pub(crate) struct Asked {
+pub(crate) struct QuestionBody {
     pub(crate) query: Query,
     /// A language tag that selects the sources of help of a refusal.
     pub(crate) locale: Option<String>,
 }
 
 /// Parses a body, or returns the code and sentence of the error reply.
-pub(crate) fn parse(body: &[u8], offer: Offer) -> Result<Asked, (&'static str, String)> {
+pub(crate) fn parse(body: &[u8], offer: Offer) -> Result<QuestionBody, (&'static str, String)> {
     let malformed = |sentence: &str| ("malformed_json", sentence.to_owned());
     let value: Value =
         serde_json::from_slice(body).map_err(|_| malformed("The request body must be a JSON document in UTF-8."))?;
@@ -34,5 +34,5 @@ pub(crate) fn parse(body: &[u8], offer: Offer) -> Result<Asked, (&'static str, S
         None | Some(Value::Null) => None,
         Some(_) => return Err(("locale_invalid", "locale must be a string".to_owned())),
     };
-    Ok(Asked { query, locale })
+    Ok(QuestionBody { query, locale })
 }

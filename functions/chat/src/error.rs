@@ -5,7 +5,7 @@ use domain::{StepError, chat::InvalidSubscriberKey, ports::StorageError};
 
 /// The reason why a call failed. It may have had an effect; the client may repeat it safely.
 #[derive(Debug, thiserror::Error)]
-pub enum NotDone {
+pub enum ChatError {
     /// A store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -36,5 +36,5 @@ pub enum NotDone {
     Key(#[from] InvalidSubscriberKey),
     /// The operating system supplied no random bytes.
     #[error("the operating system supplied no random bytes")]
-    NoSecrets,
+    NoRandomBytes,
 }

@@ -1,8 +1,8 @@
 //! The memory of an account: an encrypted event log under a key of its own. The customer can export and erase it.
 //! The file has more than 300 lines because reading, appending and exporting a memory all use the private log and seal
-//! of `Opened`.
+//! of `OpenMemory`.
 
-use crate::{NotDone, Ports};
+use crate::{ChatError, Ports};
 use audit::Change;
 use aws::SubjectSeal;
 use domain::{
@@ -58,7 +58,7 @@ const KIND: &str = "EXCHANGE";
 
 /// One exchange as the memory stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
+pub(crate) struct StoredExchange {
     pub(crate) asked: String,
     pub(crate) replies: Vec<Said>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,75 +66,83 @@ pub(crate) struct Turn {
 }
 
 /// A memory that has been read and decrypted.
-pub(crate) struct Opened {
+pub(crate) struct OpenMemory {
     name: String,
     key: SubjectKey,
     seal: SubjectSeal,
     log: EventLog,
 }
 
-fn handle(text: &str) -> Result<Handle, NotDone> {
-    Handle::parse(text).map_err(|_| NotDone::Form("a name"))
+fn handle(text: &str) -> Result<Handle, ChatError> {
+    Handle::parse(text).map_err(|_| ChatError::Form("a name"))
 }
 
-fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, NotDone> {
-    SubjectSeal::new(key, log).ok_or(NotDone::Form("a key"))
+fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, ChatError> {
+    SubjectSeal::new(key, log).ok_or(ChatError::Form("a key"))
 }
 
 /// The seal under which the account encrypts its replies. The account stores a reply until the memory holds it, and
 /// repeats it to a client that asks again.
-fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, NotDone> {
+fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, ChatError> {
     seal_of(key, &format!("{name}/kept"))
 }
 
-/// Decrypts a turn that the account stores.
-fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<Turn, NotDone> {
-    let sealed = hex::decode(sealed).map_err(|_| NotDone::Form("a kept reply"))?;
-    let plain = kept(key, name)?.open(0, &sealed).ok_or(NotDone::Form("a kept reply"))?;
-    serde_json::from_slice(&plain).map_err(|_| NotDone::Form("a kept reply"))
+/// Decrypts an exchange that the account stores.
+fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<StoredExchange, ChatError> {
+    let sealed = hex::decode(sealed).map_err(|_| ChatError::Form("a kept reply"))?;
+    let plain = kept(key, name)?.open(0, &sealed).ok_or(ChatError::Form("a kept reply"))?;
+    serde_json::from_slice(&plain).map_err(|_| ChatError::Form("a kept reply"))
 }
 
-/// The turn that the account stores under `sealed`, without a read of the memory.
-pub(crate) async fn kept_turn(ports: Ports<'_>, account: &Account, sealed: &str) -> Result<Turn, NotDone> {
+/// The exchange that the account stores under `sealed`, without a read of the memory.
+pub(crate) async fn kept_exchange(
+    ports: Ports<'_>,
+    account: &Account,
+    sealed: &str,
+) -> Result<StoredExchange, ChatError> {
     let name = account.memory();
     // The account stores a reply, so the key existed: it was destroyed since the account was read.
-    let key = ports.keys.find(&name).await?.ok_or(NotDone::Erased)?;
+    let key = ports.keys.find(&name).await?.ok_or(ChatError::Erased)?;
     open_kept(&key, &name, sealed)
 }
 
 /// The seal of the beginnings of an exchange's replies. They are in the same store as the account, and no other seal of
 /// the memory uses this name.
-pub(crate) fn seal_of_beginnings(key: &SubjectKey, account: &Account, id: &ExchangeId) -> Result<SubjectSeal, NotDone> {
+pub(crate) fn seal_of_beginnings(
+    key: &SubjectKey,
+    account: &Account,
+    id: &ExchangeId,
+) -> Result<SubjectSeal, ChatError> {
     seal_of(key, &format!("{}/begun/{}", account.memory(), id.as_str()))
 }
 
-impl Opened {
+impl OpenMemory {
     /// The memory's key.
     pub(crate) const fn key(&self) -> &SubjectKey {
         &self.key
     }
 
     /// Reads the account's memory; makes its key if it has none.
-    pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, NotDone> {
+    pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, ChatError> {
         let key = ports.keys.find_or_create(&account.memory()).await?;
         Self::read(ports, account, key).await
     }
 
     /// Reads the account's memory; `None` if it has no key, and so holds nothing.
-    pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, NotDone> {
+    pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, ChatError> {
         match ports.keys.find(&account.memory()).await? {
             Some(key) => Self::read(ports, account, key).await.map(Some),
             None => Ok(None),
         }
     }
 
-    async fn read(ports: Ports<'_>, account: &Account, key: SubjectKey) -> Result<Self, NotDone> {
+    async fn read(ports: Ports<'_>, account: &Account, key: SubjectKey) -> Result<Self, ChatError> {
         let name = account.memory();
         let seal = seal_of(&key, &name)?;
         let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
         if log.state().is_erased() {
             // Erased since the account was read.
-            return Err(NotDone::Erased);
+            return Err(ChatError::Erased);
         }
         let bytes: usize = log.records().iter().map(|record| record.body.len()).sum();
         if bytes >= LARGE_MEMORY {
@@ -144,38 +152,38 @@ impl Opened {
         Ok(Self { name, key, seal, log })
     }
 
-    /// Encrypts a turn for the account. Two calls with the same id and turn return the same bytes.
-    pub(crate) fn seal(&self, turn: &Turn) -> Result<String, NotDone> {
-        let plain = serde_json::to_vec(turn).map_err(|_| NotDone::Form("a turn"))?;
+    /// Encrypts an exchange for the account. Two calls with the same id and exchange return the same bytes.
+    pub(crate) fn seal(&self, stored: &StoredExchange) -> Result<String, ChatError> {
+        let plain = serde_json::to_vec(stored).map_err(|_| ChatError::Form("an exchange"))?;
         Ok(hex::encode(kept(&self.key, &self.name)?.seal(0, &plain)))
     }
 
-    /// Decrypts a turn that the account stores.
-    pub(crate) fn open(&self, sealed: &str) -> Result<Turn, NotDone> {
+    /// Decrypts an exchange that the account stores.
+    pub(crate) fn open(&self, sealed: &str) -> Result<StoredExchange, ChatError> {
         open_kept(&self.key, &self.name, sealed)
     }
 
     /// The newest exchanges as events of the export, in order, and whether there are earlier ones.
-    fn newest(&self, most: usize) -> Result<Reply, NotDone> {
+    fn newest(&self, most: usize) -> Result<Reply, ChatError> {
         let is_exchange = |event: &Event| matches!(&event.payload, memory::Payload::FactCommitted(fact) if fact.kind.as_str() == KIND);
         let written = |event: Event| {
-            let value = canonical::value_of(&event).map_err(|_| NotDone::Form("an event"))?;
-            String::from_utf8(value.to_bytes()).map_err(|_| NotDone::Form("an event"))
+            let value = canonical::value_of(&event).map_err(|_| ChatError::Form("an event"))?;
+            String::from_utf8(value.to_bytes()).map_err(|_| ChatError::Form("an event"))
         };
         let exchanges = self.log.newest_events(&self.seal).filter(is_exchange);
         let (shown, has_earlier) = end_of(exchanges.map(written), most)?;
         Ok(Reply::json_text(200, format!(r#"{{"earlier":{has_earlier},"events":[{}]}}"#, shown.join(","))))
     }
 
-    /// The turn of an exchange that the account no longer lists.
-    pub(crate) fn turn(&self, id: &ExchangeId) -> Option<Turn> {
-        turn_of(self.log.event(&handle(id.as_str()).ok()?, &self.seal)?)
+    /// An exchange that the account no longer lists.
+    pub(crate) fn exchange(&self, id: &ExchangeId) -> Option<StoredExchange> {
+        stored_exchange(self.log.event(&handle(id.as_str()).ok()?, &self.seal)?)
     }
 
     /// The customer's latest answered messages, at most [`EVALUATED`], oldest first.
     pub(crate) fn latest_asked(&self) -> Vec<String> {
-        let turns = self.log.newest_events(&self.seal).filter_map(turn_of);
-        let mut asked: Vec<String> = turns.map(|turn| turn.asked).take(EVALUATED).collect();
+        let exchanges = self.log.newest_events(&self.seal).filter_map(stored_exchange);
+        let mut asked: Vec<String> = exchanges.map(|stored| stored.asked).take(EVALUATED).collect();
         asked.reverse();
         asked
     }
@@ -201,7 +209,7 @@ impl Opened {
 
     /// The working set that a model sees beside this message. It is built from the log as the exchange will extend it: with
     /// the running system's pins.
-    pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, NotDone> {
+    pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, ChatError> {
         let running = running_pins()?;
         let mut state = Cow::Borrowed(self.log.state());
         for event in opening(&self.log, &running, 0).map_err(StoreError::from)? {
@@ -216,13 +224,19 @@ impl Opened {
 
     /// Appends an exchange to the memory, in one write with the events that must precede it. Appending it twice has no
     /// further effect.
-    async fn remember(&mut self, ports: Ports<'_>, id: &ExchangeId, turn: &Turn, at: Timestamp) -> Result<(), NotDone> {
+    async fn remember(
+        &mut self,
+        ports: Ports<'_>,
+        id: &ExchangeId,
+        stored: &StoredExchange,
+        at: Timestamp,
+    ) -> Result<(), ChatError> {
         let running = running_pins()?;
         let exchange = Event {
             at: at.as_millis(),
             campaign_id: self.log.campaign_id().clone(),
             key: Some(handle(id.as_str())?),
-            payload: fact(id, turn)?.into(),
+            payload: fact(id, stored)?.into(),
         };
         let events = |log: &EventLog| {
             let mut events = opening(log, &running, at.as_millis())?;
@@ -238,20 +252,20 @@ impl Opened {
 }
 
 /// The exchange that an event adds.
-fn turn_of(event: Event) -> Option<Turn> {
+fn stored_exchange(event: Event) -> Option<StoredExchange> {
     let memory::Payload::FactCommitted(fact) = event.payload else { return None };
     serde_json::from_slice(&fact.payload.to_bytes()).ok()
 }
 
 /// An exchange as a fact.
-fn fact(id: &ExchangeId, turn: &Turn) -> Result<FactCommitted, NotDone> {
+fn fact(id: &ExchangeId, stored: &StoredExchange) -> Result<FactCommitted, ChatError> {
     let (source, stable_key) = (handle("chat")?, handle(&format!("exchange-{}", id.as_str()))?);
-    let payload = canonical::value_of(turn).map_err(|_| NotDone::Form("a turn"))?;
+    let payload = canonical::value_of(stored).map_err(|_| ChatError::Form("an exchange"))?;
     Ok(FactCommitted::unlocked(source, handle(KIND)?, stable_key, Mode::Companion, payload))
 }
 
 /// The pins of the running system: its policies and the version of the chat's prompts.
-fn running_pins() -> Result<Pins, NotDone> {
+fn running_pins() -> Result<Pins, ChatError> {
     let mut pins = policy::pins();
     let version = handle(&format!("sha256:{}", chat_version()))?;
     pins.0.insert(PinKind::PromptTemplates, [(handle("chat")?, version)].into());
@@ -274,16 +288,16 @@ fn opening(log: &EventLog, running: &Pins, at: i64) -> Result<Vec<Event>, Invali
 pub(crate) async fn catch_up(
     ports: Ports<'_>,
     account: Versioned<Account>,
-    opened: &mut Opened,
-) -> Result<Versioned<Account>, NotDone> {
+    opened: &mut OpenMemory,
+) -> Result<Versioned<Account>, ChatError> {
     let waiting: Vec<(ExchangeId, String, Timestamp)> =
         account.value.unlogged().map(|(id, sealed, at)| (id.clone(), sealed.to_owned(), at)).collect();
     if waiting.is_empty() {
         return Ok(account);
     }
     for (id, sealed, at) in &waiting {
-        let turn = opened.open(sealed)?;
-        opened.remember(ports, id, &turn, *at).await?;
+        let stored = opened.open(sealed)?;
+        opened.remember(ports, id, &stored, *at).await?;
     }
     let name = opened.name.clone();
     let logged = |account: &mut Account, _| {
@@ -299,13 +313,13 @@ pub(crate) async fn catch_up(
 }
 
 /// Loads the account, or makes a new one, and finishes an erasure that was interrupted.
-pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versioned<Account>, NotDone> {
+pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versioned<Account>, ChatError> {
     let account = ports.journal.load(who).await?;
     if account.value.is_erasing() { finish(ports, account).await } else { Ok(account) }
 }
 
 /// GET: the whole memory as its document, or only the `newest` exchanges, which a page shows.
-pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, NotDone> {
+pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, ChatError> {
     let newest = match newest.map(|text| text.parse().ok().filter(|most| (1..=MOST_NEWEST).contains(most))) {
         Some(None) => {
             let sentence = format!("newest must be a number from 1 to {MOST_NEWEST}.");
@@ -315,12 +329,12 @@ pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<
         None => None,
     };
     let account = ready(ports, who).await?;
-    let mut opened = Opened::of(ports, &account.value).await?;
+    let mut opened = OpenMemory::of(ports, &account.value).await?;
     catch_up(ports, account, &mut opened).await?;
     if let Some(most) = newest {
         return opened.newest(most);
     }
-    let document = memory::export::export(&opened.log, &opened.seal).map_err(|_| NotDone::Form("an event"))?;
+    let document = memory::export::export(&opened.log, &opened.seal).map_err(|_| ChatError::Form("an event"))?;
     whole(document)
 }
 
@@ -329,17 +343,20 @@ fn escaped_bytes(text: &[u8]) -> usize {
     text.len() + text.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-fn whole(document: Vec<u8>) -> Result<Reply, NotDone> {
+fn whole(document: Vec<u8>) -> Result<Reply, ChatError> {
     if escaped_bytes(&document) > LARGEST_REPLY {
         return Ok(Reply::error(413, "too_large", TOO_LARGE));
     }
-    let document = String::from_utf8(document).map_err(|_| NotDone::Form("an event"))?;
+    let document = String::from_utf8(document).map_err(|_| ChatError::Form("an event"))?;
     Ok(Reply::json_text(200, document))
 }
 
 /// As many of the events, which come newest first, as `most` and one reply allow, in their order; and whether there are
 /// more.
-fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) -> Result<(Vec<String>, bool), NotDone> {
+fn end_of(
+    events: impl Iterator<Item = Result<String, ChatError>>,
+    most: usize,
+) -> Result<(Vec<String>, bool), ChatError> {
     let (mut shown, mut bytes) = (Vec::new(), 0);
     let mut has_earlier = false;
     for event in events {
@@ -356,7 +373,7 @@ fn end_of(events: impl Iterator<Item = Result<String, NotDone>>, most: usize) ->
 }
 
 /// Finishes an erasure. After a crash the account's next call or the schedule repeats it.
-pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, NotDone> {
+pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, ChatError> {
     let Ports { journal, bridges, logs, keys, .. } = ports;
     let forgetting = forgetting::Ports { journal, bridges, logs, keys };
     Ok(forgetting::finish(forgetting, account).await?)
@@ -384,6 +401,6 @@ mod tests {
         assert_eq!(end_of(quoted, 500).unwrap().0.len(), 3);
         assert_eq!((of(3, 500).0.len(), of(3, 500).1), (3, false));
         assert_eq!((of(3, 2).0.len(), of(3, 2).1), (2, true));
-        assert!(matches!(end_of([Err(NotDone::Erased)].into_iter(), 1), Err(NotDone::Erased)));
+        assert!(matches!(end_of([Err(ChatError::Erased)].into_iter(), 1), Err(ChatError::Erased)));
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// Why a message cannot be read as an event of the log's bucket.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum UnreadableNotice {
+pub(crate) enum UnreadableMessage {
     /// The body is not an S3 event message.
     #[error("not an event message of S3's")]
     Form(#[from] serde_json::Error),
@@ -15,7 +15,7 @@ pub(crate) enum UnreadableNotice {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Notice {
+enum BucketMessage {
     #[serde(rename_all = "PascalCase")]
     Events { records: Vec<Event> },
     /// S3 sends one test message when the notification is set up.
@@ -62,18 +62,20 @@ pub(crate) struct Object {
 /// The objects of this bucket that a message reports; empty for S3's test message.
 ///
 /// # Errors
-/// [`UnreadableNotice`].
-pub(crate) fn objects(body: &str, bucket: &str) -> Result<Vec<Object>, UnreadableNotice> {
+/// [`UnreadableMessage`].
+pub(crate) fn objects(body: &str, bucket: &str) -> Result<Vec<Object>, UnreadableMessage> {
     let decoded = |object: Object| {
         let (key, _) = form_urlencoded::parse(object.key.as_bytes()).next()?;
         Some(Object { key: key.into_owned(), ..object })
     };
     match serde_json::from_str(body)? {
-        Notice::Events { records } if records.iter().any(|event| event.s3.bucket.name != bucket) => {
-            Err(UnreadableNotice::OtherBucket)
+        BucketMessage::Events { records } if records.iter().any(|event| event.s3.bucket.name != bucket) => {
+            Err(UnreadableMessage::OtherBucket)
         }
-        Notice::Events { records } => Ok(records.into_iter().filter_map(|event| decoded(event.s3.object)).collect()),
-        Notice::Test { .. } => Ok(Vec::new()),
+        BucketMessage::Events { records } => {
+            Ok(records.into_iter().filter_map(|event| decoded(event.s3.object)).collect())
+        }
+        BucketMessage::Test { .. } => Ok(Vec::new()),
     }
 }
 
@@ -99,9 +101,9 @@ mod tests {
         let test = r#"{"Service":"Amazon S3","Event":"s3:TestEvent","Time":"t","Bucket":"b"}"#;
         assert_eq!(keys(test, "log").unwrap(), Vec::<String>::new());
         for body in ["", "{}", "[]", r#"{"Records":[{}]}"#, r#"{"Event":"other"}"#] {
-            assert!(matches!(keys(body, "log"), Err(UnreadableNotice::Form(_))), "{body}");
+            assert!(matches!(keys(body, "log"), Err(UnreadableMessage::Form(_))), "{body}");
         }
         let other = format!(r#"{{"Records":[{ours},{}]}}"#, event("other", "x"));
-        assert!(matches!(keys(&other, "log"), Err(UnreadableNotice::OtherBucket)));
+        assert!(matches!(keys(&other, "log"), Err(UnreadableMessage::OtherBucket)));
     }
 }

@@ -1,7 +1,7 @@
 //! Finds purchases by their payers' names for them (x402's extension `payment-identifier`). An agent that lost its
 //! reply and its payment asks again under the same name and is not charged twice.
 
-use crate::means::{Checked, unnamed};
+use crate::payment_means::{CheckedMeans, unnamed};
 use chain::payment::{MARGIN, Price};
 use domain::{
     SessionId, Timestamp,
@@ -15,15 +15,15 @@ use std::time::Duration;
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A name that this request may take.
-pub(crate) struct Name {
+pub(crate) struct FreeName {
     key: SessionId,
     version: u64,
 }
 
 /// The purchase to which a request's name leads.
-pub(crate) enum Called {
+pub(crate) enum NamedPurchase {
     /// The purchase of the request's own payment.
-    Own(Option<Name>),
+    Own(Option<FreeName>),
     /// A purchase that an earlier payment of the same payer began for the same request.
     Earlier(Box<Versioned<Purchase>>),
     /// A purchase for another request.
@@ -34,51 +34,57 @@ pub(crate) enum Called {
     Expiring,
 }
 
-/// Looks up the payer's name for the purchase.
-pub(crate) async fn look(
+/// Finds the purchase that has the name which the payer gives, or a name that this request may take.
+pub(crate) async fn find_named_purchase(
     store: &dyn Purchases,
-    means: &Checked,
+    means: &CheckedMeans,
     price: &Price,
     own: &SessionId,
     fingerprint: &str,
     now: Timestamp,
-) -> Result<Called, StorageError> {
-    let Some(key) = means.name(price) else { return Ok(Called::Own(None)) };
+) -> Result<NamedPurchase, StorageError> {
+    let Some(key) = means.name(price) else { return Ok(NamedPurchase::Own(None)) };
     let key = key.map_err(unnamed)?;
     let Some(Versioned { value: named, version }) = store.named(&key).await? else {
-        return Ok(Called::Own(Some(Name { key, version: 0 })));
+        return Ok(NamedPurchase::Own(Some(FreeName { key, version: 0 })));
     };
     if named.fingerprint != fingerprint {
-        return Ok(Called::Other);
+        return Ok(NamedPurchase::Other);
     }
     if named.purchase == *own {
-        return Ok(Called::Own(None));
+        return Ok(NamedPurchase::Own(None));
     }
     let Some(earlier) = store.load(&named.purchase).await? else {
         let is_written = now < named.at.plus(WRITTEN_WITHIN);
-        return Ok(if is_written { Called::Unwritten } else { Called::Own(Some(Name { key, version })) });
+        return Ok(if is_written {
+            NamedPurchase::Unwritten
+        } else {
+            NamedPurchase::Own(Some(FreeName { key, version }))
+        });
     };
     let ends = earlier.value.signed().map(|signed| signed.valid_before);
     Ok(match earlier.value.stage() {
         // The earlier purchase can no longer lead to an answer or a settlement. An untraced payment may have reached
         // us, until a human has dealt with it.
-        Stage::Lapsed { untraced, resolved, .. } if !untraced || *resolved => Called::Own(Some(Name { key, version })),
+        Stage::Lapsed { untraced, resolved, .. } if !untraced || *resolved => {
+            NamedPurchase::Own(Some(FreeName { key, version }))
+        }
         Stage::Unanswered | Stage::Working { .. }
             if now >= earlier.value.lapses_at() && !earlier.value.is_held(now) =>
         {
-            Called::Own(Some(Name { key, version }))
+            NamedPurchase::Own(Some(FreeName { key, version }))
         }
-        Stage::Unanswered if ends.is_some_and(|ends| now.plus(MARGIN) >= ends) => Called::Expiring,
+        Stage::Unanswered if ends.is_some_and(|ends| now.plus(MARGIN) >= ends) => NamedPurchase::Expiring,
         Stage::Unanswered
         | Stage::Working { .. }
         | Stage::Settling { .. }
         | Stage::Settled { .. }
         | Stage::Lapsed { .. }
-        | Stage::Owed { .. } => Called::Earlier(Box::new(earlier)),
+        | Stage::Owed { .. } => NamedPurchase::Earlier(Box::new(earlier)),
     })
 }
 
-impl Name {
+impl FreeName {
     /// Takes the name for a purchase. Returns `false` if another request has taken it first.
     pub(crate) async fn take(
         &self,

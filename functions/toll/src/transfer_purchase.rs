@@ -1,6 +1,6 @@
 //! Begins the purchase of a transfer that was made before.
 
-use crate::{reply, sell::Sale};
+use crate::{reply, sell::PaidRequest};
 use audit::{Change, CommitError, TollStatus};
 use domain::{
     Metric, Timestamp,
@@ -12,7 +12,7 @@ use runtime::{http::Reply, telemetry};
 /// A smaller transfer is not given back: returning it costs more.
 const WORTH_RETURNING: u64 = 10_000;
 
-impl Sale<'_> {
+impl PaidRequest<'_> {
     /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase. An evaluation that
     /// declines the question is recorded whatever the transaction is.
     pub(crate) async fn begin_transfer(

@@ -2,7 +2,7 @@
 
 use super::*;
 use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
-use bridge::Asked;
+use bridge::AcceptanceRequest;
 use domain::{
     EmailAddress, Operator, Secret,
     audit_trail::Audited,
@@ -32,7 +32,7 @@ fn member() -> World {
     let address = EmailAddress::parse("someone@example.com").unwrap();
     let who = SubscriberId::of(&key, &address);
     let (version, sha256) = (CURRENT_AGREEMENT.version, CURRENT_AGREEMENT.sha256.to_owned());
-    let asked = Asked { version, sha256, name: "Sam Example".to_owned(), address };
+    let asked = AcceptanceRequest { version, sha256, name: "Sam Example".to_owned(), address };
     let dana = Operator::parse("dana", Some("they asked for a call")).unwrap();
     testkit::run(async {
         bridge::accept(bridges(&world), &who, &bridge::check(&key, &who, &asked).unwrap()).await.unwrap();
@@ -65,17 +65,17 @@ fn is_erasing(world: &World) -> bool {
 fn an_interrupted_erasure_of_a_memory_is_finished() {
     let world = world([]);
     erasing(&world);
-    assert_eq!(looked(&world, true), Some(Report::default()), "the customer's call may still be running");
+    assert_eq!(run_once(&world, true), Some(Report::default()), "the customer's call may still be running");
     world.advance(HOUR);
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert!(!is_erasing(&world) && world.state().memory_keys.is_empty());
 }
 
 #[test]
 fn a_member_gets_the_letter_about_a_grant_once() {
     let world = member();
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
-    assert_eq!(looked(&world, true), Some(Report::default()));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report::default()));
     assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
 }
 
@@ -98,27 +98,27 @@ fn sign_in_mails_are_removed_after_their_links_have_expired() {
     })
     .unwrap();
     let left = || testkit::run(SaleMails::named(&world, &name)).unwrap().unwrap().len();
-    assert_eq!((looked(&world, true), left()), (Some(Report::default()), 2));
+    assert_eq!((run_once(&world, true), left()), (Some(Report::default()), 2));
     world.advance(HOUR);
     assert_eq!(
-        (looked(&world, true), left()),
+        (run_once(&world, true), left()),
         (Some(Report::default()), 2),
         "the last one of that hour may be a second old"
     );
     world.advance(HOUR);
     world.plan(Plan::none().whenever("sale_mails.remove", Fault::Fail));
-    assert_eq!((looked(&world, true), left()), (Some(Report { due: 2, failed: 2, left: 0 }), 2));
+    assert_eq!((run_once(&world, true), left()), (Some(Report { due: 2, failed: 2, left: 0 }), 2));
     world.plan(Plan::none());
-    assert_eq!((looked(&world, true), left()), (Some(Report { due: 2, failed: 0, left: 0 }), 0));
+    assert_eq!((run_once(&world, true), left()), (Some(Report { due: 2, failed: 0, left: 0 }), 0));
     world.plan(Plan::none().whenever("sale_mails.named", Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 0, failed: 1, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 0, failed: 1, left: 0 }));
 }
 
 /// The log failed, and the customer makes no further call.
 #[test]
 fn records_that_could_not_be_published_are_published_by_a_later_run() {
     let world = member();
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     let (chat, members) = (memories(&world).journal, bridges(&world).journal);
     world.plan(Plan::none().whenever("log.publish", Fault::Fail));
     testkit::run(async {
@@ -141,12 +141,12 @@ fn records_that_could_not_be_published_are_published_by_a_later_run() {
         let trails = accounts.chain(state.bridges.values().map(|(bridge, _)| bridge.trail()));
         trails.filter(|trail| !trail.is_published()).count()
     };
-    looked(&world, true).unwrap();
+    run_once(&world, true).unwrap();
     assert_eq!(waiting(&world), 3, "the log still fails");
     world.plan(Plan::none());
-    assert_eq!(looked(&world, true), Some(Report { due: 3, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 3, failed: 0, left: 0 }));
     assert_eq!(waiting(&world), 0);
-    assert_eq!(looked(&world, true), Some(Report::default()), "nothing is listed any more");
+    assert_eq!(run_once(&world, true), Some(Report::default()), "nothing is listed any more");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn a_list_that_cannot_be_read_counts_as_one_failure_and_holds_up_no_other() {
     erasing(&world);
     world.advance(HOUR);
     world.plan(Plan::none().whenever("accounts.erasures_due", Fault::Fail));
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 1, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 1, left: 0 }));
     assert_eq!((subjects(&world).len(), is_erasing(&world)), (1, true));
     world.plan(Plan::none());
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert!(!is_erasing(&world));
 }

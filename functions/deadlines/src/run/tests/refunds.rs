@@ -20,11 +20,11 @@ fn what_is_held_for_a_day_is_refunded_once_under_every_pair_of_faults() {
                     world.advance(24 * HOUR);
                     world.plan(Plan::at(first, one).and_at(second, other));
                     for _ in 0..4 {
-                        let _ = looked(&world, true);
+                        let _ = run_once(&world, true);
                         world.advance(HOUR);
                     }
                     world.plan(Plan::none());
-                    looked(&world, true).unwrap();
+                    run_once(&world, true).unwrap();
                     assert_eq!(world.state().refunds.len(), 1, "{what}");
                     assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
                     assert!(matches!(stored(&world).money(), Money::Refunded { .. }), "{what}");
@@ -44,8 +44,8 @@ fn the_policy_waits_a_day_names_itself_and_can_be_switched_off() {
     later(&world, 24 * HOUR - Duration::from_secs(1));
     assert_eq!(*stored(&world).money(), Money::Kept);
     world.advance(Duration::from_secs(1));
-    looked(&world, false).unwrap();
-    looked(&world, false).unwrap();
+    run_once(&world, false).unwrap();
+    run_once(&world, false).unwrap();
     let alerts = world.state().alerts.clone();
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical), "one escalation a day");
     assert!(alerts[0].line.contains("24 h: held by the content filter"), "{}", alerts[0].line);
@@ -95,14 +95,14 @@ fn declined(number: u32) -> Sale {
 fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_that_nobody_may_approve_has_ended() {
     let world = world([declined(1)]);
     world.advance(25 * HOUR);
-    looked(&world, false).unwrap();
+    run_once(&world, false).unwrap();
     assert_eq!(world.state().refunds.len(), 1);
     assert!(world.state().log.values().next().unwrap().contains(r#""by":"policy authority-gate""#));
     let followup = declined(1).with("session_id", session(1).id.followup());
     assert!(followup.is_followup());
     let world = self::world([followup]);
     world.advance(25 * HOUR);
-    assert_eq!(looked(&world, true), Some(Report::default()));
+    assert_eq!(run_once(&world, true), Some(Report::default()));
     let state = world.state();
     assert_eq!((state.refunds.len(), state.alerts.len()), (0, 0), "its page says who helps; its money is the sale's");
 }
@@ -135,7 +135,7 @@ fn a_held_verdict_that_nobody_paid_for_is_a_humans_after_a_day() {
     let world = world([held().with("given", true)]);
     world.state().sessions.values_mut().for_each(|it| it.payment_status = PaymentStatus::NoPaymentRequired);
     world.advance(25 * HOUR);
-    assert_eq!(looked(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
+    assert_eq!(run_once(&world, true), Some(Report { due: 1, failed: 0, left: 0 }));
     assert_eq!(*stored(&world).money(), Money::Kept);
     let state = world.state();
     assert!(state.refunds.is_empty());

@@ -2,12 +2,12 @@
 
 use crate::{
     error::WatchError,
-    memory::{Claimed, Kind, Memory, digest},
+    state::{Claimed, InboxState, Kind, digest},
 };
 use domain::{Alert, Timestamp, alert::Severity, ports::MailError};
 
 /// The severity and the code of a run's error.
-pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
+pub(crate) fn severity_and_code(error: &WatchError) -> (Severity, String) {
     match error {
         WatchError::Mailbox(error) => {
             let severity = if error.is_retriable() { Severity::Error } else { Severity::Critical };
@@ -23,8 +23,12 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
 }
 
 /// The alert about a changed error; `None` if operators have been alerted to it already.
-pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now: Timestamp) -> Option<Alert> {
-    match (&memory.trouble, trouble) {
+pub(crate) fn alert_on_change(
+    state: &InboxState,
+    trouble: Option<&(Severity, String)>,
+    now: Timestamp,
+) -> Option<Alert> {
+    match (&state.trouble, trouble) {
         (None, None) => None,
         (Some(before), Some((_, code))) if before == code => None,
         (_, Some((severity, code))) => {
@@ -36,7 +40,7 @@ pub(crate) fn changed(memory: &Memory, trouble: Option<&(Severity, String)>, now
 }
 
 /// The alert about a message that gets no answer because of a limit; `None` if that is as intended.
-pub(crate) fn unanswered(kind: Kind, claimed: Claimed, id: &str, now: Timestamp) -> Option<Alert> {
+pub(crate) fn alert_unanswered(kind: Kind, claimed: Claimed, id: &str, now: Timestamp) -> Option<Alert> {
     let (severity, subject, detail) = match (kind, claimed) {
         (_, Claimed::Granted) | (Kind::Acknowledgement | Kind::Followup, Claimed::Cooldown) => return None,
         (Kind::Help, _) => {
@@ -49,7 +53,7 @@ pub(crate) fn unanswered(kind: Kind, claimed: Claimed, id: &str, now: Timestamp)
 }
 
 /// The alert about an answer that was not sent and is not tried again (Inbox Watch, FM-4 and G5).
-pub(crate) fn not_sent(kind: Kind, error: &MailError, id: &str, now: Timestamp) -> Alert {
+pub(crate) fn alert_not_sent(kind: Kind, error: &MailError, id: &str, now: Timestamp) -> Alert {
     let (severity, what) = match kind {
         Kind::Help => (Severity::Critical, "sources of help were not sent to somebody who may disclose self-harm"),
         Kind::Acknowledgement | Kind::Followup => (Severity::Error, "an acknowledgement was not sent"),
