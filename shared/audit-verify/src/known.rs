@@ -18,7 +18,7 @@ pub struct Known {
 
 /// The fields of a function's note that concern its stream.
 #[derive(Deserialize)]
-struct NoteOfFunction {
+struct StreamFields {
     head: Option<AuditHead>,
     #[serde(default)]
     outbox: Vec<AuditEntry>,
@@ -28,7 +28,7 @@ impl Known {
     /// The data in a scheduled function's note; `None` if it names no stream.
     #[must_use]
     pub fn of_note(document: &str) -> Option<Self> {
-        let NoteOfFunction { head, outbox } = serde_json::from_str(document).ok()?;
+        let StreamFields { head, outbox } = serde_json::from_str(document).ok()?;
         Some(Self { head: head?, waiting: outbox })
     }
 

@@ -71,7 +71,7 @@ pub struct Head {
 
 /// The part of the digest function's saved state that other code needs.
 #[derive(Deserialize)]
-struct NoteOfFunction {
+struct DigestNote {
     memory: MemoryOfFunction,
 }
 
@@ -86,7 +86,7 @@ impl Head {
     /// # Errors
     /// [`InvalidDigest::Malformed`].
     pub fn of_note(document: &str) -> Result<Option<Self>, InvalidDigest> {
-        Ok(serde_json::from_str::<NoteOfFunction>(document)?.memory.head)
+        Ok(serde_json::from_str::<DigestNote>(document)?.memory.head)
     }
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn run(subject: &Subject) -> Result<Ended, CommandError> {
     match subject {
         Subject::Stack { target, keeping } => {
             let start = Instant::now();
-            let (name, checks) = status::standings(target)?;
+            let (name, checks) = status::check_states(target)?;
             let ended = conclude(&format!("the stack {name}"), &Stack { checks }, target.json, keeping)?;
             if !target.json {
                 output::print(&format!("Assessed in {:.1} s.\n", start.elapsed().as_secs_f64()))?;

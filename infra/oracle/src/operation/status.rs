@@ -76,7 +76,7 @@ struct Status {
 pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let now = System.now();
-    let checks = wait(async { Ok(looked_at(&deployed, now).await) })?;
+    let checks = wait(async { Ok(run_checks(&deployed, now).await) })?;
     let state = checks.iter().map(|check| check.state).max().unwrap_or(Standing::Unknown);
     let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
     output::print_answer(target.json, &status, || for_people(&status, output::width()))?;
@@ -84,14 +84,14 @@ pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
 }
 
 /// The stack's name and the state of all its checks, for the quality gate.
-pub(crate) fn standings(target: &Target) -> Result<(String, Vec<evidence::Check>), CommandError> {
+pub(crate) fn check_states(target: &Target) -> Result<(String, Vec<evidence::Check>), CommandError> {
     let deployed = target.open()?;
-    let checks = wait(async { Ok(looked_at(&deployed, System.now()).await) })?;
+    let checks = wait(async { Ok(run_checks(&deployed, System.now()).await) })?;
     let checks = checks.into_iter().map(|Check { what, state, .. }| evidence::Check { what, state });
     Ok((deployed.name().to_owned(), checks.collect()))
 }
 
-async fn looked_at(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
+async fn run_checks(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
     let mut checks = Vec::new();
     match list::everything(deployed.lists(), now).await {
         Ok(rows) => {

@@ -20,7 +20,7 @@ const NOTE: &str = "NOTE";
 
 /// The fields of a function's note that concern its stream.
 #[derive(Deserialize)]
-struct NoteOfFunction {
+struct StreamFields {
     #[serde(default)]
     head: Option<AuditHead>,
     #[serde(default)]
@@ -65,7 +65,7 @@ fn stream(item: &Item) -> Result<Option<StoredStream>, StorageError> {
         _ => {
             let name = text(item, "pk").and_then(|pk| pk.strip_prefix("NOTE#"));
             let note = text(item, "document").and_then(|document| serde_json::from_str(document).ok());
-            let (Some(name), Some(NoteOfFunction { head: Some(head), outbox })) = (name, note) else { return Ok(None) };
+            let (Some(name), Some(StreamFields { head: Some(head), outbox })) = (name, note) else { return Ok(None) };
             Ok(StoredStream::at(format!("function/{name}"), &head, &outbox))
         }
     }
