@@ -41,7 +41,7 @@ const MOST_SHOWN: usize = 600;
 const CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The checks without progress after which a redrive is no longer followed.
-const PATIENCE: u32 = 60;
+const MAX_CHECKS_WITHOUT_PROGRESS: u32 = 60;
 
 #[derive(Subcommand)]
 pub(crate) enum QueuesCommand {
@@ -355,7 +355,7 @@ async fn followed(
         counted(moved, expected, "messages");
         match status {
             "COMPLETED" => return Ok(moved),
-            "RUNNING" | "CANCELLING" if still < PATIENCE => {}
+            "RUNNING" | "CANCELLING" if still < MAX_CHECKS_WITHOUT_PROGRESS => {}
             "RUNNING" | "CANCELLING" => return Ok(moved),
             _ => {
                 let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
@@ -388,7 +388,7 @@ mod tests {
         let (ended, checks) = follow(&[None, Some(state("RUNNING", 1)), Some(state("COMPLETED", 3))]);
         assert_eq!((ended.unwrap(), checks), (3, 3));
         let (ended, checks) = follow(&[Some(state("CANCELLING", 2))]);
-        assert_eq!((ended.unwrap(), checks), (2, PATIENCE as usize + 2));
+        assert_eq!((ended.unwrap(), checks), (2, MAX_CHECKS_WITHOUT_PROGRESS as usize + 2));
         let denied = Move { failure: Some("AccessDenied".to_owned()), ..state("FAILED", 1) };
         let (ended, _) = follow(&[Some(denied)]);
         let error = telemetry::chain(&ended.unwrap_err());

@@ -2,7 +2,7 @@
 //! short attempt, and after any failure the alert is sent.
 
 use crate::{
-    Connection, Patience,
+    Connection, RetryPolicy,
     announcement::{Announcement, Standing, latest_end},
     attempts::{Failure, attempts},
     attributes,
@@ -33,12 +33,16 @@ pub(crate) struct Announcements {
 impl Announcements {
     /// The same connection with one short attempt, for what must not delay an alert.
     pub(crate) fn brief(connection: &Connection) -> Connection {
-        connection.without_alerts(Patience { timeout: connection.noting, retries: 0, delay: Duration::ZERO })
+        connection.without_alerts(RetryPolicy {
+            timeout: connection.alert_row_timeout,
+            retries: 0,
+            delay: Duration::ZERO,
+        })
     }
 
     pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
         // All looks take less than the time for asking.
-        let pause = (connection.noting * 5 / 8).min(connection.patience.delay);
+        let pause = (connection.alert_row_timeout * 5 / 8).min(connection.retry_policy.delay);
         Self { connection: Self::brief(connection), table, window, pause, client: OnceLock::new() }
     }
 
@@ -86,7 +90,7 @@ impl Announcements {
                 },
             }
         };
-        attempts(self.connection.patience, put).await.0
+        attempts(self.connection.retry_policy, put).await.0
     }
 
     /// Writes that a topic has accepted an alert, unless a more severe one was sent meanwhile. If this fails, the next
@@ -101,7 +105,7 @@ impl Announcements {
                 .expression_attribute_values(":severity", rank(severity));
             put.send().await.map(drop).map_err(Failure::from)
         };
-        let _ = attempts(self.connection.patience, put).await;
+        let _ = attempts(self.connection.retry_policy, put).await;
     }
 
     fn client(&self) -> &Client {

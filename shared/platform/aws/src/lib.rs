@@ -49,7 +49,7 @@ mod transactions;
 pub use alerts::SnsAlerts;
 pub use broadcast::SnsBroadcast;
 pub use buckets::{S3Archive, S3AuditLog, S3Quarantine};
-pub use connection::{Connection, InvalidSetting, Patience, https};
+pub use connection::{Connection, InvalidSetting, RetryPolicy, https};
 pub use deployments::CodeDeploy;
 pub use digests::{KmsKey, S3Digests, SqsLogNotices};
 pub use memory_logs::DynamoMemoryLogs;

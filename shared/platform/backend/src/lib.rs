@@ -16,7 +16,7 @@ pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
 pub use toll::TollClients;
 
-use aws::{Connection, InvalidSetting, Patience};
+use aws::{Connection, InvalidSetting, RetryPolicy};
 use domain::{EmailAddress, SalesPeriod, Timestamp, guesses::Limits};
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
@@ -81,8 +81,8 @@ impl Backend {
 
     /// As [`Self::silent`], with other time-outs and retries.
     #[must_use]
-    pub fn silent_with(&self, patience: Patience) -> Self {
-        Self { connection: self.connection.without_alerts(patience), ..self.clone() }
+    pub fn silent_with(&self, retry_policy: RetryPolicy) -> Self {
+        Self { connection: self.connection.without_alerts(retry_policy), ..self.clone() }
     }
 
     /// The address of the site, without a trailing slash.
