@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use subscription::Shop;
 
 const fn shop(ports: Ports<'_>) -> Shop<'_> {
-    Shop { subscribers: ports.subscribers, desk: ports.desk, randomness: ports.randomness }
+    Shop { subscribers: ports.subscribers, pages: ports.pages, randomness: ports.randomness }
 }
 
 /// POST: the address of the payment page for a plan, or of the customer portal for a subscriber.

@@ -46,7 +46,7 @@ pub use sales::{
 pub use store::Store;
 pub use streams::{AllStreams, StoredStream, StreamsPage};
 pub use subscriptions::{
-    BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionDesk, SubscriptionLedger,
+    BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionLedger, SubscriptionPages,
 };
 pub use toll::{Corpora, Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
 

@@ -5,7 +5,7 @@ use domain::{
     StepError, Timestamp,
     chat::{Billing, PaidPlan, SubscriberId, billing::SubscriptionStatus},
     money::ObjectId,
-    ports::{NewSubscription, PaymentError, Randomness, Subscribers, SubscriptionDesk},
+    ports::{NewSubscription, PaymentError, Randomness, Subscribers, SubscriptionPages},
 };
 
 /// The ports of selling.
@@ -13,7 +13,7 @@ use domain::{
 #[allow(missing_docs)]
 pub struct Shop<'a> {
     pub subscribers: &'a dyn Subscribers,
-    pub desk: &'a dyn SubscriptionDesk,
+    pub pages: &'a dyn SubscriptionPages,
     pub randomness: &'a dyn Randomness,
 }
 
@@ -61,11 +61,11 @@ pub async fn subscribe(
 }
 
 async fn open_session(shop: Shop<'_>, new: NewSubscription) -> Result<String, PaymentError> {
-    match shop.desk.subscribe(&new).await {
+    match shop.pages.subscribe(&new).await {
         // Stripe repeats a failure of its own to this key for a day, and has opened no session. Another key opens one.
         Err(PaymentError::Replayed) => {
             let idempotency_key = format!("{}-again", new.idempotency_key);
-            shop.desk.subscribe(&NewSubscription { idempotency_key, ..new }).await
+            shop.pages.subscribe(&NewSubscription { idempotency_key, ..new }).await
         }
         opened => opened,
     }
@@ -93,7 +93,7 @@ pub async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<Option<String
 }
 
 async fn open_portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, PaymentError> {
-    shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await
+    shop.pages.portal(customer, &format!("portal-{}", shop.randomness.token())).await
 }
 
 /// The customer of a subscription that has begun and not ended. A subscription that waits for its first payment does

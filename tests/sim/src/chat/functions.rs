@@ -114,7 +114,7 @@ impl Functions {
             sign_ins: &self.ports,
             access: &self.ports,
             subscribers: &self.ports,
-            desk: &*self.world,
+            pages: &*self.world,
             mailbox: &*self.world,
             logs: &self.ports,
             keys: &self.ports,
