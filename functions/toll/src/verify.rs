@@ -6,7 +6,7 @@ use chain::payment::PaymentError;
 use domain::{
     Timestamp,
     guesses::{Answer, NotAnswered},
-    ports::{FacilitatorError, Whereabouts},
+    ports::{FacilitatorError, PaymentUse},
     toll::SignedPayment,
 };
 use runtime::{http::Reply, telemetry};
@@ -69,13 +69,13 @@ impl Sale<'_> {
         };
         // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
         // the payer has paid us.
-        match (self.ports.node.whereabouts(signed).await, unused) {
-            (Ok(Whereabouts::Used { is_ours: true, .. }), _) => Ok(()),
-            (Ok(Whereabouts::Untraced | Whereabouts::Unconfirmed), _) => {
+        match (self.ports.node.payment_use(signed).await, unused) {
+            (Ok(PaymentUse::Used { is_ours: true, .. }), _) => Ok(()),
+            (Ok(PaymentUse::Untraced | PaymentUse::Unconfirmed), _) => {
                 Err(Unusable::Unknown(format!("{problem}; the chain does not show where")))
             }
             // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            (Ok(Whereabouts::Unused { .. }), Some(unused)) => Err(Unusable::Unknown(format!("{problem}; {unused}"))),
+            (Ok(PaymentUse::Unused { .. }), Some(unused)) => Err(Unusable::Unknown(format!("{problem}; {unused}"))),
             (Ok(_), _) => Err(Unusable::Refused(problem)),
             (Err(error), _) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");

@@ -48,7 +48,7 @@ pub use streams::{AllStreams, StoredStream, StreamsPage};
 pub use subscriptions::{
     BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionLedger, SubscriptionPages,
 };
-pub use toll::{Corpora, Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
+pub use toll::{Corpora, Facilitator, FacilitatorError, Node, PaymentUse, Purchases, Transfer};
 
 use crate::{Secret, Timestamp};
 use async_trait::async_trait;

@@ -10,7 +10,7 @@ use domain::{
     alert::Severity,
     audit_trail::Audited,
     due::{self, Report},
-    ports::{StorageError, Transfer, Versioned, Whereabouts},
+    ports::{PaymentUse, StorageError, Transfer, Versioned},
     toll::{List, Paid, Purchase, Stage},
 };
 use serde_json::json;
@@ -97,7 +97,7 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
     let Some(signed) = purchase.value.signed() else { return unanswered_transfer(ports, purchase).await };
     // Until the payment expires it may still be settled. The chain is asked first, because a facilitator refuses a
     // payment that was settled before.
-    let found = match ports.node.whereabouts(signed).await {
+    let found = match ports.node.payment_use(signed).await {
         Ok(found) => found,
         // The payer of a settled purchase has the answer, so the node can be asked until it answers.
         Err(error) if matches!(purchase.value.stage(), Stage::Settled { .. }) || !has_waited(&purchase.value, now) => {
@@ -110,22 +110,22 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
         }
     };
     match found {
-        Whereabouts::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
-        Whereabouts::Used { is_ours: false, .. } => {
+        PaymentUse::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
+        PaymentUse::Used { is_ours: false, .. } => {
             let why = "the payer's nonce was used for something else";
             if matches!(purchase.value.stage(), Stage::Settled { .. }) {
                 return doubt(ports, purchase, NOT_THERE).await;
             }
             lapse(ports, purchase, why).await
         }
-        Whereabouts::Unconfirmed | Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
+        PaymentUse::Unconfirmed | PaymentUse::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
             doubt(ports, purchase, NOT_SHOWN).await
         }
-        Whereabouts::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
-        Whereabouts::Untraced => {
+        PaymentUse::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
+        PaymentUse::Untraced => {
             give_up(ports, purchase, "the payment is used, and the chain does not show where").await
         }
-        Whereabouts::Unused { head } => match purchase.value.stage() {
+        PaymentUse::Unused { head } => match purchase.value.stage() {
             Stage::Settled { .. } => doubt(ports, purchase, NOT_THERE).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
             // After a refusal the payer was asked for another payment: only the payer may try this one again.
