@@ -198,7 +198,7 @@ impl Topics {
     /// topics can filter it.
     async fn publish(&self, topic: &str, alert: &Alert, is_copy: bool) -> bool {
         let client = self.client.get_or_init(|| self.connection.sns());
-        let is_all_clear = alert.matter().is_some_and(|matter| matter.severity < Severity::Critical);
+        let is_all_clear = alert.parts().is_some_and(|parts| parts.severity < Severity::Critical);
         let subject = match alert.channel {
             Channel::Ops => "Oracle: ops",
             Channel::Critical if is_all_clear => "Oracle: all clear",

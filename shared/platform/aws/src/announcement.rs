@@ -70,13 +70,13 @@ pub(crate) fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
 /// row per detail, as in [`domain::suppression`]: each problem of a sale that needs an operator is sent.
 #[must_use]
 pub(crate) fn key(alert: &Alert) -> Option<(String, Severity)> {
-    let matter = alert.matter()?;
-    let mut key = format!("{}|{}|{}", matter.tag, matter.operation, matter.subject);
-    if matter.severity == Severity::Critical {
+    let parts = alert.parts()?;
+    let mut key = format!("{}|{}|{}", parts.tag, parts.operation, parts.subject);
+    if parts.severity == Severity::Critical {
         key.push('|');
-        key.push_str(matter.detail);
+        key.push_str(parts.detail);
     }
-    Some((key, matter.severity))
+    Some((key, parts.severity))
 }
 
 #[cfg(test)]
