@@ -5,9 +5,9 @@ use crate::{means::Unusable, reply, sell::Sale};
 use chain::payment::PaymentError;
 use domain::{
     Timestamp,
-    guesses::{Answer, NotAnswered},
     ports::{FacilitatorError, PaymentUse},
     toll::SignedPayment,
+    unknown_ids::{Answer, NotAnswered},
 };
 use runtime::{http::Reply, telemetry};
 
@@ -22,7 +22,7 @@ impl Sale<'_> {
         // No payment is remembered as unknown: a transfer may be seen a moment later.
         let from = ("", self.network.as_deref(), self.asked_at);
         let question = async { question.await.map(Some) };
-        match self.ports.payments.ask(self.ports.guesses, from, question, is_free).await {
+        match self.ports.payments.ask(self.ports.unknown_ids, from, question, is_free).await {
             Ok(Answer::Known(known)) => Ok(Ok(known)),
             Err(NotAnswered::Vendor(error)) => Ok(Err(error)),
             Ok(Answer::Unknown | Answer::TooMany) => Err(reply::busy()),

@@ -48,8 +48,6 @@ pub const BOUNDARIES: [&str; 118] = [
     "digests.sign",
     "facilitator.settle",
     "facilitator.verify",
-    "guesses.settle",
-    "guesses.take",
     "inbox.create_acknowledgement",
     "inbox.message",
     "inbox.new_text",
@@ -120,4 +118,6 @@ pub const BOUNDARIES: [&str; 118] = [
     "subscriptions.invoice_of",
     "subscriptions.portal",
     "subscriptions.subscribe",
+    "unknown_ids.settle",
+    "unknown_ids.take",
 ];

@@ -23,7 +23,6 @@ mod corpora;
 mod dead_letters;
 mod deployments;
 mod digests;
-mod guesses;
 mod items;
 mod memory_logs;
 mod open_sales;
@@ -45,6 +44,7 @@ mod subject_keys;
 mod submissions;
 mod subscribers;
 mod transactions;
+mod unknown_ids;
 
 pub use alerts::SnsAlerts;
 pub use broadcast::SnsBroadcast;

@@ -17,7 +17,7 @@ pub use stores::JournalStores;
 pub use toll::TollClients;
 
 use aws::{Connection, InvalidSetting, RetryPolicy};
-use domain::{EmailAddress, SalesPeriod, Timestamp, guesses::Limits};
+use domain::{EmailAddress, SalesPeriod, Timestamp, unknown_ids::Limits};
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Backend {
     ///
     /// # Errors
     /// [`BackendError`] when it is not a number from 1 to 1,000,000.
-    pub fn guess_limits(&self) -> Result<Limits, BackendError> {
+    pub fn unknown_id_limits(&self) -> Result<Limits, BackendError> {
         Ok(Limits::of_unknown_ids(self.environment.bounded("UNKNOWN_IDS_PER_NETWORK", 3, 1, 1_000_000)?))
     }
 
