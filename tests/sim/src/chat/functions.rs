@@ -153,7 +153,7 @@ impl Functions {
             mails: &mails,
             retries: &retries,
             data: world,
-            sale_mails: world,
+            stored_mails: world,
             settlements: None,
             memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
             notebooks: &[],
