@@ -3,9 +3,9 @@
 use crate::{samples::body, simulator::Simulator};
 use domain::{
     CheckoutSession, Metric, PaymentStatus, SessionId, SessionStage,
-    guesses::{Answer, Guessing, Limits},
     ports::Clock,
     texts,
+    unknown_ids::{Answer, Limits, UnknownIdLimiter},
 };
 use futures_util::future::join_all;
 use runtime::http::Request;
@@ -78,25 +78,25 @@ fn all_processes_share_the_limits_and_many_networks_have_one_too() {
 #[tokio::test]
 async fn customers_who_ask_at_once_are_asked_to_wait_a_moment_and_not_a_minute() {
     let sim = Simulator::new("quick");
-    let guessing = Guessing::new("session", Limits::of_unknown_ids(3));
+    let limiter = UnknownIdLimiter::new("session", Limits::of_unknown_ids(3));
     let (tell, told) = tokio::sync::watch::channel(());
     let ask = |number: usize| {
         let mut told = told.clone();
-        let (guessing, sim) = (&guessing, &sim);
+        let (limiter, sim) = (&limiter, &sim);
         async move {
             let asked = (format!("cs_test_at_once_{number:08}"), sim.world.now());
             let question = async move {
                 told.changed().await.expect("an answer");
                 Ok::<_, ()>(Some(()))
             };
-            guessing.ask(&sim.world, (&asked.0, None, asked.1), question, |()| false).await.expect("an answer")
+            limiter.ask(&sim.world, (&asked.0, None, asked.1), question, |()| false).await.expect("an answer")
         }
     };
     let all = join_all((0..12).map(ask));
     let (answers, ()) = tokio::join!(all, async { tell.send(()).expect("questions") });
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::Known(())).count(), 9);
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::TooMany).count(), 3);
-    assert_eq!(sim.world.state().guesses.values().sum::<u32>(), 0, "known ids do not count");
+    assert_eq!(sim.world.state().unknown_ids.values().sum::<u32>(), 0, "known ids do not count");
     sim.world.advance(Duration::from_secs(4));
     assert_eq!(ask(12).await, Answer::TooMany, "this process pauses");
     sim.world.advance(Duration::from_secs(1));
@@ -125,7 +125,7 @@ fn without_the_counter_stripe_is_not_asked() {
     let deployment = sim.deployment();
     assert_eq!(page(&deployment, "cs_test_unknown_00000000"), 404);
     let boundaries = sim.world.state().boundaries.clone();
-    let at = boundaries.iter().position(|name| *name == "guesses.take").unwrap();
+    let at = boundaries.iter().position(|name| *name == "unknown_ids.take").unwrap();
     sim.world.plan(Plan::at(at, Fault::Fail));
     let is_counted = || sim.world.state().measurements.contains(&Metric::ResultUnavailable.once());
     assert!(!is_counted());
@@ -136,7 +136,7 @@ fn without_the_counter_stripe_is_not_asked() {
     let at = boundaries.iter().position(|name| *name == "payments.session").unwrap();
     sim.world.plan(Plan::at(at + 1, Fault::Fail));
     assert_eq!(page(&deployment, SALE), 202);
-    assert!(sim.world.state().crossings.contains(&Crossing { name: "guesses.settle", fault: Some(Fault::Fail) }));
+    assert!(sim.world.state().crossings.contains(&Crossing { name: "unknown_ids.settle", fault: Some(Fault::Fail) }));
 }
 
 #[test]

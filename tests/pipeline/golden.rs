@@ -52,7 +52,7 @@ fn every_alert_names_its_sale_as_oracle_show_finds_it() {
             state.alerts.iter().chain(&state.logged_alerts).cloned().collect()
         };
         for alert in alerts {
-            let subject = alert.matter().map(|matter| matter.subject);
+            let subject = alert.parts().map(|parts| parts.subject);
             // The subject of an alert about a reply is the message.
             let labels = ["session_id=", "session=", "a reply to a mail of "];
             let labelled = labels.iter().find_map(|label| labelled(&alert.line, label));

@@ -23,7 +23,7 @@ const ADAPTERS: [(&str, &[&str]); 33] = [
     // A corrupt entry is set aside in one transaction with the cache's counters.
     ("load_with_verdict(", &["dynamodb:Query", "dynamodb:UpdateItem"]),
     ("open:&stores.sales", &["dynamodb:Query"]),
-    ("guesses:&stores.sales", &["dynamodb:UpdateItem"]),
+    ("unknown_ids:&stores.sales", &["dynamodb:UpdateItem"]),
     ("cache:&stores.sales", &["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("entries:&self.stores.sales", &["dynamodb:Query", "dynamodb:UpdateItem"]),
     ("sign_ins:&stores.sales", &["dynamodb:DeleteItem", "dynamodb:UpdateItem"]),

@@ -107,8 +107,8 @@ fn the_times_of_the_code_are_those_of_this_file() {
     }
     for (path, name, seconds) in [
         ("functions/deadlines/src/settings.rs", "BUDGET", DUE_SALES),
-        ("shared/pipeline/settlement/src/look.rs", "SHARE", DUE_SETTLEMENTS),
-        ("shared/pipeline/forgetting/src/look.rs", "SHARE", DUE_MEMORIES),
+        ("shared/pipeline/settlement/src/schedule.rs", "SHARE", DUE_SETTLEMENTS),
+        ("shared/pipeline/forgetting/src/schedule.rs", "SHARE", DUE_MEMORIES),
         ("functions/deadlines/src/unpublished.rs", "SHARE", DUE_UNPUBLISHED),
         ("shared/pipeline/bridge/src/letters.rs", "SHARE", DUE_LETTERS),
         ("functions/deadlines/src/sign_in_mails.rs", "SHARE", DUE_SIGN_IN_MAILS),

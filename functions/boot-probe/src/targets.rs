@@ -9,7 +9,7 @@ use crate::{
     probe::Checks,
 };
 use async_trait::async_trait;
-use aws::{DynamoSales, Patience, Reach, SecretDocument, SnsAlerts};
+use aws::{DynamoSales, Reach, RetryPolicy, SecretDocument, SnsAlerts};
 use backend::{Backend, Bucket, QueueName, SecretName, TollClients, Topic};
 use doctor::{FAILED_CHECKS_NOTE, Vendors};
 use domain::{
@@ -22,7 +22,8 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 /// Two attempts at each target (a single failure is not reported), short enough that a probe of all targets ends within
 /// the function's time-out even when none answers.
-const PATIENCE: Patience = Patience { timeout: Duration::from_secs(2), retries: 1, delay: Duration::from_millis(500) };
+const RETRY_POLICY: RetryPolicy =
+    RetryPolicy { timeout: Duration::from_secs(2), retries: 1, delay: Duration::from_millis(500) };
 
 /// How long a vendor has to answer about a model.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,7 +66,7 @@ impl Targets {
     /// An error that names the missing or malformed variable.
     pub fn new(backend: &Backend) -> Result<Self, Error> {
         let alerts = backend.alerts()?;
-        let quiet = backend.silent_with(PATIENCE);
+        let quiet = backend.silent_with(RETRY_POLICY);
         let refresh_token = Arc::new(quiet.secret(SecretName::GraphToken)?);
         let mailbox = quiet.mailbox_with(Arc::clone(&refresh_token), alerts.clone())?;
         Ok(Self {

@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
             sign_ins: &stores.sales,
             access: &stores.sales,
             subscribers: &stores.sales,
-            desk: &backend.stripe()?,
+            pages: &backend.stripe()?,
             mailbox: &backend.sending(backend.mailbox()?)?,
             logs: &DynamoMemoryLogs(&stores.sales),
             keys: &backend.subject_keys(&stores.sales)?,

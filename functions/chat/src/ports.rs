@@ -6,7 +6,7 @@ use domain::{
     chat::SubscriberKey,
     ports::{
         Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, ReplyBeginnings, SecretSource,
-        SignIns, SubjectKeys, Subscribers, SubscriptionDesk,
+        SignIns, SubjectKeys, Subscribers, SubscriptionPages,
     },
 };
 
@@ -19,7 +19,7 @@ pub struct Ports<'a> {
     pub sign_ins: &'a dyn SignIns,
     pub access: &'a dyn ChatAccess,
     pub subscribers: &'a dyn Subscribers,
-    pub desk: &'a dyn SubscriptionDesk,
+    pub pages: &'a dyn SubscriptionPages,
     pub mailbox: &'a dyn Mailbox,
     pub logs: &'a dyn MemoryLogs,
     pub keys: &'a dyn SubjectKeys,

@@ -8,10 +8,10 @@ use runtime::{
     telemetry,
 };
 use serde_json::{Value, json};
-use subscription::Shop;
+use subscription::SellingPorts;
 
-const fn shop(ports: Ports<'_>) -> Shop<'_> {
-    Shop { subscribers: ports.subscribers, desk: ports.desk, randomness: ports.randomness }
+const fn selling_ports(ports: Ports<'_>) -> SellingPorts<'_> {
+    SellingPorts { subscribers: ports.subscribers, pages: ports.pages, randomness: ports.randomness }
 }
 
 /// POST: the address of the payment page for a plan, or of the customer portal for a subscriber.
@@ -24,7 +24,7 @@ pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Re
     if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
-    let url = subscription::subscribe(shop(ports), who, plan, ports.journal.clock.now()).await?;
+    let url = subscription::subscribe(selling_ports(ports), who, plan, ports.journal.clock.now()).await?;
     Ok(Reply::json(200, &json!({ "url": url })))
 }
 
@@ -45,7 +45,7 @@ async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Str
     if limits::OFFER.take(ports, who).await?.is_some() {
         return Ok(None);
     }
-    Ok(Some(subscription::subscribe(shop(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await?))
+    Ok(Some(subscription::subscribe(selling_ports(ports), who, PaidPlan::Chat, ports.journal.clock.now()).await?))
 }
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
@@ -54,7 +54,7 @@ pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply
     if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
-    let url = subscription::portal(shop(ports), &customer).await?;
+    let url = subscription::portal(selling_ports(ports), &customer).await?;
     Ok(url.map_or_else(not_subscribed, |url| Reply::json(200, &json!({ "url": url }))))
 }
 

@@ -14,8 +14,8 @@ fn main() -> Result<(), Error> {
             randomness: &System,
             meter: &System,
             clock: &System,
-            codes: &codes(backend.guess_limits()?),
-            guesses: &stores.sales,
+            codes: &codes(backend.unknown_id_limits()?),
+            unknown_ids: &stores.sales,
             records: Records {
                 journal: stores.function_journal(STREAMS[0]),
                 audit_keys: &backend.secret(SecretName::Audit)?,

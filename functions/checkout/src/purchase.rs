@@ -3,9 +3,9 @@
 use crate::{gate, record::Records};
 use authority::evaluate;
 use domain::{
-    Guessing, Metric, Query, Tier,
-    guesses::{Answer, Limits, NotAnswered},
-    ports::{Clock, Guesses, Meter, NewCheckoutSession, PaymentError, Payments, Randomness},
+    Metric, Query, Tier, UnknownIdLimiter,
+    ports::{Clock, Meter, NewCheckoutSession, PaymentError, Payments, Randomness, UnknownIdCounter},
+    unknown_ids::{Answer, Limits, NotAnswered},
 };
 use runtime::{
     http::{Reply, Request},
@@ -24,15 +24,15 @@ pub struct Ports<'a> {
     pub randomness: &'a dyn Randomness,
     pub meter: &'a dyn Meter,
     pub clock: &'a dyn Clock,
-    pub codes: &'a Guessing,
-    pub guesses: &'a dyn Guesses,
+    pub codes: &'a UnknownIdLimiter,
+    pub unknown_ids: &'a dyn UnknownIdCounter,
     pub records: Records<'a>,
 }
 
 /// Limits the questions about referral codes, which a client may be guessing.
 #[must_use]
-pub fn codes(limits: Limits) -> Guessing {
-    Guessing::new("code", limits)
+pub fn codes(limits: Limits) -> UnknownIdLimiter {
+    UnknownIdLimiter::new("code", limits)
 }
 
 /// A parsed request.
@@ -150,7 +150,7 @@ async fn promotion_code(ports: Ports<'_>, code: &str, network: Option<&str>) -> 
     let now = ports.clock.now();
     let answer = if possible {
         let question = ports.payments.promotion_code(code);
-        ports.codes.ask(ports.guesses, (code, network, now), question, |_| false).await
+        ports.codes.ask(ports.unknown_ids, (code, network, now), question, |_| false).await
     } else {
         Ok(Answer::Unknown)
     };

@@ -48,7 +48,7 @@ fn main() -> Result<(), Error> {
             mails: &backend.queue(QueueName::Mails)?,
             retries: &backend.queue(QueueName::MailRetries)?,
             data: &data,
-            sale_mails: &mailbox,
+            stored_mails: &mailbox,
             meter: &System,
             summaries: &backend.alerts()?,
         };

@@ -1,7 +1,7 @@
 //! The ports of the function.
 
 use audit::{FunctionJournal, Journal};
-use domain::ports::{AlertSummaries, Ledger, Meter, OpenSales, Payments, Queue, SaleData, SaleMails};
+use domain::ports::{AlertSummaries, Ledger, Meter, OpenSales, Payments, Queue, SaleData, StoredMails};
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct Ports<'a> {
     pub mails: &'a dyn Queue,
     pub retries: &'a dyn Queue,
     pub data: &'a dyn SaleData,
-    pub sale_mails: &'a dyn SaleMails,
+    pub stored_mails: &'a dyn StoredMails,
     pub meter: &'a dyn Meter,
     pub summaries: &'a dyn AlertSummaries,
     /// Purchases in USDC, if the deployment sells any.

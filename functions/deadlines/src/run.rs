@@ -38,7 +38,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     let published = unpublished::publish(ports.memories.journal, ports.notebooks).await;
     add(&mut report, published, "unpublished records");
     add(&mut report, bridge::mail_letters(ports.letters).await, "letters about Bridges");
-    add(&mut report, sign_in_mails::remove(ports.sale_mails, clock).await, "expired sign-in mails");
+    add(&mut report, sign_in_mails::remove(ports.stored_mails, clock).await, "expired sign-in mails");
     report
 }
 
@@ -113,7 +113,7 @@ async fn handle_sale(ports: Ports<'_>, settings: Settings, session: &SessionId) 
 
 /// Removes the data of an erased sale once more. A failure of the erasure does not hold up the sale's refund.
 async fn erase(ports: Ports<'_>, session: &SessionId) -> Result<(), StepError> {
-    let erasing = erasure::Ports { journal: ports.journal, data: ports.data, mails: ports.sale_mails };
+    let erasing = erasure::Ports { journal: ports.journal, data: ports.data, mails: ports.stored_mails };
     let erased = erasure::carry_out(erasing, session).await;
     refund::carry_out(refund_ports(ports), session).await?;
     erased.map(drop)

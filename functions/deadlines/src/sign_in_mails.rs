@@ -4,7 +4,7 @@
 use domain::{
     chat::expired_sign_in_mails,
     due::{self, Report},
-    ports::{Clock, MailError, SaleMails},
+    ports::{Clock, MailError, StoredMails},
 };
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SHARE: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// [`MailError`] if they cannot be listed.
-pub(crate) async fn remove(mails: &dyn SaleMails, clock: &dyn Clock) -> Result<Report, MailError> {
+pub(crate) async fn remove(mails: &dyn StoredMails, clock: &dyn Clock) -> Result<Report, MailError> {
     let found = mails.named(&expired_sign_in_mails(clock.now())).await?;
     let remove = |id: String| async move {
         let removed = mails.remove(&id).await;

@@ -384,8 +384,8 @@ fn the_alerts_of_two_replies_are_about_two_matters() {
     world.state().inbox.push(unread("m2", 2, "other@example.com"));
     look(&world, "a").unwrap().unwrap();
     let state = world.state();
-    let replies = state.alerts.iter().filter_map(|alert| alert.matter()).filter(|matter| matter.operation == "REPLY");
-    let subjects: BTreeSet<&str> = replies.map(|matter| matter.subject).collect();
+    let replies = state.alerts.iter().filter_map(|alert| alert.parts()).filter(|parts| parts.operation == "REPLY");
+    let subjects: BTreeSet<&str> = replies.map(|parts| parts.subject).collect();
     assert_eq!(subjects.len(), 2, "{:?}", state.alerts);
 }
 

@@ -73,13 +73,13 @@ const LONGEST_OUTAGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The state of a paid session in our records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum RecordedState {
     /// It is completed, in work, or waits for an operator who was alerted.
     InOrder,
     /// There is no sale for it.
     Missing,
     /// The sale is neither completed nor on a list of open work, so no function or operator will find it.
-    Astray,
+    OnNoList,
     /// The sale is on a list of open work that is not being handled.
     Overdue,
 }
@@ -133,19 +133,19 @@ async fn compare(
 ) -> Result<(), StepError> {
     let sale = ports.journal.store.load(&session.id).await?;
     let known = sale.as_ref().map(|sale| &sale.value);
-    match standing(session, known, ports.sold_here, now) {
-        Standing::InOrder => {}
+    match recorded_state(session, known, ports.sold_here, now) {
+        RecordedState::InOrder => {}
         // Its refund is queued with the other reports, and makes a sale for which nothing is made.
-        Standing::Missing if is_given_back(ports.ledger, session).await? => {}
-        Standing::Missing => {
+        RecordedState::Missing if is_given_back(ports.ledger, session).await? => {}
+        RecordedState::Missing => {
             report.missing += 1;
             put_back(ports, session, known, now, "paid, and unknown here: ordered now").await?;
         }
-        Standing::Astray => {
+        RecordedState::OnNoList => {
             report.astray += 1;
             put_back(ports, session, known, now, "paid, neither delivered nor on any list: ordered again").await?;
         }
-        Standing::Overdue => {
+        RecordedState::Overdue => {
             report.overdue += 1;
             // One alert a run, because all overdue sales have one cause.
             if report.overdue == 1 {
@@ -160,19 +160,26 @@ async fn compare(
     }
 }
 
-fn standing(session: &CheckoutSession, sale: Option<&Sale>, sold_here: SalesPeriod, now: Timestamp) -> Standing {
+fn recorded_state(
+    session: &CheckoutSession,
+    sale: Option<&Sale>,
+    sold_here: SalesPeriod,
+    now: Timestamp,
+) -> RecordedState {
     let Some(sale) = sale else {
         let settling = session.created.is_some_and(|created| created.plus(SETTLING) > now);
         let is_elsewhere = !sold_here.includes(session.created);
-        return if settling || is_elsewhere { Standing::InOrder } else { Standing::Missing };
+        return if settling || is_elsewhere { RecordedState::InOrder } else { RecordedState::Missing };
     };
     match sale.open_work() {
         // Stripe's event about the payment was lost.
-        _ if sale.not_paid().is_some() && sale.is_covered_by(session) && sale.is_money_kept() => Standing::Astray,
-        Some(open) if open.due.plus(OVERDUE_AFTER) <= now => Standing::Overdue,
-        Some(_) => Standing::InOrder,
-        None if has_ended(sale) => Standing::InOrder,
-        None => Standing::Astray,
+        _ if sale.not_paid().is_some() && sale.is_covered_by(session) && sale.is_money_kept() => {
+            RecordedState::OnNoList
+        }
+        Some(open) if open.due.plus(OVERDUE_AFTER) <= now => RecordedState::Overdue,
+        Some(_) => RecordedState::InOrder,
+        None if has_ended(sale) => RecordedState::InOrder,
+        None => RecordedState::OnNoList,
     }
 }
 

@@ -295,8 +295,8 @@
     clearTimeout(timer);
     const waited = (Date.now() - started) / SECOND;
     // The server's wish, and slower for a page that has waited for long.
-    const patience = waited < 120 ? 1 : waited < 600 ? 10 : 60;
-    timer = setTimeout(askNow, Math.max(seconds, patience) * SECOND);
+    const minimum = waited < 120 ? 1 : waited < 600 ? 10 : 60;
+    timer = setTimeout(askNow, Math.max(seconds, minimum) * SECOND);
   };
   const askNow = () => {
     clearTimeout(timer);

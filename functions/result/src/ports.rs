@@ -4,7 +4,7 @@ use crate::RecentAnswers;
 use audit::Journal;
 use domain::{
     EmailAddress,
-    ports::{Guesses, Meter, Notes, Payments, Quarantine, Queue, Submissions, VerdictArchive},
+    ports::{Meter, Notes, Payments, Quarantine, Queue, Submissions, UnknownIdCounter, VerdictArchive},
 };
 
 /// The ports that the function uses.
@@ -20,7 +20,7 @@ pub struct Ports<'a> {
     pub notices: &'a dyn Queue,
     pub meter: &'a dyn Meter,
     pub recent_answers: &'a RecentAnswers,
-    pub guesses: &'a dyn Guesses,
+    pub unknown_ids: &'a dyn UnknownIdCounter,
     pub submissions: &'a dyn Submissions,
     /// The site's own address.
     pub site: &'a str,

@@ -1,7 +1,7 @@
 //! Remembers Stripe's recent answers. A client can make up session ids, or poll one that is not paid, and each such
 //! question would use a call that paying customers may need.
 
-use domain::{CheckoutSession, Guessing, PaymentStatus, Recent, SessionStage, guesses::Limits};
+use domain::{CheckoutSession, PaymentStatus, Recent, SessionStage, UnknownIdLimiter, unknown_ids::Limits};
 use std::time::Duration;
 
 /// How long a session stays known as unpaid: briefly, because it may be paid at any moment.
@@ -36,7 +36,7 @@ impl From<CheckoutSession> for Unpaid {
 pub struct RecentAnswers {
     /// Limits questions about ids that may be made up. Sales in our store are not affected, because the store is read
     /// first.
-    pub(crate) sessions: Guessing,
+    pub(crate) sessions: UnknownIdLimiter,
     /// Sessions that were not paid a moment ago.
     pub(crate) unpaid: Recent<Unpaid>,
 }
@@ -45,6 +45,6 @@ impl RecentAnswers {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { sessions: Guessing::new("session", limits), unpaid: Recent::new(UNPAID_WINDOW) }
+        Self { sessions: UnknownIdLimiter::new("session", limits), unpaid: Recent::new(UNPAID_WINDOW) }
     }
 }

@@ -12,11 +12,11 @@ use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Tier, Timestamp,
     alert::Severity,
     customer_text,
-    guesses::{Answer, NotAnswered},
     message::{Message, OrderedBy},
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
     sale::{Finder, Fulfilment, Holder},
     texts,
+    unknown_ids::{Answer, NotAnswered},
 };
 use runtime::{
     http::{Reply, Request},
@@ -321,7 +321,7 @@ impl Retrieval<'_> {
         let from = (id.as_str(), self.network.as_deref(), self.asked_at);
         // A session that is not paid costs its client nothing.
         let is_free = |session: &CheckoutSession| !session.is_paid();
-        match recent_answers.sessions.ask(self.ports.guesses, from, question, is_free).await {
+        match recent_answers.sessions.ask(self.ports.unknown_ids, from, question, is_free).await {
             Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
             Ok(Answer::Known(session)) => self.unpaid(session),
             Ok(Answer::Unknown) => replies::not_found(),

@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
             facilitator: &clients.facilitator,
             node: &clients.node,
             payments: &payments(),
-            guesses: &stores.sales,
+            unknown_ids: &stores.sales,
             model: &backend.gemini()?,
             corpus: Corpus { notes: &stores.sales, corpora: &corpora, library: &library },
             breakers: &stores.sales,

@@ -2,9 +2,9 @@
 
 use audit::{FunctionJournal, TollJournal};
 use domain::{
-    Guessing,
-    guesses::{Guess, Limits},
-    ports::{Breakers, Corpora, Facilitator, Guesses, Meter, Model, Node, Notes, Pause, Randomness},
+    UnknownIdLimiter,
+    ports::{Breakers, Corpora, Facilitator, Meter, Model, Node, Notes, Pause, Randomness, UnknownIdCounter},
+    unknown_ids::{CountedQuestion, Limits},
 };
 use retrieval::Library;
 
@@ -18,8 +18,8 @@ pub struct Ports<'a> {
     pub facilitator: &'a dyn Facilitator,
     pub node: &'a dyn Node,
     /// Limits what is asked about payments that bought nothing.
-    pub payments: &'a Guessing,
-    pub guesses: &'a dyn Guesses,
+    pub payments: &'a UnknownIdLimiter,
+    pub unknown_ids: &'a dyn UnknownIdCounter,
     pub model: &'a dyn Model,
     pub corpus: Corpus<'a>,
     pub breakers: &'a dyn Breakers,
@@ -32,9 +32,9 @@ pub struct Ports<'a> {
 /// transaction that does not exist. A question costs up to four calls, so all networks together cause sixty calls a second.
 /// An agent that waits for its transfer asks every five seconds, and a network may have many agents.
 #[must_use]
-pub fn payments() -> Guessing {
-    let free = Guess::OPEN;
-    Guessing::new("payment", Limits { of_group: 300 * free, in_all: 900 * free, free })
+pub fn payments() -> UnknownIdLimiter {
+    let free = CountedQuestion::OPEN;
+    UnknownIdLimiter::new("payment", Limits { of_group: 300 * free, in_all: 900 * free, free })
 }
 
 /// The corpus that answers draw on.

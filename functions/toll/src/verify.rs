@@ -5,9 +5,9 @@ use crate::{payment_means::Unusable, reply, sell::PaidRequest};
 use chain::payment::PaymentError;
 use domain::{
     Timestamp,
-    guesses::{Answer, NotAnswered},
-    ports::{FacilitatorError, Whereabouts},
+    ports::{FacilitatorError, PaymentUse},
     toll::SignedPayment,
+    unknown_ids::{Answer, NotAnswered},
 };
 use runtime::{http::Reply, telemetry};
 
@@ -22,7 +22,7 @@ impl PaidRequest<'_> {
         // No payment is remembered as unknown: a transfer may be seen a moment later.
         let from = ("", self.network.as_deref(), self.asked_at);
         let question = async { question.await.map(Some) };
-        match self.ports.payments.ask(self.ports.guesses, from, question, is_free).await {
+        match self.ports.payments.ask(self.ports.unknown_ids, from, question, is_free).await {
             Ok(Answer::Known(known)) => Ok(Ok(known)),
             Err(NotAnswered::Vendor(error)) => Ok(Err(error)),
             Ok(Answer::Unknown | Answer::TooMany) => Err(reply::busy()),
@@ -69,13 +69,13 @@ impl PaidRequest<'_> {
         };
         // A third party that has seen a signed payment can submit it. The facilitator then refuses the payment, although
         // the payer has paid us.
-        match (self.ports.node.whereabouts(signed).await, unused) {
-            (Ok(Whereabouts::Used { is_ours: true, .. }), _) => Ok(()),
-            (Ok(Whereabouts::Untraced | Whereabouts::Unconfirmed), _) => {
+        match (self.ports.node.payment_use(signed).await, unused) {
+            (Ok(PaymentUse::Used { is_ours: true, .. }), _) => Ok(()),
+            (Ok(PaymentUse::Untraced | PaymentUse::Unconfirmed), _) => {
                 Err(Unusable::Unknown(format!("{problem}; the chain does not show where")))
             }
             // The node is asked some blocks below its head, so it does not show a submission of the last seconds.
-            (Ok(Whereabouts::Unused { .. }), Some(unused)) => Err(Unusable::Unknown(format!("{problem}; {unused}"))),
+            (Ok(PaymentUse::Unused { .. }), Some(unused)) => Err(Unusable::Unknown(format!("{problem}; {unused}"))),
             (Ok(_), _) => Err(Unusable::Refused(problem)),
             (Err(error), _) => {
                 tracing::error!(error = telemetry::chain(&error), "the node cannot be asked");

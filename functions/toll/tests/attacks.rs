@@ -194,7 +194,7 @@ fn a_nonce_that_paid_somebody_else_buys_nothing() {
 fn a_refused_payment_waits_for_the_node() {
     let (world, payment) = offered();
     submit(&world, &payment, true);
-    assert_code(&query_despite("node.whereabouts", Fault::Fail, &world, &payment), 503, "payment_unavailable");
+    assert_code(&query_despite("node.payment_use", Fault::Fail, &world, &payment), 503, "payment_unavailable");
     assert_eq!(statuses(&world), ["RPC_UNREACHABLE"]);
     assert_eq!(query(&world, &payment).status(), 200);
 }

@@ -125,7 +125,7 @@ fn every_fault_at_every_effect() {
         "corpora.read",
         "facilitator.verify",
         "facilitator.settle",
-        "node.whereabouts",
+        "node.payment_use",
     ] {
         assert!(reached.contains(name), "{name}");
     }
@@ -244,7 +244,7 @@ fn a_store_or_a_vendor_that_stays_away_settles_nothing_it_should_not() {
         "purchases.save",
         "facilitator.verify",
         "facilitator.settle",
-        "node.whereabouts",
+        "node.payment_use",
         "model.ask",
         "log.publish",
         "breaker.load",

@@ -127,7 +127,7 @@ fn a_name_is_not_free_while_a_human_looks_for_its_payment() {
     let world = world();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
     assert_eq!(query(&world, &payment(&world, 1)).status(), 503);
-    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    world.plan(Plan::none().whenever("node.payment_use", Fault::Fail));
     look_after(&world, 86_400);
     assert_code(&query(&world, &payment(&world, 2)), 409, "untraced");
     assert_eq!(settled_and_kept(&world), (1, 1));

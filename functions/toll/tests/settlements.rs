@@ -199,7 +199,7 @@ fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
     let (world, payment) = offered();
     world.plan(Plan::none().whenever("facilitator.settle", Fault::LoseReply));
     assert_eq!(query(&world, &payment).status(), 503);
-    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    world.plan(Plan::none().whenever("node.payment_use", Fault::Fail));
     for hour in 0..23 {
         world.advance(Duration::from_secs(3_600));
         assert_eq!(look(&world).unwrap().failed, 1, "{hour}");
@@ -227,7 +227,7 @@ fn a_payment_of_which_the_node_says_nothing_for_a_day_waits_for_a_human() {
 fn a_sale_waits_for_the_node_that_confirms_it() {
     let (world, payment) = offered();
     assert_eq!(query(&world, &payment).status(), 200);
-    world.plan(Plan::none().whenever("node.whereabouts", Fault::Fail));
+    world.plan(Plan::none().whenever("node.payment_use", Fault::Fail));
     for _ in 0..3 {
         world.advance(Duration::from_secs(86_400));
         assert_eq!(look(&world).unwrap().failed, 1);

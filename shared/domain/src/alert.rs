@@ -120,12 +120,12 @@ impl Alert {
 
     /// The parts of its line; `None` for a line of another form (Silent Drop's).
     #[must_use]
-    pub fn matter(&self) -> Option<Matter<'_>> {
+    pub fn parts(&self) -> Option<AlertLine<'_>> {
         let mut parts = self.line.splitn(5, " | ");
         let (head, _time) = (parts.next()?, parts.next()?);
         let (operation, subject, detail) = (parts.next()?, parts.next()?, parts.next()?);
         let (tag, severity) = head.split_once(' ')?;
-        Some(Matter { tag, severity: Severity::of_word(severity)?, operation, subject, detail })
+        Some(AlertLine { tag, severity: Severity::of_word(severity)?, operation, subject, detail })
     }
 
     /// The cache failed (Cache Alert, alert payload).
@@ -197,7 +197,7 @@ impl Alert {
 
 /// The parts of an alert's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matter<'a> {
+pub struct AlertLine<'a> {
     /// The tag of the sender, with its brackets.
     pub tag: &'a str,
     /// The severity.
@@ -239,11 +239,11 @@ mod tests {
             "[ORACLE-CACHE-ALERT] ERROR | 2026-04-16T14:23:07.412Z | CACHE_WRITE | ijklmnop | refused at 3rd retry"
         );
         assert_eq!(alert.channel, Channel::Ops);
-        let matter = alert.matter().unwrap();
-        assert_eq!((matter.tag, matter.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
-        assert_eq!((matter.operation, matter.subject), ("CACHE_WRITE", "ijklmnop"));
+        let parts = alert.parts().unwrap();
+        assert_eq!((parts.tag, parts.severity), ("[ORACLE-CACHE-ALERT]", Severity::Error));
+        assert_eq!((parts.operation, parts.subject), ("CACHE_WRITE", "ijklmnop"));
         let followup = Alert::cache(Severity::Error, now, "CACHE_WRITE", &session.followup(), "refused");
-        assert_eq!(followup.matter().unwrap().subject, "ijklmnop-followup");
+        assert_eq!(followup.parts().unwrap().subject, "ijklmnop-followup");
         let alert = Alert::dead_letter(&session, None, None, 4, "503");
         assert!(alert.line.contains("session_id=ijklmnop customer=NULL"), "{}", alert.line);
         let slipped =
@@ -262,7 +262,7 @@ mod tests {
             Alert::silent_drop(&session, &drop, now).line,
             "[SILENT-DROP] session=ijklmnop tier=\"\" query_len=0 email=NULL amount=100_CAD 2026-04-16T14:23:07.412Z"
         );
-        assert_eq!(Alert::silent_drop(&session, &drop, now).matter(), None);
+        assert_eq!(Alert::silent_drop(&session, &drop, now).parts(), None);
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             let now = Timestamp::from_millis(0);
             let problem = Alert::about("T", Severity::Critical, now, "OP", subject, "x");
             let end = Alert::all_clear("T", now, "OP", subject, "x");
-            assert_eq!(end.matter().unwrap().subject, format!("ok:{}", problem.matter().unwrap().subject));
+            assert_eq!(end.parts().unwrap().subject, format!("ok:{}", problem.parts().unwrap().subject));
         }
     }
 
@@ -283,14 +283,14 @@ mod tests {
         let now = Timestamp::from_millis(0);
         let alert = Alert::about("T", Severity::Critical, now, "OP", "cs_live_|abcd\nefghijkl", "a | b");
         assert_eq!(alert.line, "[T] CRITICAL | 1970-01-01T00:00:00.000Z | OP | efghijkl | a | b");
-        assert_eq!(alert.matter().unwrap().detail, "a | b");
+        assert_eq!(alert.parts().unwrap().detail, "a | b");
         for (subject, shown) in [
             ("cs_live_abcdefghijklmnop-followup", "ijklmnop-followup"),
             ("ijklmnop-followup", "ijklmnop-followup"),
             ("a-function-with-a-long-name", "a-function-with-a"),
         ] {
             let alert = Alert::about("T", Severity::Warn, now, "OP", subject, "x");
-            assert_eq!(alert.matter().unwrap().subject, shown);
+            assert_eq!(alert.parts().unwrap().subject, shown);
         }
     }
 

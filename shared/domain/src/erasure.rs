@@ -31,7 +31,7 @@ crate::enum_with_words! {
 
 /// The effect of erasure on a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ErasureEffect {
     /// The sale's data is removed from these stores.
     Emptied(&'static [Store]),
     /// It never contains a text or an address; it contains this instead.
@@ -50,7 +50,7 @@ pub struct Place {
     /// Resources of the template by name (a star matches any prefix), or a vendor.
     pub names: &'static [&'static str],
     /// The effect of erasure.
-    pub fate: Fate,
+    pub effect: ErasureEffect,
 }
 
 impl Place {
@@ -67,24 +67,32 @@ impl Place {
 
 /// Every place.
 pub const PLACES: &[Place] = &[
-    Place { names: &["Table"], fate: Fate::Emptied(&[Store::Table]) },
-    Place { names: &["ArchiveBucket"], fate: Fate::Emptied(&[Store::Archive, Store::DeadLetters]) },
-    Place { names: &["QuarantineBucket"], fate: Fate::Emptied(&[Store::Quarantine]) },
-    Place { names: &["the mailbox"], fate: Fate::Emptied(&[Store::Mailbox]) },
+    Place { names: &["Table"], effect: ErasureEffect::Emptied(&[Store::Table]) },
+    Place { names: &["ArchiveBucket"], effect: ErasureEffect::Emptied(&[Store::Archive, Store::DeadLetters]) },
+    Place { names: &["QuarantineBucket"], effect: ErasureEffect::Emptied(&[Store::Quarantine]) },
+    Place { names: &["the mailbox"], effect: ErasureEffect::Emptied(&[Store::Mailbox]) },
     Place {
         names: &["AuditBucket"],
-        fate: Fate::HoldsNone("the chained log: session ids, truncated and keyed digests, terms and offsets"),
+        effect: ErasureEffect::HoldsNone(
+            "the chained log: session ids, truncated and keyed digests, terms and offsets",
+        ),
     },
-    Place { names: &["DigestsBucket"], fate: Fate::HoldsNone("signed digests of the log") },
+    Place { names: &["DigestsBucket"], effect: ErasureEffect::HoldsNone("signed digests of the log") },
     Place {
         names: &["ArchiveCopy"],
-        fate: Fate::Expires("the copy in a second region is removed about a day after the archived verdict"),
+        effect: ErasureEffect::Expires("the copy in a second region is removed about a day after the archived verdict"),
     },
-    Place { names: &["AuditCopy", "DigestsCopy"], fate: Fate::HoldsNone("copies of the log and its digests") },
-    Place { names: &["AnalyticsBucket"], fate: Fate::Expires("answers about the log are removed after 30 days") },
+    Place {
+        names: &["AuditCopy", "DigestsCopy"],
+        effect: ErasureEffect::HoldsNone("copies of the log and its digests"),
+    },
+    Place {
+        names: &["AnalyticsBucket"],
+        effect: ErasureEffect::Expires("answers about the log are removed after 30 days"),
+    },
     Place {
         names: &["OrdersQueue", "EmailQueue", "EmailRetryQueue", "NoticesQueue", "PaymentsQueue", "LogNoticesQueue"],
-        fate: Fate::HoldsNone("session ids, payment ids and times"),
+        effect: ErasureEffect::HoldsNone("session ids, payment ids and times"),
     },
     Place {
         names: &[
@@ -95,50 +103,57 @@ pub const PLACES: &[Place] = &[
             "PaymentsDeadLetters",
             "LogNoticesDeadLetters",
         ],
-        fate: Fate::HoldsNone("session ids, payment ids and times"),
+        effect: ErasureEffect::HoldsNone("session ids, payment ids and times"),
     },
-    Place { names: &["CriticalTopic"], fate: Fate::HoldsNone("alerts: references and times") },
+    Place { names: &["CriticalTopic"], effect: ErasureEffect::HoldsNone("alerts: references and times") },
     Place {
         names: &["OpsTopic"],
-        fate: Fate::Expires("lines about incoming mail name the sender and the subject, until they are delivered"),
+        effect: ErasureEffect::Expires(
+            "lines about incoming mail name the sender and the subject, until they are delivered",
+        ),
     },
     Place {
         names: &["AlertDeadLetters"],
-        fate: Fate::Expires("lines about incoming mail that the webhook refused are removed after 14 days"),
+        effect: ErasureEffect::Expires("lines about incoming mail that the webhook refused are removed after 14 days"),
     },
     Place {
         names: &["*Log"],
-        fate: Fate::HoldsNone("twelve characters or the reference of a session id, times and codes"),
+        effect: ErasureEffect::HoldsNone("twelve characters or the reference of a session id, times and codes"),
     },
     Place {
         names: &["the table's point-in-time recovery"],
-        fate: Fate::Expires("earlier states of the table can be brought back for 35 days"),
+        effect: ErasureEffect::Expires("earlier states of the table can be brought back for 35 days"),
     },
     Place {
         names: &["operators' own mailboxes"],
-        fate: Fate::ByHand("lines about incoming mail name the sender and the subject"),
+        effect: ErasureEffect::ByHand("lines about incoming mail name the sender and the subject"),
     },
     Place {
         names: &["the service behind AlertWebhookUrl"],
-        fate: Fate::ByHand("if there is one: lines about incoming mail name the sender and the subject"),
+        effect: ErasureEffect::ByHand("if there is one: lines about incoming mail name the sender and the subject"),
     },
     Place {
         names: &["purchases in USDC"],
-        fate: Fate::Stays(
+        effect: ErasureEffect::Stays(
             "they name a wallet and no person, and the same payment must get the same answer at any time",
         ),
     },
     Place {
         names: &["Stripe"],
-        fate: Fate::ByHand("the session has the question and the address: redact the customer in the dashboard"),
+        effect: ErasureEffect::ByHand(
+            "the session has the question and the address: redact the customer in the dashboard",
+        ),
     },
 ];
 
 /// The steps that the operator has to do by hand.
 pub fn by_hand() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PLACES.iter().filter_map(|place| match place.fate {
-        Fate::ByHand(how) => Some((*place.names.first()?, how)),
-        Fate::Emptied(_) | Fate::HoldsNone(_) | Fate::Expires(_) | Fate::Stays(_) => None,
+    PLACES.iter().filter_map(|place| match place.effect {
+        ErasureEffect::ByHand(how) => Some((*place.names.first()?, how)),
+        ErasureEffect::Emptied(_)
+        | ErasureEffect::HoldsNone(_)
+        | ErasureEffect::Expires(_)
+        | ErasureEffect::Stays(_) => None,
     })
 }
 
@@ -148,8 +163,8 @@ mod tests {
 
     #[test]
     fn every_store_belongs_to_one_place() {
-        let emptied = PLACES.iter().flat_map(|place| match place.fate {
-            Fate::Emptied(stores) => stores.to_vec(),
+        let emptied = PLACES.iter().flat_map(|place| match place.effect {
+            ErasureEffect::Emptied(stores) => stores.to_vec(),
             _ => Vec::new(),
         });
         let mut emptied: Vec<Store> = emptied.collect();
@@ -163,14 +178,18 @@ mod tests {
         let reached =
             ["OpsTopic", "AlertDeadLetters", "operators' own mailboxes", "the service behind AlertWebhookUrl"];
         for name in reached {
-            let fates: Vec<Fate> = PLACES.iter().filter(|place| place.covers(name)).map(|place| place.fate).collect();
-            assert!(matches!(fates[..], [Fate::Expires(_) | Fate::ByHand(_)]), "{name}: {fates:?}");
+            let effects: Vec<ErasureEffect> =
+                PLACES.iter().filter(|place| place.covers(name)).map(|place| place.effect).collect();
+            assert!(
+                matches!(effects[..], [ErasureEffect::Expires(_) | ErasureEffect::ByHand(_)]),
+                "{name}: {effects:?}"
+            );
         }
     }
 
     #[test]
     fn a_place_covers_its_resources_and_a_star_covers_every_beginning() {
-        let place = Place { names: &["Table", "*Queue"], fate: Fate::ByHand("x") };
+        let place = Place { names: &["Table", "*Queue"], effect: ErasureEffect::ByHand("x") };
         assert!(place.covers("Table") && place.covers("OrdersQueue") && place.covers("Queue"));
         assert!(!place.covers("Tables") && !place.covers("QueueOrders") && !place.covers("ATable"));
     }

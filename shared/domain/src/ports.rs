@@ -6,7 +6,6 @@ mod cache_entries;
 mod chat;
 mod deployments;
 mod erasure;
-mod guesses;
 mod log;
 mod mail;
 mod memory;
@@ -18,13 +17,13 @@ mod store;
 mod streams;
 mod subscriptions;
 mod toll;
+mod unknown_ids;
 
 pub use bridges::Bridges;
 pub use cache_entries::CacheEntries;
 pub use chat::{ChatAccounts, ReplyBeginnings, SignIns};
 pub use deployments::Deployments;
-pub use erasure::{SaleData, SaleMails};
-pub use guesses::Guesses;
+pub use erasure::{SaleData, StoredMails};
 pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,
@@ -46,9 +45,10 @@ pub use sales::{
 pub use store::Store;
 pub use streams::{AllStreams, StoredStream, StreamsPage};
 pub use subscriptions::{
-    BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionDesk, SubscriptionLedger,
+    BillingReports, ChatAccess, NewSubscription, Subscribers, SubscriptionLedger, SubscriptionPages,
 };
-pub use toll::{Corpora, Facilitator, FacilitatorError, Node, Purchases, Transfer, Whereabouts};
+pub use toll::{Corpora, Facilitator, FacilitatorError, Node, PaymentUse, Purchases, Transfer};
+pub use unknown_ids::UnknownIdCounter;
 
 use crate::{Secret, Timestamp};
 use async_trait::async_trait;

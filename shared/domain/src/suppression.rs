@@ -44,23 +44,23 @@ impl Suppression {
     /// sent.
     pub fn decide(&mut self, alert: &Alert, now: Timestamp) -> Decision {
         self.sent.retain(|sent| now < sent.at.plus(self.window) && sent.at <= now);
-        let Some(matter) = alert.matter() else { return Decision::Send };
+        let Some(parts) = alert.parts() else { return Decision::Send };
         let covered = |sent: &Sent| {
             (sent.tag.as_str(), sent.operation.as_str(), sent.subject.as_str())
-                == (matter.tag, matter.operation, matter.subject)
-                && sent.severity >= matter.severity
-                && (matter.severity < Severity::Critical || sent.detail == matter.detail)
+                == (parts.tag, parts.operation, parts.subject)
+                && sent.severity >= parts.severity
+                && (parts.severity < Severity::Critical || sent.detail == parts.detail)
         };
         if let Some(sent) = self.sent.iter_mut().find(|sent| covered(sent)) {
             sent.suppressed += 1;
             return Decision::Suppress(sent.suppressed);
         }
         self.sent.push(Sent {
-            tag: matter.tag.to_owned(),
-            operation: matter.operation.to_owned(),
-            subject: matter.subject.to_owned(),
-            severity: matter.severity,
-            detail: matter.detail.to_owned(),
+            tag: parts.tag.to_owned(),
+            operation: parts.operation.to_owned(),
+            subject: parts.subject.to_owned(),
+            severity: parts.severity,
+            detail: parts.detail.to_owned(),
             at: now,
             suppressed: 0,
         });
@@ -69,10 +69,10 @@ impl Suppression {
 
     /// Forgets an alert that could not be sent: the next one like it is tried again.
     pub fn forget(&mut self, alert: &Alert) {
-        let Some(matter) = alert.matter() else { return };
+        let Some(parts) = alert.parts() else { return };
         self.sent.retain(|sent| {
             (sent.tag.as_str(), sent.operation.as_str(), sent.subject.as_str(), sent.severity)
-                != (matter.tag, matter.operation, matter.subject, matter.severity)
+                != (parts.tag, parts.operation, parts.subject, parts.severity)
         });
     }
 }

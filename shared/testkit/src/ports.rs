@@ -3,13 +3,13 @@
 mod bridges;
 mod chat;
 mod erasure;
-mod guesses;
 mod log;
 mod relay;
 mod sales;
 mod store;
 mod subscriptions;
 mod toll;
+mod unknown_ids;
 mod vendors;
 
 use crate::world::{NamedQueue, State, StoredSecret, World};

@@ -169,7 +169,7 @@ pub struct State {
     /// The counters against abuse.
     pub allowances: BTreeMap<String, u32>,
     /// Counted questions about ids that may be made up, by window and group.
-    pub guesses: BTreeMap<(String, u8), u32>,
+    pub unknown_ids: BTreeMap<(String, u8), u32>,
     /// Logs of the memory, and its keys.
     pub memory_logs: BTreeMap<String, Vec<MemoryRecord>>,
     pub memory_keys: BTreeMap<String, SubjectKey>,

@@ -82,7 +82,7 @@ impl State {
             measurements: _,
             promotion_codes: _,
             other_mode: _,
-            guesses: _,
+            unknown_ids: _,
             relays_mails: _,
             mailbox_says: _,
             mailbox_returns_at: _,

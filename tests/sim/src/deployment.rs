@@ -10,7 +10,7 @@ use crate::{
     settings::SETTINGS,
 };
 use audit::{BridgeJournal, Journal, SubscriberJournal};
-use domain::Guessing;
+use domain::UnknownIdLimiter;
 use testkit::World;
 
 /// What Stripe signs its events with.
@@ -36,7 +36,7 @@ pub struct Deployment<'w> {
     /// The settings of the verdict function: those of the template, unless a world changes them.
     pub verdict: verdict::Settings,
     recent_answers: result::RecentAnswers,
-    codes: Guessing,
+    codes: UnknownIdLimiter,
 }
 
 impl<'w> Deployment<'w> {
@@ -62,8 +62,8 @@ impl<'w> Deployment<'w> {
             smoke: KeptSecret::new(world, SMOKE_SECRET),
             audit_keys: KeptSecret::new(world, AUDIT_KEYS),
             verdict: SETTINGS.verdict.clone(),
-            recent_answers: result::RecentAnswers::new(SETTINGS.guess_limits),
-            codes: checkout::codes(SETTINGS.guess_limits),
+            recent_answers: result::RecentAnswers::new(SETTINGS.unknown_id_limits),
+            codes: checkout::codes(SETTINGS.unknown_id_limits),
         }
     }
 

@@ -96,7 +96,7 @@ fn watch_inbox_first(deployment: &Deployment<'_>) {
 /// The lists of the deadlines function that are empty in these worlds. They take no time and have no faults here; the
 /// worlds of the chat have both.
 const OF_THE_CHAT: [&str; 4] =
-    ["accounts.erasures_due", "accounts.unpublished", "bridges.letters_due", "sale_mails.named"];
+    ["accounts.erasures_due", "accounts.unpublished", "bridges.letters_due", "stored_mails.named"];
 
 /// Gives a world its faults and a model that knows the customers' questions.
 fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Customer]) {

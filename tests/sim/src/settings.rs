@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "without the template's settings there is nothing to simulate")]
 
-use domain::{EmailAddress, breaker::BreakerPolicy, guesses::Limits};
+use domain::{EmailAddress, breaker::BreakerPolicy, unknown_ids::Limits};
 use gemini::ModelList;
 use runtime::Environment;
 use serde_norway::Value;
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     /// The address that answers customers.
     pub(crate) contact: EmailAddress,
     /// How many unknown ids strangers may ask about.
-    pub(crate) guess_limits: Limits,
+    pub(crate) unknown_id_limits: Limits,
 }
 
 impl Settings {
@@ -52,13 +52,13 @@ impl Settings {
             deadlines: deadlines::Settings::from_environment(&environment("Deadlines")).expect("settings"),
             look_back: reconcile::look_back(&environment("Reconcile")).expect("settings"),
             contact: environment("Result").address("GRAPH_SENDER").expect("an address"),
-            guess_limits: guess_limits(&environment("Result")).expect("limits"),
+            unknown_id_limits: unknown_id_limits(&environment("Result")).expect("limits"),
         }
     }
 }
 
 /// The limits for unknown ids, as in the template.
-fn guess_limits(environment: &Environment) -> Option<Limits> {
+fn unknown_id_limits(environment: &Environment) -> Option<Limits> {
     let unknown_ids = environment.required("UNKNOWN_IDS_PER_NETWORK").ok()?;
     unknown_ids.parse().ok().map(Limits::of_unknown_ids)
 }

@@ -15,7 +15,7 @@ fn alerts_of(world: &World, wrong: &[&'static str], unknown: &[&'static str]) ->
     let checks = Checks { findings, unknown: unknown.iter().copied().collect() };
     run(probe(world, world, world, &checks)).unwrap();
     let alerts = world.state().alerts.clone();
-    alerts.into_iter().map(|alert| (alert.channel, alert.matter().unwrap().detail.to_owned())).collect()
+    alerts.into_iter().map(|alert| (alert.channel, alert.parts().unwrap().detail.to_owned())).collect()
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub fn ports(world: &World) -> Ports<'_> {
         sign_ins: world,
         access: world,
         subscribers: world,
-        desk: world,
+        pages: world,
         mailbox: world,
         logs: world,
         keys: world,

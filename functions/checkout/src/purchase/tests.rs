@@ -8,15 +8,15 @@ use testkit::{Fault, Plan, SlowNotes, World, in_turns, run};
 
 /// One request to a newly started process.
 fn fresh(payments: &dyn Payments, world: &World, body: &[u8]) -> Reply {
-    process(payments, world, &unguessed(), body)
+    process(payments, world, &fresh_limiter(), body)
 }
 
-fn process(payments: &dyn Payments, world: &World, codes: &Guessing, body: &[u8]) -> Reply {
+fn process(payments: &dyn Payments, world: &World, codes: &UnknownIdLimiter, body: &[u8]) -> Reply {
     run(purchase(ports(payments, world, codes, &keys(world)), body, None)).unwrap()
 }
 
-/// Limits that count no guess yet.
-fn unguessed() -> Guessing {
+/// Limits that count no question yet.
+fn fresh_limiter() -> UnknownIdLimiter {
     codes(Limits::of_unknown_ids(3))
 }
 
@@ -28,13 +28,13 @@ fn keys(world: &World) -> impl SecretSource {
 fn ports<'a>(
     payments: &'a dyn Payments,
     world: &'a World,
-    codes: &'a Guessing,
+    codes: &'a UnknownIdLimiter,
     audit_keys: &'a dyn SecretSource,
 ) -> Ports<'a> {
     let journal =
         FunctionJournal { function: record::STREAMS[0], notes: world, log: world, alerts: world, clock: world };
     let records = Records { journal, audit_keys, randomness: world, meter: world };
-    Ports { payments, randomness: world, meter: world, clock: world, codes, guesses: world, records }
+    Ports { payments, randomness: world, meter: world, clock: world, codes, unknown_ids: world, records }
 }
 
 /// The calls to Stripe.
@@ -122,7 +122,7 @@ fn bad_requests_are_refused_by_name_before_any_call() {
     assert_eq!(post(&world(), &deep).status(), 400);
     for path in ["/api/checkout", EVALUATE] {
         let world = world();
-        let (codes, keys) = (&unguessed(), &keys(&world));
+        let (codes, keys) = (&fresh_limiter(), &keys(&world));
         let ports = ports(&world, &world, codes, keys);
         let reply = run(handle(ports, Request::post(path, "x".repeat(MAX_BODY_BYTES + 1)))).unwrap();
         assert_eq!(reply.status(), 413, "{path}");
@@ -146,7 +146,7 @@ fn a_referral_code_is_a_promotion_code_or_a_400() {
 
 #[test]
 fn guessed_codes_are_counted_and_slowed() {
-    let (world, known) = (world(), unguessed());
+    let (world, known) = (world(), fresh_limiter());
     let guess = |code: &str| {
         let body = json!({ "tier": "full", "query": "x", "referral_code": code }).to_string();
         let reply = process(&world, &world, &known, body.as_bytes());
@@ -220,7 +220,7 @@ fn only_a_checkout_that_is_unavailable_is_counted_for_its_alarm() {
     let counted = |body: &str, plan: Plan| {
         let world = world();
         world.plan(plan);
-        let (codes, keys) = (&unguessed(), &keys(&world));
+        let (codes, keys) = (&fresh_limiter(), &keys(&world));
         let reply = run(handle(ports(&world, &world, codes, keys), Request::post("/api/checkout", body))).unwrap();
         (reply.status(), world.state().measured(Metric::CheckoutUnavailable))
     };
@@ -292,7 +292,7 @@ fn what_must_not_be_answered_is_not_sold() {
 fn what_is_sold_and_what_developers_ask_is_recorded_too() {
     let world = world();
     post(&world, r#"{"tier":"quick","query":"Open a second shop?"}"#);
-    let (known, keys) = (unguessed(), keys(&world));
+    let (known, keys) = (fresh_limiter(), keys(&world));
     let ports = ports(&world, &world, &known, &keys);
     run(handle(ports, Request::post(EVALUATE, r#"{"text":"Open a second shop?"}"#.to_owned()))).unwrap();
     let records = recorded(&world);
@@ -308,7 +308,7 @@ fn what_is_sold_and_what_developers_ask_is_recorded_too() {
 #[test]
 fn every_evaluation_of_a_burst_is_recorded() {
     let world = world();
-    let (known, keys, slow) = (unguessed(), keys(&world), SlowNotes(&world));
+    let (known, keys, slow) = (fresh_limiter(), keys(&world), SlowNotes(&world));
     let ports = ports(&world, &world, &known, &keys);
     let journal = FunctionJournal { notes: &slow, ..ports.records.journal };
     let ports = Ports { records: Records { journal, ..ports.records }, ..ports };
@@ -325,7 +325,7 @@ fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_not
         let world = world();
         post(&world, &json!({ "tier": "quick", "query": text }).to_string());
         assert_eq!(world.state().counted(Metric::AuthorityEscalated), expected, "{text}");
-        let (known, keys) = (unguessed(), keys(&world));
+        let (known, keys) = (fresh_limiter(), keys(&world));
         let request = Request::post(EVALUATE, json!({ "text": text }).to_string());
         run(handle(ports(&world, &world, &known, &keys), request)).unwrap();
         assert_eq!(world.state().counted(Metric::AuthorityEscalated), 2 * expected, "{text}");
@@ -379,7 +379,7 @@ fn a_narrative_answer_is_sold_with_its_notice() {
 fn an_evaluation_says_what_the_gate_would() {
     let reply = |body: &str| {
         let world = world();
-        let (known, keys) = (unguessed(), keys(&world));
+        let (known, keys) = (fresh_limiter(), keys(&world));
         let records = ports(&world, &world, &known, &keys).records;
         run(gate::evaluate_request(records, EVALUATE, body.as_bytes())).unwrap()
     };

@@ -59,7 +59,7 @@ fn ports(world: &World) -> Ports<'_> {
         mails: world,
         retries: world,
         data: world,
-        sale_mails: world,
+        stored_mails: world,
         settlements: None,
         memories: members::memories(world),
         notebooks: Box::leak(Box::new(NOTEBOOKS.map(|name| notebook(world, name)))),
@@ -308,7 +308,7 @@ fn an_erasure_is_finished_once_no_worker_can_write_any_more_and_its_refund_does_
     let report = |world: &World| run_once(world, true).unwrap();
     assert_eq!(report(&world).due, 0);
     world.advance(Duration::from_secs(15 * 60));
-    world.plan(Plan::none().whenever("sale_mails.of_sale", Fault::Fail));
+    world.plan(Plan::none().whenever("stored_mails.of_sale", Fault::Fail));
     assert_eq!(report(&world).failed, 1);
     assert!(world.state().submissions.is_empty(), "one store that fails keeps no other from being emptied");
     assert_eq!(world.state().refunds.len(), 1);

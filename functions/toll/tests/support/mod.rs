@@ -123,7 +123,7 @@ pub fn ports(world: &World) -> Ports<'_> {
         facilitator: world,
         node: world,
         payments: Box::leak(Box::new(toll::payments())),
-        guesses: world,
+        unknown_ids: world,
         model: world,
         corpus: Corpus { notes: world, corpora: world, library: library() },
         breakers: world,

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use domain::{
     Alert, SessionId,
     ports::{
-        Alerts, AuditLog, Facilitator, FacilitatorError, Listener, Model, ModelError, Node, Prompt, Published,
-        SaveError, StorageError, Store, Transfer, Versioned, Whereabouts,
+        Alerts, AuditLog, Facilitator, FacilitatorError, Listener, Model, ModelError, Node, PaymentUse, Prompt,
+        Published, SaveError, StorageError, Store, Transfer, Versioned,
     },
     sale::AuditEntry,
     toll::{Answered, List, Named, SignedPayment},
@@ -210,17 +210,15 @@ impl Facilitator for Site {
 
 #[async_trait]
 impl Node for Site {
-    async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
-        let found = self.world.whereabouts(payment).await?;
+    async fn payment_use(&self, payment: &SignedPayment) -> Result<PaymentUse, StorageError> {
+        let found = self.world.payment_use(payment).await?;
         Ok(match (self.defect, found) {
             (Some(Defect::NothingSubmitted), _) => {
-                Whereabouts::Unused { head: Timestamp::from_millis(self.world.state().now) }
+                PaymentUse::Unused { head: Timestamp::from_millis(self.world.state().now) }
             }
-            (Some(Defect::EverythingSubmitted), _) => {
-                Whereabouts::Used { transaction: "0x1".to_owned(), is_ours: true }
-            }
-            (Some(Defect::SubmittedToOthers), Whereabouts::Used { transaction, .. }) => {
-                Whereabouts::Used { transaction, is_ours: false }
+            (Some(Defect::EverythingSubmitted), _) => PaymentUse::Used { transaction: "0x1".to_owned(), is_ours: true },
+            (Some(Defect::SubmittedToOthers), PaymentUse::Used { transaction, .. }) => {
+                PaymentUse::Used { transaction, is_ours: false }
             }
             (_, found) => found,
         })

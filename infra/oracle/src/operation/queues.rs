@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use aws::{DeadMessage, Depth, Move, QueueDesk};
+use aws::{DeadMessage, Depth, Move, QueueAdmin};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
@@ -41,7 +41,7 @@ const MOST_SHOWN: usize = 600;
 const CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The checks without progress after which a redrive is no longer followed.
-const PATIENCE: u32 = 60;
+const MAX_CHECKS_WITHOUT_PROGRESS: u32 = 60;
 
 #[derive(Subcommand)]
 pub(crate) enum QueuesCommand {
@@ -159,19 +159,19 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
 
 /// Every queue that the stack has.
 pub(crate) async fn rows(deployed: &Deployed, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    let desk = deployed.queues();
+    let admin = deployed.queues();
     let measurements = Measurements::of(&deployed.account);
     let mut rows = Vec::new();
     for (queue, url, dead) in QUEUES {
         let Some(dead) = deployed.output(dead) else { continue };
         let url = url.and_then(|output| deployed.output(output));
         let depth = match url {
-            Some(url) => Some(desk.depth(url).await?),
+            Some(url) => Some(admin.depth(url).await?),
             None => None,
         };
-        let dead_letters = desk.depth(dead).await?;
+        let dead_letters = admin.depth(dead).await?;
         let is_empty = dead_letters.waiting + dead_letters.in_flight == 0;
-        let oldest = if is_empty { None } else { desk.oldest(dead).await? };
+        let oldest = if is_empty { None } else { admin.oldest(dead).await? };
         let waits = depth.is_some_and(|depth| depth.waiting > 0);
         let oldest_s = match url.filter(|_| waits) {
             Some(url) => measurements.oldest_message(url, now).await,
@@ -216,8 +216,8 @@ fn table(rows: &[Row], width: usize) -> String {
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let url = arguments.queue.address(&deployed)?;
-    let desk = deployed.queues();
-    let messages = wait(async { desk.look(url, arguments.most).await.or_failed("the queue cannot be looked at") })?;
+    let admin = deployed.queues();
+    let messages = wait(async { admin.look(url, arguments.most).await.or_failed("the queue cannot be looked at") })?;
     if arguments.target.json {
         let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
         output::print_json(&rows)?;
@@ -265,8 +265,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
     let (queue, id) = (arguments.queue.name, arguments.id.as_str());
     let url = arguments.queue.address(&deployed)?;
-    let desk = deployed.queues();
-    let is_there = wait(async { desk.look(url, usize::MAX).await.or_failed("the queue cannot be looked at") })?;
+    let admin = deployed.queues();
+    let is_there = wait(async { admin.look(url, usize::MAX).await.or_failed("the queue cannot be looked at") })?;
     let Some(message) = is_there.into_iter().find(|message| message.id == id) else {
         return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
     };
@@ -279,7 +279,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {
         observed.record(&deployed, &operator, "queues remove", facts).await?;
-        desk.delete(url, id).await.or_failed("the message may still be there")
+        admin.delete(url, id).await.or_failed("the message may still be there")
     })?;
     let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
     let answer = json!({ "queue": queue, "id": id, "removed": removed });
@@ -294,9 +294,9 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let Some((url, dead)) = addresses else {
         return Err(CommandError::Usage(format!("this stack has no queue {}", arguments.queue)));
     };
-    let desk = deployed.queues();
+    let admin = deployed.queues();
     let failed = |error| CommandError::failed("the queue cannot be looked at", error);
-    let depth = wait(async { desk.depth(dead).await.map_err(failed) })?;
+    let depth = wait(async { admin.depth(dead).await.map_err(failed) })?;
     let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
     let moved = if depth.waiting == 0 {
         0
@@ -306,7 +306,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         let rules = &["a worker claims the message's sale first"];
         let observed = Observed { store: "dead letters", rules, items: vec![counts] };
         wait(observed.record(&deployed, &operator, "queues redrive", json!({})))?;
-        wait(async { move_back(&desk, url, dead, depth.waiting).await })?
+        wait(async { move_back(&admin, url, dead, depth.waiting).await })?
     } else {
         return Ok(Ended::Nothing);
     };
@@ -322,15 +322,15 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
 }
 
 /// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
-async fn move_back(desk: &QueueDesk, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
+async fn move_back(admin: &QueueAdmin, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
     let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
-    if let Some(arn) = desk.start_move(dead, url).await.map_err(failed)? {
-        return followed(async || desk.latest_move(&arn).await, expected, CHECKED_EVERY).await;
+    if let Some(arn) = admin.start_move(dead, url).await.map_err(failed)? {
+        return followed(async || admin.latest_move(&arn).await, expected, CHECKED_EVERY).await;
     }
     let mut moved = 0;
     // Messages that become dead letters again meanwhile are left for the next redrive.
     while moved < expected {
-        let some = desk.move_some(dead, url).await.map_err(failed)?;
+        let some = admin.move_some(dead, url).await.map_err(failed)?;
         if some == 0 {
             break;
         }
@@ -355,7 +355,7 @@ async fn followed(
         counted(moved, expected, "messages");
         match status {
             "COMPLETED" => return Ok(moved),
-            "RUNNING" | "CANCELLING" if still < PATIENCE => {}
+            "RUNNING" | "CANCELLING" if still < MAX_CHECKS_WITHOUT_PROGRESS => {}
             "RUNNING" | "CANCELLING" => return Ok(moved),
             _ => {
                 let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
@@ -388,7 +388,7 @@ mod tests {
         let (ended, checks) = follow(&[None, Some(state("RUNNING", 1)), Some(state("COMPLETED", 3))]);
         assert_eq!((ended.unwrap(), checks), (3, 3));
         let (ended, checks) = follow(&[Some(state("CANCELLING", 2))]);
-        assert_eq!((ended.unwrap(), checks), (2, PATIENCE as usize + 2));
+        assert_eq!((ended.unwrap(), checks), (2, MAX_CHECKS_WITHOUT_PROGRESS as usize + 2));
         let denied = Move { failure: Some("AccessDenied".to_owned()), ..state("FAILED", 1) };
         let (ended, _) = follow(&[Some(denied)]);
         let error = telemetry::chain(&ended.unwrap_err());

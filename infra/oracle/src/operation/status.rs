@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fmt::Display, time::Duration};
 
-use anvil_rules::evidence::{self, Standing};
+use anvil_rules::evidence::{self, CheckState};
 use audit::Notebook;
 use audit_verify::{
     recheck::{self, Recheck},
@@ -50,18 +50,18 @@ const SCHEDULED: [(&str, &str, Duration); 7] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
     what: String,
-    state: Standing,
+    state: CheckState,
     detail: String,
 }
 
 impl Check {
-    fn new(what: impl Into<String>, state: Standing, detail: impl Into<String>) -> Self {
+    fn new(what: impl Into<String>, state: CheckState, detail: impl Into<String>) -> Self {
         Self { what: what.into(), state, detail: detail.into() }
     }
 
     /// The check of what a source says, or that the source could not be read.
     fn of<T, E: Display>(what: &str, said: Result<T, E>, judged: impl FnOnce(T) -> Self) -> Self {
-        said.map_or_else(|error| Self::new(what, Standing::Unknown, error.to_string()), judged)
+        said.map_or_else(|error| Self::new(what, CheckState::Unknown, error.to_string()), judged)
     }
 }
 
@@ -69,7 +69,7 @@ impl Check {
 struct Status {
     stack: String,
     at: String,
-    state: Standing,
+    state: CheckState,
     checks: Vec<Check>,
 }
 
@@ -77,10 +77,10 @@ pub(crate) fn run(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let now = System.now();
     let checks = wait(async { Ok(run_checks(&deployed, now).await) })?;
-    let state = checks.iter().map(|check| check.state).max().unwrap_or(Standing::Unknown);
+    let state = checks.iter().map(|check| check.state).max().unwrap_or(CheckState::Unknown);
     let status = Status { stack: deployed.name().to_owned(), at: now.to_iso(), state, checks };
     output::print_answer(target.json, &status, || for_people(&status, output::width()))?;
-    Ok(if state >= Standing::Unknown { Ended::Nothing } else { Ended::Done })
+    Ok(if state >= CheckState::Unknown { Ended::Nothing } else { Ended::Done })
 }
 
 /// The stack's name and the state of all its checks, for the quality gate.
@@ -101,7 +101,7 @@ async fn run_checks(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
                 waiting("inquiries", rows.iter().map(|row| row.overdue), "oracle inquiries list")
             }));
         }
-        Err(error) => checks.push(Check::new("open work", Standing::Unknown, error.to_string())),
+        Err(error) => checks.push(Check::new("open work", CheckState::Unknown, error.to_string())),
     }
     checks.push(Check::of("bridge", bridge_command::waiting(deployed).await, |rows| {
         waiting("bridge", rows.iter().map(|row| row.overdue), "oracle bridge list")
@@ -136,7 +136,7 @@ async fn run_checks(deployed: &Deployed, now: Timestamp) -> Vec<Check> {
         // A schedule that can be disabled has an output with its state.
         let is_off = deployed.output(&output.replace("FunctionName", "State")) == Some("DISABLED");
         checks.push(if is_off {
-            Check::new(format!("runs {name}"), Standing::Ok, "switched off")
+            Check::new(format!("runs {name}"), CheckState::Ok, "switched off")
         } else {
             runs(name, measurements.runs(function, now).await, longest, now)
         });
@@ -153,13 +153,13 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
         let oldest = rows.iter().map(|(_, since, _)| *since).min()?;
         // Such a sale is wrong even before it is overdue, because its customer has paid and has nothing.
         let is_wrong = overdue > 0 || matches!(work, Work::Failed | Work::Owed);
-        let state = if is_wrong { Standing::Wrong } else { Standing::Waiting };
+        let state = if is_wrong { CheckState::Wrong } else { CheckState::Waiting };
         let next = command(work);
         let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
         Some(Check::new(format!("open: {}", work.as_str()), state, detail))
     };
     let checks: Vec<Check> = Work::ALL.into_iter().filter_map(kind).collect();
-    if checks.is_empty() { vec![Check::new("open work", Standing::Ok, "nothing waits for a human")] } else { checks }
+    if checks.is_empty() { vec![Check::new("open work", CheckState::Ok, "nothing waits for a human")] } else { checks }
 }
 
 /// The command that shows details of the work or does it.
@@ -181,26 +181,26 @@ const fn command(work: Work) -> &'static str {
 fn waiting(what: &str, overdue: impl Iterator<Item = bool>, command: &str) -> Check {
     let (count, overdue) = overdue.fold((0, 0), |(count, late), is_late| (count + 1, late + usize::from(is_late)));
     let state = match (count, overdue) {
-        (0, _) => return Check::new(what, Standing::Ok, "none"),
-        (_, 0) => Standing::Waiting,
-        _ => Standing::Wrong,
+        (0, _) => return Check::new(what, CheckState::Ok, "none"),
+        (_, 0) => CheckState::Waiting,
+        _ => CheckState::Wrong,
     };
     Check::new(what, state, format!("{count}, {overdue} overdue: {command}"))
 }
 
 fn dead_letters(rows: &[queues::Row]) -> Check {
     let full: Vec<_> = rows.iter().filter(|row| row.dead_letters > 0).collect();
-    let Some(first) = full.first() else { return Check::new("dead letters", Standing::Ok, "none") };
+    let Some(first) = full.first() else { return Check::new("dead letters", CheckState::Ok, "none") };
     let queues: Vec<String> = full.iter().map(|row| format!("{} {}", row.queue, row.dead_letters)).collect();
     let detail = format!("{}: oracle queues show {}", queues.join(", "), first.queue);
-    Check::new("dead letters", Standing::Wrong, detail)
+    Check::new("dead letters", CheckState::Wrong, detail)
 }
 
 fn breaker(what: &str, breaker: &Breaker) -> Check {
     match (breaker.opened_at, breaker.failures) {
-        (Some(at), _) => Check::new(what, Standing::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
-        (None, 0) => Check::new(what, Standing::Ok, "circuit closed"),
-        (None, failures) => Check::new(what, Standing::Ok, format!("circuit closed, {failures} failure(s) in a row")),
+        (Some(at), _) => Check::new(what, CheckState::Wrong, format!("circuit open since {}", minute(&at.to_iso()))),
+        (None, 0) => Check::new(what, CheckState::Ok, "circuit closed"),
+        (None, failures) => Check::new(what, CheckState::Ok, format!("circuit closed, {failures} failure(s) in a row")),
     }
 }
 
@@ -209,20 +209,20 @@ fn breaker(what: &str, breaker: &Breaker) -> Check {
 fn deploy_gate(is_on: bool, release: &str, versions: &str, verdicts: &[Entry]) -> Check {
     let check = |state, detail: String| Check::new("deploy gate", state, detail);
     if !is_on {
-        return check(Standing::Waiting, "off: deployments go live without a verdict".to_owned());
+        return check(CheckState::Waiting, "off: deployments go live without a verdict".to_owned());
     }
     let is_deployed =
         |build: &Build| build.deployment.is_some() && build.release == release && build.versions.join(",") == versions;
     let of_build = |entry: &&Entry| entry.build.as_ref().is_some_and(is_deployed);
     match verdicts.iter().rev().find(of_build) {
         Some(entry) if entry.verdict.may_ship() => {
-            check(Standing::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
+            check(CheckState::Ok, format!("{release} was judged {}, {}", entry.verdict, minute(&entry.at)))
         }
         Some(entry) => {
-            check(Standing::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
+            check(CheckState::Waiting, format!("{release} was judged {} and is live by an override", entry.verdict))
         }
         None => check(
-            Standing::Waiting,
+            CheckState::Waiting,
             format!("no verdict on {release}, as after the deployment that switches it on: deploy a new Release"),
         ),
     }
@@ -250,19 +250,19 @@ const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The check of the last comparison of the log with its digests.
 fn log(Remembered { head, recheck }: &Remembered, now: Timestamp) -> Check {
     let check = |state, detail: String| Check::new("audit log", state, detail);
-    let Some(head) = head else { return check(Standing::Unmeasured, "no digest was made yet".to_owned()) };
+    let Some(head) = head else { return check(CheckState::Unmeasured, "no digest was made yet".to_owned()) };
     if !recheck.known.is_empty() {
         let detail = format!("not as it was digested: {}; oracle audit verify", recheck::names(&recheck.known));
-        return check(Standing::Wrong, detail);
+        return check(CheckState::Wrong, detail);
     }
     let digests = format!("digest {} made {}", head.sequence, minute(&head.made_at));
     match recheck.sound_at {
         Some(at) if now.since(at) > SOUND_WITHIN => check(
-            Standing::Wrong,
+            CheckState::Wrong,
             format!("not found sound since {}; {digests}; oracle audit verify", minute(&at.to_iso())),
         ),
-        Some(at) => check(Standing::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
-        None => check(Standing::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
+        Some(at) => check(CheckState::Ok, format!("last found sound {}; {digests}", minute(&at.to_iso()))),
+        None => check(CheckState::Unmeasured, format!("not compared with its digests to the end yet; {digests}")),
     }
 }
 
@@ -271,35 +271,35 @@ fn dependencies(note: Option<&str>) -> Check {
     let check = |state, detail: String| Check::new("dependencies", state, detail);
     match note.map(serde_json::from_str::<BTreeSet<String>>).transpose() {
         Ok(failed) => match Vec::from_iter(failed.unwrap_or_default()).as_slice() {
-            [] => check(Standing::Ok, "boot-probe found nothing wrong".to_owned()),
+            [] => check(CheckState::Ok, "boot-probe found nothing wrong".to_owned()),
             failed => {
                 let reasons = "boot-probe's log has the reasons";
-                check(Standing::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
+                check(CheckState::Wrong, format!("{}; {reasons}: oracle doctor", failed.join(", ")))
             }
         },
-        Err(error) => check(Standing::Unknown, format!("boot-probe's note cannot be read: {error}")),
+        Err(error) => check(CheckState::Unknown, format!("boot-probe's note cannot be read: {error}")),
     }
 }
 
 fn alarms(found: Option<Alarms>) -> Check {
     let check = |state, detail: String| Check::new("alarms", state, detail);
     let Some(Alarms { count, alarming, unevaluated, silent }) = found else {
-        return check(Standing::Unknown, "CloudWatch could not be asked".to_owned());
+        return check(CheckState::Unknown, "CloudWatch could not be asked".to_owned());
     };
     match (count, alarming.as_slice(), unevaluated.len()) {
-        (0, ..) => check(Standing::Unknown, "CloudWatch knows none of this stack".to_owned()),
+        (0, ..) => check(CheckState::Unknown, "CloudWatch knows none of this stack".to_owned()),
         // A new alarm has no data for a while, and an emulator's alarms never have any. That is not the same as no
         // alarm.
         (_, [], missing) if missing + silent == count => {
-            check(Standing::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
+            check(CheckState::Unmeasured, "none has been evaluated yet, so none can notify anybody".to_owned())
         }
-        (_, [], 0) => check(Standing::Ok, format!("{count}, all quiet")),
+        (_, [], 0) => check(CheckState::Ok, format!("{count}, all quiet")),
         (_, [], missing) => {
-            check(Standing::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
+            check(CheckState::Unknown, format!("{missing} of {count} have no data: {}", unevaluated.join("; ")))
         }
         (_, alarming, missing) => {
             let missing = if missing == 0 { String::new() } else { format!("; {missing} more have no data") };
-            check(Standing::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
+            check(CheckState::Wrong, format!("{} of {count}: {}{missing}", alarming.len(), alarming.join("; ")))
         }
     }
 }
@@ -307,15 +307,15 @@ fn alarms(found: Option<Alarms>) -> Check {
 fn runs(name: &str, found: Option<Runs>, longest: Duration, now: Timestamp) -> Check {
     let check = |state, detail: String| Check::new(format!("runs {name}"), state, detail);
     let Some(Runs { last, failed }) = found else {
-        return check(Standing::Unknown, "CloudWatch could not be asked".to_owned());
+        return check(CheckState::Unknown, "CloudWatch could not be asked".to_owned());
     };
     let Some(last) = last else {
         // A schedule that does not run raises an alarm, which the check of the alarms shows.
-        return check(Standing::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
+        return check(CheckState::Unmeasured, "CloudWatch knows no run of the last 26 hours".to_owned());
     };
     let ago = now.since(last);
     let failures = if failed == 0 { String::new() } else { format!(", {failed} failed in the last hour") };
-    let state = if ago > longest || failed > 0 { Standing::Wrong } else { Standing::Ok };
+    let state = if ago > longest || failed > 0 { CheckState::Wrong } else { CheckState::Ok };
     check(state, format!("{} ago{failures}", output::age(ago.as_secs())))
 }
 
@@ -325,11 +325,11 @@ fn for_people(status: &Status, width: usize) -> String {
         below: String::new(),
     };
     let verdict = match status.state {
-        Standing::Ok => "nothing is wrong",
-        Standing::Unmeasured => "nothing is wrong, as far as it is measured",
-        Standing::Waiting => "nothing is wrong; something waits",
-        Standing::Unknown => "not everything is known",
-        Standing::Wrong => "something is wrong",
+        CheckState::Ok => "nothing is wrong",
+        CheckState::Unmeasured => "nothing is wrong, as far as it is measured",
+        CheckState::Waiting => "nothing is wrong; something waits",
+        CheckState::Unknown => "not everything is known",
+        CheckState::Wrong => "something is wrong",
     };
     let head = format!("{}, {} UTC: {verdict}\n\n", status.stack, minute(&status.at));
     head + &output::table(&["WHAT", "STATE", "DETAIL"], status.checks.iter().map(line), width)
@@ -349,23 +349,23 @@ mod tests {
 
     #[test]
     fn work_is_wrong_when_it_is_overdue_and_waits_otherwise() {
-        assert_eq!(work(&[])[0].state, Standing::Ok);
+        assert_eq!(work(&[])[0].state, CheckState::Ok);
         let checks = work(&[open(Work::Review, false), open(Work::Refund, true), open(Work::Review, false)]);
         let states: Vec<_> = checks.iter().map(|check| (check.what.as_str(), check.state)).collect();
-        assert_eq!(states, [("open: refund", Standing::Wrong), ("open: review", Standing::Waiting)]);
+        assert_eq!(states, [("open: refund", CheckState::Wrong), ("open: review", CheckState::Waiting)]);
         assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
         let failed = work(&[open(Work::Failed, false)]);
-        assert_eq!(failed[0].state, Standing::Wrong);
+        assert_eq!(failed[0].state, CheckState::Wrong);
         assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
     }
 
     #[test]
     fn what_belongs_to_no_sale_waits_or_is_wrong_when_it_is_overdue() {
         let seen = |overdue: &[bool]| waiting("toll", overdue.iter().copied(), "oracle toll list");
-        assert_eq!(seen(&[]), Check::new("toll", Standing::Ok, "none"));
-        assert_eq!(seen(&[false]).state, Standing::Waiting);
+        assert_eq!(seen(&[]), Check::new("toll", CheckState::Ok, "none"));
+        assert_eq!(seen(&[false]).state, CheckState::Waiting);
         let wrong = seen(&[false, true]);
-        assert_eq!((wrong.state, wrong.detail.as_str()), (Standing::Wrong, "2, 1 overdue: oracle toll list"));
+        assert_eq!((wrong.state, wrong.detail.as_str()), (CheckState::Wrong, "2, 1 overdue: oracle toll list"));
     }
 
     #[test]
@@ -385,13 +385,17 @@ mod tests {
         ];
         let seen = |is_on, release, versions| deploy_gate(is_on, release, versions, &judged);
         let sound = seen(true, "v7", "checkout:3,webhook:4");
-        assert_eq!((sound.state, sound.detail.as_str()), (Standing::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
-        assert_eq!(seen(true, "v7", "checkout:4,webhook:4").state, Standing::Waiting, "other code under the same name");
-        assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, Standing::Waiting, "judged by hand");
+        assert_eq!((sound.state, sound.detail.as_str()), (CheckState::Ok, "v7 was judged AMBER, 2026-11-22 10:00"));
+        assert_eq!(
+            seen(true, "v7", "checkout:4,webhook:4").state,
+            CheckState::Waiting,
+            "other code under the same name"
+        );
+        assert_eq!(seen(true, "v9", "checkout:5,webhook:5").state, CheckState::Waiting, "judged by hand");
         let overridden = seen(true, "v10", "checkout:6,webhook:6");
         let detail = "v10 was judged RED and is live by an override";
-        assert_eq!((overridden.state, overridden.detail.as_str()), (Standing::Waiting, detail));
-        assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, Standing::Waiting);
+        assert_eq!((overridden.state, overridden.detail.as_str()), (CheckState::Waiting, detail));
+        assert_eq!(seen(false, "v7", "checkout:3,webhook:4").state, CheckState::Waiting);
     }
 
     #[test]
@@ -401,17 +405,17 @@ mod tests {
         let head: Option<Head> = serde_json::from_value(head).ok();
         let seen_at = |recheck: Recheck, now| log(&Remembered { head: head.clone(), recheck }, now);
         let seen = |recheck: Recheck| seen_at(recheck, at(1));
-        assert_eq!(log(&Remembered::default(), at(1)).state, Standing::Unmeasured);
-        assert_eq!(seen(Recheck::default()).state, Standing::Unmeasured);
+        assert_eq!(log(&Remembered::default(), at(1)).state, CheckState::Unmeasured);
+        assert_eq!(seen(Recheck::default()).state, CheckState::Unmeasured);
         let sound = seen(Recheck { sound_at: Some(at(0)), ..Recheck::default() });
         assert_eq!(sound.detail, "last found sound 1970-01-01 00:00; digest 3 made 2026-11-22 10:00");
         let old = seen_at(Recheck { sound_at: Some(at(0)), ..Recheck::default() }, at(30 * 86_400 + 1));
-        assert!(old.state == Standing::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
+        assert!(old.state == CheckState::Wrong && old.detail.starts_with("not found sound since"), "{}", old.detail);
         let known = ["2026-11-22/session/cs_live_a1B2c3D4e5F6/000003.json".to_owned()].into();
         let bad = seen(Recheck { sound_at: Some(at(0)), known, ..Recheck::default() });
         assert_eq!(
             (bad.state, bad.detail.contains("sale c3D4e5F6 record 3")),
-            (Standing::Wrong, true),
+            (CheckState::Wrong, true),
             "{}",
             bad.detail
         );
@@ -420,39 +424,42 @@ mod tests {
     #[test]
     fn a_check_of_boot_probe_that_still_fails_is_wrong() {
         let wrong = dependencies(Some(r#"["Stripe key for refunds","mailbox"]"#));
-        assert_eq!(wrong.state, Standing::Wrong);
+        assert_eq!(wrong.state, CheckState::Wrong);
         assert!(wrong.detail.starts_with("Stripe key for refunds, mailbox; "), "{}", wrong.detail);
-        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (Standing::Ok, Standing::Ok));
-        assert_eq!(dependencies(Some("{}")).state, Standing::Unknown);
+        assert_eq!((dependencies(None).state, dependencies(Some("[]")).state), (CheckState::Ok, CheckState::Ok));
+        assert_eq!(dependencies(Some("{}")).state, CheckState::Unknown);
     }
 
     #[test]
     fn an_open_circuit_an_alarm_and_a_silent_schedule_are_wrong() {
         let open = Breaker { opened_at: Some(at(0)), ..Breaker::default() };
-        assert_eq!(breaker("model m", &open).state, Standing::Wrong);
+        assert_eq!(breaker("model m", &open).state, CheckState::Wrong);
         let closed = breaker(MAILBOX, &Breaker::default());
-        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", Standing::Ok));
+        assert_eq!((closed.what.as_str(), closed.state), ("mailbox", CheckState::Ok));
         let seen = |count, alarming: usize, unevaluated: usize| {
             let names = |count| vec!["verdict failed".to_owned(); count];
             alarms(Some(Alarms { count, alarming: names(alarming), unevaluated: names(unevaluated), silent: 0 })).state
         };
-        assert_eq!((seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)), (Standing::Wrong, Standing::Wrong, Standing::Ok));
-        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (Standing::Unknown, Standing::Unmeasured));
-        assert_eq!((alarms(None).state, seen(0, 0, 0)), (Standing::Unknown, Standing::Unknown));
+        assert_eq!(
+            (seen(50, 1, 0), seen(50, 1, 49), seen(50, 0, 0)),
+            (CheckState::Wrong, CheckState::Wrong, CheckState::Ok)
+        );
+        assert_eq!((seen(50, 0, 1), seen(50, 0, 50)), (CheckState::Unknown, CheckState::Unmeasured));
+        assert_eq!((alarms(None).state, seen(0, 0, 0)), (CheckState::Unknown, CheckState::Unknown));
         let silent = |unevaluated| {
             let unevaluated = vec!["verdict failed".to_owned(); unevaluated];
             alarms(Some(Alarms { count: 50, unevaluated, silent: 4, ..Alarms::default() })).state
         };
-        assert_eq!((silent(0), silent(1), silent(46)), (Standing::Ok, Standing::Unknown, Standing::Unmeasured));
+        assert_eq!((silent(0), silent(1), silent(46)), (CheckState::Ok, CheckState::Unknown, CheckState::Unmeasured));
         let longest = Duration::from_secs(900);
         let ran =
             |ago: i64, failed| runs("x", Some(Runs { last: Some(at(10_000 - ago)), failed }), longest, at(10_000));
         assert_eq!(
             (ran(900, 0).state, ran(901, 0).state, ran(1, 2).state),
-            (Standing::Ok, Standing::Wrong, Standing::Wrong)
+            (CheckState::Ok, CheckState::Wrong, CheckState::Wrong)
         );
-        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, Standing::Unmeasured);
-        assert_eq!(runs("x", None, longest, at(0)).state, Standing::Unknown);
+        assert_eq!(runs("x", Some(Runs { last: None, failed: 0 }), longest, at(0)).state, CheckState::Unmeasured);
+        assert_eq!(runs("x", None, longest, at(0)).state, CheckState::Unknown);
     }
 
     #[test]
@@ -464,17 +471,17 @@ mod tests {
         });
         let check = dead_letters(&rows);
         let detail = "email 2, payments 1: oracle queues show email";
-        assert_eq!((check.state, check.detail.as_str()), (Standing::Wrong, detail));
-        assert_eq!(dead_letters(&rows[..1]).state, Standing::Ok);
+        assert_eq!((check.state, check.detail.as_str()), (CheckState::Wrong, detail));
+        assert_eq!(dead_letters(&rows[..1]).state, CheckState::Ok);
     }
 
     #[test]
     fn the_screen_says_first_whether_anything_is_wrong_and_fits() {
         let checks = vec![
             alarms(Some(Alarms { count: 50, alarming: vec!["x ".repeat(90)], ..Alarms::default() })),
-            Check::new("dead letters", Standing::Ok, "none"),
+            Check::new("dead letters", CheckState::Ok, "none"),
         ];
-        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: Standing::Wrong, checks };
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: CheckState::Wrong, checks };
         let text = for_people(&status, 80);
         assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

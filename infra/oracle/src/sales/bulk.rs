@@ -23,8 +23,8 @@ use crate::{
 /// The interval between two checks of the sales.
 const STEP: Duration = Duration::from_secs(2);
 
-/// The longest wait: the time that the verdict function and its queue need, including retries.
-const PATIENCE: Duration = Duration::from_secs(20 * 60);
+/// The time that the verdict function and its queue need, including retries.
+const LONGEST_WAIT: Duration = Duration::from_secs(20 * 60);
 
 /// The sales that a command is about.
 #[derive(Args)]
@@ -137,7 +137,7 @@ impl Bulk<'_> {
         }
     }
 
-    /// Checks the sales until the pipeline has finished all of them, at most for [`PATIENCE`]. Returns the state of
+    /// Checks the sales until the pipeline has finished all of them, at most for [`LONGEST_WAIT`]. Returns the state of
     /// each; `None` for a sale that is unfinished by then.
     fn waited(&self, sessions: &[SessionId]) -> Result<Vec<Option<String>>, CommandError> {
         let store: &dyn SaleStore = &self.deployed.stores.sales;
@@ -151,7 +151,7 @@ impl Bulk<'_> {
                 }
                 let through = stood.iter().flatten().count();
                 self.progress(through, sessions.len(), "sales are through");
-                if through == sessions.len() || begun.elapsed() > PATIENCE {
+                if through == sessions.len() || begun.elapsed() > LONGEST_WAIT {
                     return Ok(stood);
                 }
                 tokio::time::sleep(STEP).await;

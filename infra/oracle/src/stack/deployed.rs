@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use audit::BridgeJournal;
 use aws::{
-    DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueDesk, Reach, S3Digests, SecretDocument, SqsLogNotices,
+    DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueAdmin, Reach, S3Digests, SecretDocument, SqsLogNotices,
     StackWatch,
 };
 use backend::{Backend, BackendError, Bucket, JournalStores};
 use domain::{CallerIdentity, ports::Notes};
-use operations::{Operator, desk};
+use operations::{Operator, decision_record};
 use runtime::Environment;
 use serde_json::Value;
 
@@ -114,8 +114,8 @@ impl Deployed {
         &self.backend
     }
 
-    pub(crate) fn queues(&self) -> QueueDesk {
-        QueueDesk::new(self.backend.connection().clone())
+    pub(crate) fn queues(&self) -> QueueAdmin {
+        QueueAdmin::new(self.backend.connection().clone())
     }
 
     /// The view of CloudFormation and CloudWatch on the stack.
@@ -148,7 +148,9 @@ impl Deployed {
         action: &'static str,
         facts: &Value,
     ) -> Result<(), CommandError> {
-        let recorded = desk::record(self.stores.function_journal(desk::STREAM), operator, action, facts).await;
+        let recorded =
+            decision_record::record(self.stores.function_journal(decision_record::STREAM), operator, action, facts)
+                .await;
         recorded.or_failed("the decision is not on record, and nothing was done")
     }
 

@@ -67,8 +67,8 @@ pub(super) fn environment(stack: &Stack, account: &Account, ambient: Environment
     known.extend(SECRETS.map(|(variable, name)| (variable, Some(stack.secret_id(name)))));
     known.extend(ACCOUNT.map(|variable| (variable, account.variable(variable))));
     // A command reads hundreds of objects at once, maybe over a slow line, and no customer waits for it.
-    let patience = ambient.optional("CACHE_CONNECT_TIMEOUT_MS").unwrap_or_else(|| "10000".to_owned());
-    known.insert("CACHE_CONNECT_TIMEOUT_MS", Some(patience));
+    let timeout = ambient.optional("CACHE_CONNECT_TIMEOUT_MS").unwrap_or_else(|| "10000".to_owned());
+    known.insert("CACHE_CONNECT_TIMEOUT_MS", Some(timeout));
     known.extend(stack.vendors.iter().map(|(variable, url)| (*variable, Some(url.clone()))));
     Environment::from_lookup(move |name| match known.get(name) {
         Some(value) => value.clone(),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_operators_process_only_addresses_and_patience_are_read() {
+    fn of_the_operators_process_only_addresses_and_the_timeout_are_read() {
         let environment = local(&[
             ("CACHE_CONNECT_TIMEOUT_MS", "500"),
             ("GRAPH_BASE_URL", "https://graph.example"),

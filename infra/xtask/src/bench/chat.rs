@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const MOST_LATER_MS: f64 = 300.0;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) fn chat(bench: &Bench) -> Result<(), Error> {
     on_stack(bench, &[], || measure(&bench.dir.stack()?))
@@ -91,7 +91,7 @@ fn released(
         let reading = scope.spawn(read);
         let begin = Instant::now();
         while streams()? == before {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIME_LIMIT {
                 return Err(Error::Refused("the model was not asked".to_owned()));
             }
             thread::sleep(Duration::from_millis(5));
@@ -123,7 +123,7 @@ fn on_the_page(stack: &StackFile, cookie: &str, number: u32) -> Result<Instant, 
             if answer["replies"][0]["text"].is_string() {
                 break Instant::now();
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIME_LIMIT {
                 return Err(Error::Refused(format!("no sentence of the reply was readable: {answer}")));
             }
             thread::sleep(LOOK);

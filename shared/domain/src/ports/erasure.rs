@@ -13,9 +13,9 @@ pub trait SaleData: Send + Sync {
     async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError>;
 }
 
-/// The sale's data in the mailbox.
+/// The mails in the mailbox that carry a name: of a sale, a Bridge or an hour of sign-in links.
 #[async_trait]
-pub trait SaleMails: Send + Sync {
+pub trait StoredMails: Send + Sync {
     /// The ids of a sale's drafts and sent mails, of the messages in their conversations, and of those `known` messages
     /// that still exist.
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError>;

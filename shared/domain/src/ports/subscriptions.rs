@@ -37,7 +37,7 @@ pub struct NewSubscription {
 
 /// The payment provider's pages for subscribers.
 #[async_trait]
-pub trait SubscriptionDesk: Send + Sync {
+pub trait SubscriptionPages: Send + Sync {
     /// Creates a session in which the subscription can be paid. Returns its address.
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError>;
     /// Opens the portal in which a customer cancels, or pays what is due. Returns its address.

@@ -56,7 +56,7 @@ pub trait Facilitator: Send + Sync {
 
 /// The state of a signed payment on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum PaymentUse {
     /// It was not submitted.
     Unused {
         /// The time of the newest final block.
@@ -104,7 +104,7 @@ pub enum Transfer {
 #[async_trait]
 pub trait Node: Send + Sync {
     /// The state of a signed payment.
-    async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError>;
+    async fn payment_use(&self, payment: &SignedPayment) -> Result<PaymentUse, StorageError>;
     /// Whether a transaction paid us this many millionths of a dollar.
     async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError>;
 }

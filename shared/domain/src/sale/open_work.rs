@@ -92,7 +92,7 @@ impl Work {
     ];
 
     /// The time until the work is due, and between two reminders.
-    const fn patience(self) -> Duration {
+    const fn interval(self) -> Duration {
         Duration::from_secs(match self {
             // Longer than the longest lease and the longest visibility time-out.
             Self::InFlight => 20 * 60,
@@ -136,9 +136,9 @@ impl Sale {
     pub fn open_work(&self) -> Option<OpenWork> {
         let (work, since) = self.work()?;
         let reminded = self.reminded_at.filter(|at| *at > since).unwrap_or(since);
-        let patience = match work {
+        let interval = match work {
             // The time doubles with each restart or request.
-            Work::InFlight | Work::Refund => work.patience().saturating_mul(1 << self.chased.min(6)),
+            Work::InFlight | Work::Refund => work.interval().saturating_mul(1 << self.chased.min(6)),
             // Without people who may approve, the money goes back at once, even if records were published in between.
             Work::Declined
                 if (reminded == since || self.chased > 0)
@@ -147,9 +147,9 @@ impl Sale {
             {
                 Duration::ZERO
             }
-            _ => work.patience(),
+            _ => work.interval(),
         };
-        Some(OpenWork { work, since, due: reminded.plus(patience) })
+        Some(OpenWork { work, since, due: reminded.plus(interval) })
     }
 
     /// Whether the sale in its state still needs this letter: now, or once its verdict is ready. A letter that it does

@@ -16,7 +16,7 @@ use domain::{
     chat::{Bridge, Letter, LetterKind, MailStep, SubscriberId},
     due::{self, Report},
     mail::Draft,
-    ports::{MailError, Mailbox, OutgoingMail, SaleMails, StorageError, Versioned},
+    ports::{MailError, Mailbox, OutgoingMail, StorageError, StoredMails, Versioned},
     sending::{self, Sending},
     texts,
 };
@@ -39,7 +39,7 @@ pub struct Letters<'a> {
     /// The mailbox.
     pub mailbox: &'a dyn Mailbox,
     /// The mails in it, for those of erased Bridges.
-    pub mails: &'a dyn SaleMails,
+    pub mails: &'a dyn StoredMails,
     /// The site's address.
     pub site: &'a str,
 }

@@ -8,7 +8,7 @@ use domain::{
     operator::Operator,
 };
 use domain::{
-    ports::{MailError, SaleMails},
+    ports::{MailError, StoredMails},
     texts,
 };
 use overtaken::Overtaken;

@@ -6,7 +6,7 @@ use audit::{Change, Context, Journal};
 use domain::{
     ErrorCode, Operator, Sale, SessionId, StepError, Timestamp,
     erasure::Store,
-    ports::{SaleData, SaleMails},
+    ports::{SaleData, StoredMails},
     sale::Fulfilment,
 };
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub data: &'a dyn SaleData,
-    pub mails: &'a dyn SaleMails,
+    pub mails: &'a dyn StoredMails,
 }
 
 /// The number of a sale's objects per store, present or removed.
@@ -115,7 +115,7 @@ async fn empty(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> Res
     failed.map_or(Ok(counts), Err)
 }
 
-async fn empty_mailbox(mails: &dyn SaleMails, session: &SessionId, replies: &[String]) -> Result<u64, StepError> {
+async fn empty_mailbox(mails: &dyn StoredMails, session: &SessionId, replies: &[String]) -> Result<u64, StepError> {
     let found = mails.of_sale(session, replies).await?;
     for id in &found {
         mails.remove(id).await?;

@@ -1,8 +1,8 @@
 //! Erases the memory of a chat account. The customer's call does it at once; after a crash the schedule finishes it.
 
-mod look;
+mod schedule;
 
-pub use look::run;
+pub use schedule::run;
 
 use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
 use domain::{

@@ -31,7 +31,7 @@ fn begun() -> World {
     world
 }
 
-fn look(world: &World) -> Option<Report> {
+fn run_schedule(world: &World) -> Option<Report> {
     live(run(ports(world))).map(|report| report.unwrap_or(Report { failed: 1, ..Report::default() }))
 }
 
@@ -45,9 +45,9 @@ fn is_erased(world: &World) -> bool {
 #[test]
 fn an_erasure_that_nobody_comes_back_for_ends_within_a_run() {
     let world = begun();
-    assert_eq!(look(&world).unwrap(), Report { due: 1, failed: 0, left: 0 });
+    assert_eq!(run_schedule(&world).unwrap(), Report { due: 1, failed: 0, left: 0 });
     assert!(is_erased(&world));
-    assert_eq!(look(&world).unwrap(), Report::default(), "nothing is listed any more");
+    assert_eq!(run_schedule(&world).unwrap(), Report::default(), "nothing is listed any more");
     assert!(world.state().alerts.is_empty());
 }
 
@@ -55,7 +55,7 @@ fn an_erasure_that_nobody_comes_back_for_ends_within_a_run() {
 #[test]
 fn the_last_record_does_not_say_that_the_customer_began_it() {
     let world = begun();
-    look(&world).unwrap();
+    run_schedule(&world).unwrap();
     let logs = world.state().memory_logs.clone();
     let last = String::from_utf8_lossy(&logs.values().flatten().next_back().unwrap().body);
     assert!(last.contains("EV-ORC-012") && !last.contains("page") && !last.contains("letter"), "{last}");
@@ -65,22 +65,22 @@ fn the_last_record_does_not_say_that_the_customer_began_it() {
 fn the_call_that_began_it_is_left_alone() {
     let world = begun();
     world.state().now -= 1;
-    assert_eq!(look(&world).unwrap(), Report::default());
+    assert_eq!(run_schedule(&world).unwrap(), Report::default());
 }
 
 /// Injects every fault at every effect. The next due run ends the erasure, with one audit record.
 #[test]
 fn every_fault_at_every_effect() {
     let clean = begun();
-    look(&clean).unwrap();
+    run_schedule(&clean).unwrap();
     for (plan, what) in every_single_fault(clean.passed(), 8) {
         let world = begun();
         world.plan(plan);
-        look(&world);
+        run_schedule(&world);
         world.plan(Plan::none());
         for _ in 0..2 {
             world.advance(Duration::from_secs(3600));
-            look(&world).unwrap();
+            run_schedule(&world).unwrap();
         }
         // The account's next step settles the records that a run published and could not settle.
         live(async {
@@ -100,14 +100,14 @@ fn one_that_keeps_failing_is_alerted_and_tried_again_and_holds_up_no_other() {
             let world = begun();
             world.plan(Plan::none().whenever(name, fault));
             for _ in 0..5 {
-                look(&world);
+                run_schedule(&world);
                 world.advance(Duration::from_secs(3600));
             }
             let alerts: Vec<_> = world.state().alerts.iter().map(domain::Alert::redacted).collect();
             assert_eq!(alerts.len(), 1, "{fault:?} at {name}: {alerts:?}");
             assert!(alerts[0].contains("ERASURE") && alerts[0].contains("after 3 attempts"), "{alerts:?}");
             world.plan(Plan::none());
-            look(&world).unwrap();
+            run_schedule(&world).unwrap();
             assert!(is_erased(&world), "{fault:?} at {name}");
         }
     }

@@ -7,7 +7,7 @@
 pub mod authority_gate;
 pub mod cache;
 pub mod dead_letters;
-pub mod desk;
+pub mod decision_record;
 pub mod erase;
 pub mod findings;
 pub mod inquiries;

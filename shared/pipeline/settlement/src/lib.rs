@@ -1,9 +1,9 @@
 //! Settles purchases in USDC: at once when the answer is ready, and later by the schedule if the outcome was unclear.
 
-mod look;
+mod schedule;
 mod settle;
 
-pub use look::run;
+pub use schedule::run;
 pub use settle::{owed, settle};
 
 use audit::TollJournal;

@@ -5,7 +5,7 @@ use audit::{Change, Record, TollStatus};
 use domain::{
     Alert, StepError, Timestamp,
     alert::Severity,
-    ports::{FacilitatorError, Versioned, Whereabouts},
+    ports::{FacilitatorError, PaymentUse, Versioned},
     toll::{Problem, Purchase, Stage},
 };
 use serde_json::json;
@@ -30,12 +30,12 @@ pub async fn settle(
     let mut outcome = ports.facilitator.settle(signed).await.map(|transaction| (transaction, false));
     let mut is_refusal = matches!(outcome, Err(FacilitatorError::Refused(_)));
     if matches!(outcome, Err(FacilitatorError::Refused(_) | FacilitatorError::Unclear(_))) {
-        match ports.node.whereabouts(signed).await {
-            Ok(Whereabouts::Used { transaction, is_ours: true }) => outcome = Ok((transaction, true)),
-            Ok(Whereabouts::Used { is_ours: false, .. }) => is_refusal = true,
+        match ports.node.payment_use(signed).await {
+            Ok(PaymentUse::Used { transaction, is_ours: true }) => outcome = Ok((transaction, true)),
+            Ok(PaymentUse::Used { is_ours: false, .. }) => is_refusal = true,
             // The node is asked some blocks below its head: it does not show a submission of the last seconds.
-            Ok(Whereabouts::Unused { .. }) => {}
-            Ok(Whereabouts::Unconfirmed | Whereabouts::Untraced) | Err(_) => is_refusal = false,
+            Ok(PaymentUse::Unused { .. }) => {}
+            Ok(PaymentUse::Unconfirmed | PaymentUse::Untraced) | Err(_) => is_refusal = false,
         }
     }
     let decide = |purchase: &mut Purchase, now: Timestamp| match &outcome {

@@ -4,7 +4,7 @@ mod report;
 mod sell;
 
 pub use report::{Reported, record_payment, record_report};
-pub use sell::{Shop, customer, portal, subscribe};
+pub use sell::{SellingPorts, customer, portal, subscribe};
 
 #[cfg(test)]
 mod tests;

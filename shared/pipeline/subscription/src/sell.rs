@@ -5,15 +5,15 @@ use domain::{
     StepError, Timestamp,
     chat::{Billing, PaidPlan, SubscriberId, billing::SubscriptionStatus},
     money::ObjectId,
-    ports::{NewSubscription, PaymentError, Randomness, Subscribers, SubscriptionDesk},
+    ports::{NewSubscription, PaymentError, Randomness, Subscribers, SubscriptionPages},
 };
 
 /// The ports of selling.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Shop<'a> {
+pub struct SellingPorts<'a> {
     pub subscribers: &'a dyn Subscribers,
-    pub desk: &'a dyn SubscriptionDesk,
+    pub pages: &'a dyn SubscriptionPages,
     pub randomness: &'a dyn Randomness,
 }
 
@@ -30,15 +30,15 @@ const MISSING: &str = "resource_missing";
 /// # Errors
 /// [`StepError`]; nothing is charged.
 pub async fn subscribe(
-    shop: Shop<'_>,
+    ports: SellingPorts<'_>,
     subscriber: &SubscriberId,
     plan: PaidPlan,
     now: Timestamp,
 ) -> Result<String, StepError> {
-    let known = shop.subscribers.load(subscriber).await?;
+    let known = ports.subscribers.load(subscriber).await?;
     let billing = known.map(|known| known.value.billing().clone()).unwrap_or_default();
     if let Some(customer) = subscribed(&billing) {
-        return Ok(open_portal(shop, customer).await?);
+        return Ok(open_portal(ports, customer).await?);
     }
     let new = |customer: Option<ObjectId>| {
         let parameters = sha256(customer.as_ref().map_or("", ObjectId::as_str).as_bytes());
@@ -52,20 +52,20 @@ pub async fn subscribe(
         );
         NewSubscription { subscriber: subscriber.clone(), plan, customer, idempotency_key }
     };
-    match open_session(shop, new(billing.customer().cloned())).await {
+    match open_session(ports, new(billing.customer().cloned())).await {
         Err(PaymentError::Refused(code)) if code == MISSING && billing.customer().is_some() => {
-            Ok(open_session(shop, new(None)).await?)
+            Ok(open_session(ports, new(None)).await?)
         }
         opened => Ok(opened?),
     }
 }
 
-async fn open_session(shop: Shop<'_>, new: NewSubscription) -> Result<String, PaymentError> {
-    match shop.desk.subscribe(&new).await {
+async fn open_session(ports: SellingPorts<'_>, new: NewSubscription) -> Result<String, PaymentError> {
+    match ports.pages.subscribe(&new).await {
         // Stripe repeats a failure of its own to this key for a day, and has opened no session. Another key opens one.
         Err(PaymentError::Replayed) => {
             let idempotency_key = format!("{}-again", new.idempotency_key);
-            shop.desk.subscribe(&NewSubscription { idempotency_key, ..new }).await
+            ports.pages.subscribe(&NewSubscription { idempotency_key, ..new }).await
         }
         opened => opened,
     }
@@ -85,15 +85,15 @@ pub async fn customer(subscribers: &dyn Subscribers, subscriber: &SubscriberId) 
 ///
 /// # Errors
 /// [`StepError`].
-pub async fn portal(shop: Shop<'_>, customer: &ObjectId) -> Result<Option<String>, StepError> {
-    match open_portal(shop, customer).await {
+pub async fn portal(ports: SellingPorts<'_>, customer: &ObjectId) -> Result<Option<String>, StepError> {
+    match open_portal(ports, customer).await {
         Err(PaymentError::Refused(code)) if code == MISSING => Ok(None),
         opened => Ok(Some(opened?)),
     }
 }
 
-async fn open_portal(shop: Shop<'_>, customer: &ObjectId) -> Result<String, PaymentError> {
-    shop.desk.portal(customer, &format!("portal-{}", shop.randomness.token())).await
+async fn open_portal(ports: SellingPorts<'_>, customer: &ObjectId) -> Result<String, PaymentError> {
+    ports.pages.portal(customer, &format!("portal-{}", ports.randomness.token())).await
 }
 
 /// The customer of a subscription that has begun and not ended. A subscription that waits for its first payment does

@@ -10,7 +10,7 @@ use domain::{
     },
     message::ReportedBy,
     money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
-    ports::{ChatAccess, NewSubscription, PaymentError, SubscriptionDesk},
+    ports::{ChatAccess, NewSubscription, PaymentError, SubscriptionPages},
 };
 use testkit::{Plan, World, every_single_fault, run};
 
@@ -205,8 +205,8 @@ fn two_subscriptions_are_told_again_by_every_daily_comparison_once() {
 #[test]
 fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
     let world = World::at(START);
-    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
-    let go = |plan| run(subscribe(shop, &somebody(), plan, START)).unwrap().unwrap();
+    let ports = SellingPorts { subscribers: &world, pages: &world, randomness: &world };
+    let go = |plan| run(subscribe(ports, &somebody(), plan, START)).unwrap().unwrap();
     assert_eq!(run(customer(&world, &somebody())).unwrap().unwrap(), None);
     let first = go(PaidPlan::Chat);
     assert_eq!(go(PaidPlan::Chat), first);
@@ -220,7 +220,7 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
         assert_eq!(go(plan), "https://portal.example/cus_1");
     }
     let known = run(customer(&world, &somebody())).unwrap().unwrap().unwrap();
-    assert_eq!(run(portal(shop, &known)).unwrap().unwrap().as_deref(), Some("https://portal.example/cus_1"));
+    assert_eq!(run(portal(ports, &known)).unwrap().unwrap().as_deref(), Some("https://portal.example/cus_1"));
     keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 1));
     assert!(go(PaidPlan::Chat).starts_with("https://pay."), "and again");
 }
@@ -229,8 +229,8 @@ fn two_tabs_get_one_session_and_who_is_subscribed_gets_the_portal() {
 #[test]
 fn a_deleted_customer_subscribes_as_a_new_one() {
     let world = World::at(START);
-    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
-    let go = || run(subscribe(shop, &somebody(), PaidPlan::Chat, START)).unwrap();
+    let ports = SellingPorts { subscribers: &world, pages: &world, randomness: &world };
+    let go = || run(subscribe(ports, &somebody(), PaidPlan::Chat, START)).unwrap();
     keep(&world, &state("sub_1", SubscriptionStatus::Active, 0));
     world.state().deleted_customers.insert(id("cus_1"));
     assert!(go().is_err(), "no second subscription before Stripe has reported the end of the first");
@@ -239,15 +239,15 @@ fn a_deleted_customer_subscribes_as_a_new_one() {
     assert_eq!(go().unwrap(), first, "two tabs share one session");
     assert_eq!(world.state().subscribing.len(), 1);
     assert_eq!(world.state().subscribing[0].customer, None);
-    assert_eq!(run(portal(shop, &id("cus_1"))).unwrap().unwrap(), None);
+    assert_eq!(run(portal(ports, &id("cus_1"))).unwrap().unwrap(), None);
 }
 
 /// An idempotency key that outlives its session would return a page that no longer accepts a payment.
 #[test]
 fn another_day_gets_another_session() {
     let world = World::at(START);
-    let shop = Shop { subscribers: &world, desk: &world, randomness: &world };
-    let go = |day| run(subscribe(shop, &somebody(), PaidPlan::Chat, at(day))).unwrap().unwrap();
+    let ports = SellingPorts { subscribers: &world, pages: &world, randomness: &world };
+    let go = |day| run(subscribe(ports, &somebody(), PaidPlan::Chat, at(day))).unwrap().unwrap();
     assert_ne!(go(0), go(1));
     assert!(world.state().subscribing.iter().all(|made| made.idempotency_key.len() <= 255));
 }
@@ -256,7 +256,7 @@ fn another_day_gets_another_session() {
 struct Stuck(std::sync::Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
-impl SubscriptionDesk for Stuck {
+impl SubscriptionPages for Stuck {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
         let mut keys = self.0.lock().unwrap();
         keys.push(new.idempotency_key.clone());
@@ -274,10 +274,10 @@ impl SubscriptionDesk for Stuck {
 
 #[test]
 fn a_failure_that_stripe_repeats_for_a_day_stops_nobody_from_subscribing() {
-    let (world, desk) = (World::at(START), Stuck(std::sync::Mutex::default()));
-    let shop = Shop { subscribers: &world, desk: &desk, randomness: &world };
-    let go = || run(subscribe(shop, &somebody(), PaidPlan::Chat, START)).unwrap().unwrap();
+    let (world, pages) = (World::at(START), Stuck(std::sync::Mutex::default()));
+    let ports = SellingPorts { subscribers: &world, pages: &pages, randomness: &world };
+    let go = || run(subscribe(ports, &somebody(), PaidPlan::Chat, START)).unwrap().unwrap();
     assert_eq!((go(), go()), ("https://pay.example/2".to_owned(), "https://pay.example/2".to_owned()));
-    let keys = desk.0.lock().unwrap();
+    let keys = pages.0.lock().unwrap();
     assert_eq!(keys[1], keys[3], "two tabs share one session: {keys:?}");
 }

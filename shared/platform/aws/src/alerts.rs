@@ -11,7 +11,7 @@
 //! 0.4 for recording that it was sent.
 
 use crate::{
-    Connection, Patience, alert_log, announcement,
+    Connection, RetryPolicy, alert_log, announcement,
     announcements::Announcements,
     attempts::{Failure, attempts},
     connection::StoreAlerts,
@@ -36,7 +36,7 @@ const COPY: &str = "copy";
 
 /// The time limit for reading other processes' rows: a second, when a write to the table may take 400 ms.
 fn asking(connection: &Connection) -> Duration {
-    connection.noting * 5 / 2
+    connection.alert_row_timeout * 5 / 2
 }
 
 /// One topic gets two attempts: within 1.8 seconds, when one may take 800 ms.
@@ -53,15 +53,15 @@ impl SnsAlerts {
     /// Alerts to these topics. From here on the stores of the same connection also report their failures there.
     #[must_use]
     pub fn new(connection: Connection, ops_topic: String, critical_topic: String) -> Self {
-        let delay = DELAY.min(connection.patience.delay);
-        let patience = Patience { timeout: connection.publishing, retries: RETRIES, delay };
+        let delay = DELAY.min(connection.retry_policy.delay);
+        let retry_policy = RetryPolicy { timeout: connection.publishing, retries: RETRIES, delay };
         // With a window of zero no alert is ever held back.
         let shared = connection.shared_table.clone().filter(|_| !connection.suppression.is_zero());
         let topics: Arc<dyn StoreAlerts> = Arc::new(Topics {
             storms: shared.clone().map(|table| Storms::new(Announcements::brief(&connection), table)),
             shared: shared.map(|table| Announcements::new(&connection, table, connection.suppression)),
             suppression: Mutex::new(Suppression::new(connection.suppression)),
-            connection: connection.without_alerts(patience),
+            connection: connection.without_alerts(retry_policy),
             ops: ops_topic,
             critical: critical_topic,
             client: OnceLock::new(),
@@ -198,7 +198,7 @@ impl Topics {
     /// topics can filter it.
     async fn publish(&self, topic: &str, alert: &Alert, is_copy: bool) -> bool {
         let client = self.client.get_or_init(|| self.connection.sns());
-        let is_all_clear = alert.matter().is_some_and(|matter| matter.severity < Severity::Critical);
+        let is_all_clear = alert.parts().is_some_and(|parts| parts.severity < Severity::Critical);
         let subject = match alert.channel {
             Channel::Ops => "Oracle: ops",
             Channel::Critical if is_all_clear => "Oracle: all clear",
@@ -212,14 +212,14 @@ impl Topics {
             let publish = publish.set_message_attributes(marks);
             publish.send().await.map(drop).map_err(Failure::from)
         };
-        attempts(self.connection.patience, publish).await.0.is_ok()
+        attempts(self.connection.retry_policy, publish).await.0.is_ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::{NOTING_MS, PUBLISHING_MS};
+    use crate::connection::{ALERT_TABLE_TIMEOUT_MS, PUBLISHING_MS};
     use domain::Timestamp;
     use std::{cell::RefCell, io::Write};
     use tokio::time::Instant;
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_parts_of_the_budget_are_all_of_it() {
         let topic = PUBLISHING * (1 + RETRIES) + DELAY * RETRIES;
-        let noting = Duration::from_millis(NOTING_MS);
-        assert_eq!(noting * 5 / 2 + 2 * topic + noting, Duration::from_secs(5));
+        let row = Duration::from_millis(ALERT_TABLE_TIMEOUT_MS);
+        assert_eq!(row * 5 / 2 + 2 * topic + row, Duration::from_secs(5));
     }
 }

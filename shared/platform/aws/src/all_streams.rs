@@ -4,7 +4,7 @@ use crate::{
     DynamoSales,
     all_sales::{next_key, start_key},
     attempts::Step,
-    audited::Kept,
+    audited::TableState,
     items::{Item, parse_document, string, text},
 };
 use async_trait::async_trait;
@@ -71,7 +71,7 @@ fn stream(item: &Item) -> Result<Option<StoredStream>, StorageError> {
     }
 }
 
-fn of<S: Kept>(item: &Item) -> Result<Option<StoredStream>, StorageError> {
+fn of<S: TableState>(item: &Item) -> Result<Option<StoredStream>, StorageError> {
     Ok(StoredStream::of(&parse_document::<S>(item, "streams read")?.value))
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Announcement {
 
 /// The state of an alert by its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum SendState {
     /// Not sent: send it.
     Open,
     /// Another process is sending it.
@@ -50,12 +50,12 @@ impl Announcement {
     /// Whether an alert of this severity has to be sent. A row that ends later than any row that could be written now
     /// comes from a wrong clock and is ignored.
     #[must_use]
-    pub(crate) fn standing(self, severity: Severity, now: Timestamp, window: Duration) -> Standing {
+    pub(crate) fn send_state(self, severity: Severity, now: Timestamp, window: Duration) -> SendState {
         let counts = now < self.ends && self.ends <= latest_end(now, window);
         match (counts && self.severity >= severity, self.sent) {
-            (false, _) => Standing::Open,
-            (true, false) => Standing::UnderWay,
-            (true, true) => Standing::Sent,
+            (false, _) => SendState::Open,
+            (true, false) => SendState::UnderWay,
+            (true, true) => SendState::Sent,
         }
     }
 }
@@ -70,13 +70,13 @@ pub(crate) fn latest_end(now: Timestamp, window: Duration) -> Timestamp {
 /// row per detail, as in [`domain::suppression`]: each problem of a sale that needs an operator is sent.
 #[must_use]
 pub(crate) fn key(alert: &Alert) -> Option<(String, Severity)> {
-    let matter = alert.matter()?;
-    let mut key = format!("{}|{}|{}", matter.tag, matter.operation, matter.subject);
-    if matter.severity == Severity::Critical {
+    let parts = alert.parts()?;
+    let mut key = format!("{}|{}|{}", parts.tag, parts.operation, parts.subject);
+    if parts.severity == Severity::Critical {
         key.push('|');
-        key.push_str(matter.detail);
+        key.push_str(parts.detail);
     }
-    Some((key, matter.severity))
+    Some((key, parts.severity))
 }
 
 #[cfg(test)]
@@ -94,13 +94,13 @@ mod tests {
     fn what_went_out_within_the_window_is_told_and_what_is_worse_is_not() {
         let row = Announcement::sent(Severity::Error, at(100), WINDOW);
         for severity in [Severity::Warn, Severity::Error] {
-            assert_eq!(row.standing(severity, at(100), WINDOW), Standing::Sent);
-            assert_eq!(row.standing(severity, at(159), WINDOW), Standing::Sent);
-            assert_eq!(row.standing(severity, at(160), WINDOW), Standing::Open);
+            assert_eq!(row.send_state(severity, at(100), WINDOW), SendState::Sent);
+            assert_eq!(row.send_state(severity, at(159), WINDOW), SendState::Sent);
+            assert_eq!(row.send_state(severity, at(160), WINDOW), SendState::Open);
         }
         assert_eq!(
-            row.standing(Severity::Critical, at(101), WINDOW),
-            Standing::Open,
+            row.send_state(Severity::Critical, at(101), WINDOW),
+            SendState::Open,
             "never swallowed by a lesser one"
         );
     }
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn what_nobody_finished_sending_is_open_again_soon() {
         let row = Announcement::begun(Severity::Critical, at(100));
-        assert_eq!(row.standing(Severity::Critical, at(104), WINDOW), Standing::UnderWay);
-        assert_eq!(row.standing(Severity::Critical, at(105), WINDOW), Standing::Open);
+        assert_eq!(row.send_state(Severity::Critical, at(104), WINDOW), SendState::UnderWay);
+        assert_eq!(row.send_state(Severity::Critical, at(105), WINDOW), SendState::Open);
     }
 
     #[test]
     fn a_clock_that_was_wrong_hides_nothing() {
         let row = Announcement::sent(Severity::Critical, at(9_999), WINDOW);
-        assert_eq!(row.standing(Severity::Critical, at(100), WINDOW), Standing::Open);
+        assert_eq!(row.send_state(Severity::Critical, at(100), WINDOW), SendState::Open);
     }
 
     #[test]

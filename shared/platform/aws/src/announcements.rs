@@ -2,8 +2,8 @@
 //! short attempt, and after any failure the alert is sent.
 
 use crate::{
-    Connection, Patience,
-    announcement::{Announcement, Standing, latest_end},
+    Connection, RetryPolicy,
+    announcement::{Announcement, SendState, latest_end},
     attempts::{Failure, attempts},
     attributes,
     items::{Item, number, numeral, string},
@@ -33,12 +33,16 @@ pub(crate) struct Announcements {
 impl Announcements {
     /// The same connection with one short attempt, for what must not delay an alert.
     pub(crate) fn brief(connection: &Connection) -> Connection {
-        connection.without_alerts(Patience { timeout: connection.noting, retries: 0, delay: Duration::ZERO })
+        connection.without_alerts(RetryPolicy {
+            timeout: connection.alert_row_timeout,
+            retries: 0,
+            delay: Duration::ZERO,
+        })
     }
 
     pub(crate) fn new(connection: &Connection, table: String, window: Duration) -> Self {
         // All looks take less than the time for asking.
-        let pause = (connection.noting * 5 / 8).min(connection.patience.delay);
+        let pause = (connection.alert_row_timeout * 5 / 8).min(connection.retry_policy.delay);
         Self { connection: Self::brief(connection), table, window, pause, client: OnceLock::new() }
     }
 
@@ -46,8 +50,8 @@ impl Announcements {
     pub(crate) async fn is_sent(&self, key: &str, severity: Severity) -> bool {
         for look in 1..=LOOKS {
             match self.begin(key, severity).await {
-                Ok(Standing::Sent) => return true,
-                Ok(Standing::UnderWay) if look < LOOKS => tokio::time::sleep(self.pause).await,
+                Ok(SendState::Sent) => return true,
+                Ok(SendState::UnderWay) if look < LOOKS => tokio::time::sleep(self.pause).await,
                 Ok(_) => return false,
                 Err(failure) => {
                     tracing::warn!(cause = %failure.cause, "the alerts that other processes sent recently are not known");
@@ -59,12 +63,12 @@ impl Announcements {
     }
 
     /// Writes that this process begins to send an alert, unless the row shows that it need not be sent.
-    async fn begin(&self, key: &str, severity: Severity) -> Result<Standing, Failure> {
+    async fn begin(&self, key: &str, severity: Severity) -> Result<SendState, Failure> {
         let now = now();
         let row = item(key, Announcement::begun(severity, now));
         let put = || async {
             let put = self.client().put_item().table_name(&self.table).set_item(Some(row.clone()));
-            // Equivalent to an open [`Announcement::standing`].
+            // Equivalent to an open [`Announcement::send_state`].
             let put = put
                 .condition_expression(
                     "attribute_not_exists(pk) OR #ends <= :now OR #ends > :latest OR #severity < :severity",
@@ -76,17 +80,17 @@ impl Announcements {
                 .expression_attribute_values(":severity", rank(severity))
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             match put.send().await {
-                Ok(_) => Ok(Standing::Open),
+                Ok(_) => Ok(SendState::Open),
                 Err(error) => match error.as_service_error() {
                     Some(PutItemError::ConditionalCheckFailedException(refused)) => {
                         let found = refused.item().and_then(parse);
-                        Ok(found.map_or(Standing::Open, |row| row.standing(severity, now, self.window)))
+                        Ok(found.map_or(SendState::Open, |row| row.send_state(severity, now, self.window)))
                     }
                     _ => Err(Failure::from(error)),
                 },
             }
         };
-        attempts(self.connection.patience, put).await.0
+        attempts(self.connection.retry_policy, put).await.0
     }
 
     /// Writes that a topic has accepted an alert, unless a more severe one was sent meanwhile. If this fails, the next
@@ -101,7 +105,7 @@ impl Announcements {
                 .expression_attribute_values(":severity", rank(severity));
             put.send().await.map(drop).map_err(Failure::from)
         };
-        let _ = attempts(self.connection.patience, put).await;
+        let _ = attempts(self.connection.retry_policy, put).await;
     }
 
     fn client(&self) -> &Client {

@@ -6,7 +6,7 @@
 //! A service closes idle connections whenever it likes, and may do so while a request is on its way. Such a request is
 //! repeated at once, once in a call, and counts neither as a failure nor as an attempt.
 
-use crate::{Connection, Patience, now};
+use crate::{Connection, RetryPolicy, now};
 use aws_sdk_sqs::error::SdkError;
 use domain::{Alert, alert::Severity, ports::StorageError};
 use std::{error::Error, future::Future};
@@ -123,34 +123,39 @@ impl Status for aws_sdk_sqs::config::http::HttpResponse {
 
 /// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. A first attempt
 /// whose connection was closed is made once more, at once.
-pub(crate) async fn attempts<T, F>(patience: Patience, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
+pub(crate) async fn attempts<T, F>(retry_policy: RetryPolicy, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
 where
     F: Future<Output = Result<T, Failure>>,
 {
     let mut failed = 0;
     let mut may_be_stale = true;
     loop {
-        let outcome = tokio::time::timeout(patience.timeout, attempt()).await;
+        let outcome = tokio::time::timeout(retry_policy.timeout, attempt()).await;
         let outcome = outcome.unwrap_or_else(|elapsed| Err(Failure::timed_out(elapsed)));
         let is_stale = matches!(&outcome, Err(failure) if failure.cause == Cause::Closed);
         if std::mem::take(&mut may_be_stale) && is_stale {
             continue;
         }
-        if outcome.is_ok() || failed >= patience.retries {
+        if outcome.is_ok() || failed >= retry_policy.retries {
             return (outcome, failed);
         }
         failed += 1;
-        tokio::time::sleep(patience.delay).await;
+        tokio::time::sleep(retry_policy.delay).await;
     }
 }
 
 /// The alert about a call, if any.
-fn alert_of(step: Step<'_>, patience: Patience, cause: Option<Cause>, failed: u32) -> Option<(Severity, String)> {
+fn alert_of(
+    step: Step<'_>,
+    retry_policy: RetryPolicy,
+    cause: Option<Cause>,
+    failed: u32,
+) -> Option<(Severity, String)> {
     let Step { name, .. } = step;
     match cause {
         None if failed == 0 => None,
         None => Some((Severity::Warn, format!("{name}: attempt {} succeeded", failed + 1))),
-        Some(cause) => Some((cause.severity(), format!("{name}: {cause}, {} attempts", patience.retries + 1))),
+        Some(cause) => Some((cause.severity(), format!("{name}: {cause}, {} attempts", retry_policy.retries + 1))),
     }
 }
 
@@ -161,9 +166,9 @@ impl Connection {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let (outcome, failed) = attempts(self.patience, attempt).await;
+        let (outcome, failed) = attempts(self.retry_policy, attempt).await;
         let cause = outcome.as_ref().err().map(|failure| failure.cause);
-        if let Some((severity, detail)) = alert_of(step, self.patience, cause, failed) {
+        if let Some((severity, detail)) = alert_of(step, self.retry_policy, cause, failed) {
             self.tell(step, severity, &detail).await;
         }
         outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
@@ -188,8 +193,8 @@ mod tests {
     };
     use tokio::time::Instant;
 
-    const PATIENCE: Patience =
-        Patience { timeout: Duration::from_secs(2), retries: 3, delay: Duration::from_millis(500) };
+    const RETRY_POLICY: RetryPolicy =
+        RetryPolicy { timeout: Duration::from_secs(2), retries: 3, delay: Duration::from_millis(500) };
     const STEP: Step<'static> = Step { name: "sale read", operation: "CACHE_READ", subject: "ijklmnop" };
 
     fn refused() -> Failure {
@@ -204,7 +209,7 @@ mod tests {
             begun.borrow_mut().push(start.elapsed().as_millis());
             if begun.borrow().len() <= fails { Err(refused()) } else { Ok(()) }
         };
-        let (outcome, failed) = attempts(PATIENCE, attempt).await;
+        let (outcome, failed) = attempts(RETRY_POLICY, attempt).await;
         assert_eq!(failed as usize, fails.min(3));
         (begun.into_inner(), outcome.is_ok())
     }
@@ -225,7 +230,7 @@ mod tests {
             made.set(made.get() + 1);
             std::future::pending::<Result<(), Failure>>().await
         };
-        let (outcome, failed) = attempts(PATIENCE, hang).await;
+        let (outcome, failed) = attempts(RETRY_POLICY, hang).await;
         assert_eq!((outcome.unwrap_err().cause, failed, made.get()), (Cause::TimedOut, 3, 4));
         // Cache Alert, verification criterion 5 (with its 500 ms of tolerance): the time of the whole call is limited.
         assert_eq!(start.elapsed(), Duration::from_millis(4 * 2000 + 3 * 500));
@@ -241,15 +246,15 @@ mod tests {
                 made.set(made.get() + 1);
                 if made.get() <= closes { Err(closed()) } else { Ok(()) }
             };
-            let (outcome, failed) = attempts(PATIENCE, attempt).await;
+            let (outcome, failed) = attempts(RETRY_POLICY, attempt).await;
             assert_eq!((made.get(), failed, outcome.is_ok()), expected);
-            assert_eq!(start.elapsed(), PATIENCE.delay * failed, "no wait before the repetition");
+            assert_eq!(start.elapsed(), RETRY_POLICY.delay * failed, "no wait before the repetition");
         }
     }
 
     #[test]
     fn what_is_told_is_as_bad_as_it_is() {
-        let alert = |cause, failed| alert_of(STEP, PATIENCE, cause, failed);
+        let alert = |cause, failed| alert_of(STEP, RETRY_POLICY, cause, failed);
         assert_eq!(alert(None, 0), None, "no alert when the first attempt succeeds");
         assert_eq!(alert(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));
         let error = |cause| alert(Some(cause), 3).unwrap();

@@ -14,7 +14,7 @@ use domain::{
 };
 
 /// Where the table keeps a kind of state.
-pub(crate) trait Kept: Audited {
+pub(crate) trait TableState: Audited {
     /// The prefix of the partition key.
     const PARTITION: &str;
     /// The sort key.
@@ -39,16 +39,16 @@ pub(crate) enum Part {
     Until(Timestamp),
 }
 
-fn key<S: Kept>(id: &S::Id) -> Item {
+fn key<S: TableState>(id: &S::Id) -> Item {
     item([("pk", string(format!("{}{}", S::PARTITION, id.text()))), ("sk", string(S::SORT))])
 }
 
-fn id<S: Kept>(item: &Item) -> Option<S::Id> {
+fn id<S: TableState>(item: &Item) -> Option<S::Id> {
     S::Id::read(text(item, "pk")?.strip_prefix(S::PARTITION)?)
 }
 
 /// The key of a state, and where the index of open work lists it.
-fn listed<S: Kept>(state: &S) -> Item {
+fn listed<S: TableState>(state: &S) -> Item {
     let mut listed = key::<S>(state.id());
     if let Some((list, due)) = state.open() {
         listed.extend(item([(WORK, string(list)), (DUE, numeral(due.as_millis()))]));
@@ -58,12 +58,12 @@ fn listed<S: Kept>(state: &S) -> Item {
 
 /// A stored state.
 #[cfg(test)]
-pub(crate) fn stored<S: Kept>(state: &S, version: u64, token: &str) -> Result<Item, StorageError> {
+pub(crate) fn stored<S: TableState>(state: &S, version: u64, token: &str) -> Result<Item, StorageError> {
     crate::items::document_item(listed(state), state, version, token, S::WRITE)
 }
 
 #[async_trait]
-impl<S: Kept> Store<S> for DynamoSales {
+impl<S: TableState> Store<S> for DynamoSales {
     async fn load(&self, id: &S::Id) -> Result<Option<Versioned<S>>, StorageError> {
         let step = Step { name: S::READ, operation: S::OPERATION, subject: id.reference() };
         // An unreadable state is not replaced: a new account would have three free exchanges again, and a new purchase
@@ -85,7 +85,12 @@ const PAGE: i32 = 1000;
 
 impl DynamoSales {
     /// The ids in a list of the index of open work, the first due first; at most `most`.
-    pub(crate) async fn open<S: Kept>(&self, list: &str, part: Part, most: usize) -> Result<Vec<S::Id>, StorageError> {
+    pub(crate) async fn open<S: TableState>(
+        &self,
+        list: &str,
+        part: Part,
+        most: usize,
+    ) -> Result<Vec<S::Id>, StorageError> {
         let page = i32::try_from(most).unwrap_or(PAGE).min(PAGE);
         let mut found = Vec::new();
         let mut start = None;

@@ -3,7 +3,7 @@
 
 use crate::{
     DynamoSales,
-    audited::{ALL, Kept, Part},
+    audited::{ALL, Part, TableState},
 };
 use async_trait::async_trait;
 use domain::{
@@ -21,7 +21,7 @@ const NEVER: Timestamp = Timestamp::from_millis(253_402_300_799_000);
 /// The Bridges that one run of the schedule looks at.
 const MOST: usize = 1000;
 
-impl Kept for Bridge {
+impl TableState for Bridge {
     const PARTITION: &str = "CHATBRIDGE#";
     const SORT: &str = "BRIDGE";
     const READ: &str = "bridge read";

@@ -6,7 +6,7 @@
 use crate::{
     DynamoSales,
     attempts::{Failure, Step},
-    audited::{Kept, Part},
+    audited::{Part, TableState},
     items::{Item, document_item, item, numeral, string, text},
 };
 use async_trait::async_trait;
@@ -49,7 +49,7 @@ const fn step(name: &'static str) -> Step<'static> {
     Step { name, operation: "CHAT", subject: "-" }
 }
 
-impl Kept for Account {
+impl TableState for Account {
     const PARTITION: &str = "CHAT#";
     const SORT: &str = "ACCOUNT";
     const READ: &str = "chat account read";

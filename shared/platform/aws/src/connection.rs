@@ -24,7 +24,7 @@ use std::{
 /// makes the others, with the spec's fixed intervals, and raises alerts.
 macro_rules! client_config {
     ($connection:expr, $sdk:ident) => {{
-        let timeout = $connection.patience.timeout;
+        let timeout = $connection.retry_policy.timeout;
         let timeouts = TimeoutConfig::builder().connect_timeout(timeout).operation_attempt_timeout(timeout).build();
         let retries = RetryConfig::disabled();
         let mut builder = $sdk::Config::builder()
@@ -58,14 +58,14 @@ pub enum InvalidSetting {
 }
 
 /// A table that does not reply must not delay an alert.
-pub(crate) const NOTING_MS: u64 = 400;
+pub(crate) const ALERT_TABLE_TIMEOUT_MS: u64 = 400;
 
 /// A topic that does not reply must not delay the function that alerts.
 pub(crate) const PUBLISHING_MS: u64 = 800;
 
 /// The time-out and retries of a store's calls (Cache Alert, inputs 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// The time-out of one attempt, from the connection to the last byte (`CACHE_CONNECT_TIMEOUT_MS`, 100 to 10,000,
     /// 2000 when unset).
     pub timeout: Duration,
@@ -75,7 +75,7 @@ pub struct Patience {
     pub delay: Duration,
 }
 
-impl Patience {
+impl RetryPolicy {
     fn from_environment(lookup: &impl Fn(&'static str) -> Option<String>) -> Result<Self, InvalidSetting> {
         let retries = number(lookup, "CACHE_RETRY_COUNT", 3, 0, 10)?;
         Ok(Self {
@@ -105,13 +105,13 @@ pub struct Connection {
     endpoint: Option<String>,
     credentials: SharedCredentialsProvider,
     http: Arc<OnceLock<SharedHttpClient>>,
-    pub(crate) patience: Patience,
+    pub(crate) retry_policy: RetryPolicy,
     /// The time in which equal alerts are sent once (Cache Alert, invariant 6: `ALERT_SUPPRESSION_S`, 0 to 3,600, 60
     /// when unset).
     pub(crate) suppression: Duration,
     /// The time limit for recording in the table that an alert was sent (`ALERT_TABLE_TIMEOUT_MS`, 100 to 60,000,
-    /// [`NOTING_MS`] when unset).
-    pub(crate) noting: Duration,
+    /// [`ALERT_TABLE_TIMEOUT_MS`] when unset).
+    pub(crate) alert_row_timeout: Duration,
     /// The time limit of one attempt at a topic (`ALERT_TOPIC_TIMEOUT_MS`, 100 to 60,000, [`PUBLISHING_MS`] when
     /// unset).
     pub(crate) publishing: Duration,
@@ -150,7 +150,7 @@ impl ProvideCredentials for ExecutionRole {
 }
 
 impl Connection {
-    /// Reads the variables that Lambda sets in every environment, and those of [`Patience`], with `lookup`.
+    /// Reads the variables that Lambda sets in every environment, and those of [`RetryPolicy`], with `lookup`.
     ///
     /// # Errors
     /// [`InvalidSetting`] names the first that is missing or malformed.
@@ -168,9 +168,15 @@ impl Connection {
             endpoint: lookup("AWS_ENDPOINT_URL"),
             credentials: SharedCredentialsProvider::new(ExecutionRole(credentials)),
             http: Arc::default(),
-            patience: Patience::from_environment(&lookup)?,
+            retry_policy: RetryPolicy::from_environment(&lookup)?,
             suppression: Duration::from_secs(number(&lookup, "ALERT_SUPPRESSION_S", 60, 0, 3_600)?),
-            noting: Duration::from_millis(number(&lookup, "ALERT_TABLE_TIMEOUT_MS", NOTING_MS, 100, 60_000)?),
+            alert_row_timeout: Duration::from_millis(number(
+                &lookup,
+                "ALERT_TABLE_TIMEOUT_MS",
+                ALERT_TABLE_TIMEOUT_MS,
+                100,
+                60_000,
+            )?),
             publishing: Duration::from_millis(number(&lookup, "ALERT_TOPIC_TIMEOUT_MS", PUBLISHING_MS, 100, 60_000)?),
             shared_table: lookup("TABLE_NAME").filter(|name| !name.trim().is_empty()),
             is_function: lookup("AWS_LAMBDA_FUNCTION_NAME").is_some(),
@@ -183,14 +189,14 @@ impl Connection {
     /// The same connection with other time-outs and retries, without alerts on failures: for the alerts themselves, and
     /// for callers that alert in another way.
     #[must_use]
-    pub fn without_alerts(&self, patience: Patience) -> Self {
-        Self { patience, alert_topics: Arc::default(), ..self.clone() }
+    pub fn without_alerts(&self, retry_policy: RetryPolicy) -> Self {
+        Self { retry_policy, alert_topics: Arc::default(), ..self.clone() }
     }
 
     /// The same connection, without alerts on failures: for callers that alert in another way.
     #[must_use]
     pub fn silent(&self) -> Self {
-        self.without_alerts(self.patience)
+        self.without_alerts(self.retry_policy)
     }
 
     /// The same connection to another endpoint.
@@ -285,14 +291,14 @@ mod tests {
     #[test]
     fn unset_figures_are_the_specs() {
         let connection = from(&[("CACHE_RETRY_COUNT", " ")]).unwrap();
-        let Patience { timeout, retries, delay } = connection.patience;
+        let RetryPolicy { timeout, retries, delay } = connection.retry_policy;
         assert_eq!((timeout.as_millis(), retries, delay.as_millis()), (2000, 3, 500));
         assert_eq!(connection.suppression.as_secs(), 60);
     }
 
     #[test]
     fn a_figure_out_of_range_stops_the_start_and_is_not_shown() {
-        assert_eq!(from(&[("CACHE_RETRY_COUNT", "0")]).unwrap().patience.retries, 0);
+        assert_eq!(from(&[("CACHE_RETRY_COUNT", "0")]).unwrap().retry_policy.retries, 0);
         for (name, value) in [
             ("CACHE_RETRY_COUNT", "11"),
             ("CACHE_RETRY_COUNT", "-1"),

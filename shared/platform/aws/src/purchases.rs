@@ -4,7 +4,7 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    audited::{Kept, Part},
+    audited::{Part, TableState},
     items::{Item, item, string},
 };
 use async_trait::async_trait;
@@ -20,7 +20,7 @@ const PARTITION: &str = "TOLL#";
 /// The most purchases in one list.
 const PAGE: usize = 100;
 
-impl Kept for Purchase {
+impl TableState for Purchase {
     const PARTITION: &str = PARTITION;
     const SORT: &str = "PURCHASE";
     const READ: &str = "purchase read";

@@ -24,7 +24,7 @@ pub struct StoredSaleData {
 }
 
 /// The place of a sale's data in a store.
-enum Lies<'a> {
+enum DataPlace<'a> {
     Table,
     Bucket(&'a Bucket, String),
     /// Not in the table or these buckets.
@@ -39,14 +39,14 @@ impl StoredSaleData {
         Self { archive: bucket(archive), quarantine: bucket(quarantine), sales }
     }
 
-    fn find(&self, store: Store, session: &SessionId) -> Lies<'_> {
+    fn find(&self, store: Store, session: &SessionId) -> DataPlace<'_> {
         let session = session.as_str();
         match store {
-            Store::Table => Lies::Table,
-            Store::Archive => Lies::Bucket(&self.archive, format!("verdicts/{session}.json")),
-            Store::DeadLetters => Lies::Bucket(&self.archive, format!("dead-letters/{session}/")),
-            Store::Quarantine => Lies::Bucket(&self.quarantine, format!("held/{session}/")),
-            Store::Mailbox => Lies::Elsewhere,
+            Store::Table => DataPlace::Table,
+            Store::Archive => DataPlace::Bucket(&self.archive, format!("verdicts/{session}.json")),
+            Store::DeadLetters => DataPlace::Bucket(&self.archive, format!("dead-letters/{session}/")),
+            Store::Quarantine => DataPlace::Bucket(&self.quarantine, format!("held/{session}/")),
+            Store::Mailbox => DataPlace::Elsewhere,
         }
     }
 
@@ -106,18 +106,18 @@ impl SaleData for StoredSaleData {
     async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
         let step = Step { name: "sale data read", operation: "ERASURE", subject: session.reference() };
         match self.find(store, session) {
-            Lies::Table => Ok(self.items(session).await?.len() as u64),
-            Lies::Bucket(bucket, prefix) => Ok(bucket.versions(step, &prefix).await?.len() as u64),
-            Lies::Elsewhere => Ok(0),
+            DataPlace::Table => Ok(self.items(session).await?.len() as u64),
+            DataPlace::Bucket(bucket, prefix) => Ok(bucket.versions(step, &prefix).await?.len() as u64),
+            DataPlace::Elsewhere => Ok(0),
         }
     }
 
     async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
         let step = Step { name: "sale data removal", operation: "ERASURE", subject: session.reference() };
         match self.find(store, session) {
-            Lies::Table => self.remove_items(session).await,
-            Lies::Bucket(bucket, prefix) => bucket.remove_versions(step, &prefix).await,
-            Lies::Elsewhere => Ok(0),
+            DataPlace::Table => self.remove_items(session).await,
+            DataPlace::Bucket(bucket, prefix) => bucket.remove_versions(step, &prefix).await,
+            DataPlace::Elsewhere => Ok(0),
         }
     }
 }

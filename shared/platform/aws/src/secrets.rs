@@ -26,7 +26,7 @@ pub struct SecretDocument {
     connection: Connection,
     id: String,
     client: OnceLock<aws_sdk_secretsmanager::Client>,
-    pub(crate) kept: Kept,
+    pub(crate) kept: CachedSecret,
     /// The version that was read last, which is the only one that a rotation replaces.
     version: std::sync::Mutex<Option<Version>>,
 }
@@ -44,7 +44,13 @@ impl SecretDocument {
     /// The secret with this name or ARN.
     #[must_use]
     pub const fn new(connection: Connection, id: String) -> Self {
-        Self { connection, id, client: OnceLock::new(), kept: Kept::new(), version: std::sync::Mutex::new(None) }
+        Self {
+            connection,
+            id,
+            client: OnceLock::new(),
+            kept: CachedSecret::new(),
+            version: std::sync::Mutex::new(None),
+        }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -128,7 +134,7 @@ impl RenewableSecret for SecretDocument {
 
 /// The cached state of a secret: the document, and when it was last read.
 #[derive(Debug)]
-pub(crate) struct Kept(Mutex<State>);
+pub(crate) struct CachedSecret(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -140,7 +146,7 @@ struct State {
     own: bool,
 }
 
-impl Kept {
+impl CachedSecret {
     const fn new() -> Self {
         Self(Mutex::const_new(State { document: None, is_complete: false, looked_up: None, own: false }))
     }
@@ -269,14 +275,14 @@ mod tests {
 
     /// A process's view of one secret, with a clock that tests set.
     struct Process<'a> {
-        kept: Kept,
+        kept: CachedSecret,
         source: &'a Source,
         now: RefCell<Instant>,
     }
 
     impl<'a> Process<'a> {
         fn new(source: &'a Source) -> Self {
-            Self { kept: Kept::new(), source, now: RefCell::new(Instant::now()) }
+            Self { kept: CachedSecret::new(), source, now: RefCell::new(Instant::now()) }
         }
         fn later(&self, seconds: u64) {
             *self.now.borrow_mut() += Duration::from_secs(seconds);

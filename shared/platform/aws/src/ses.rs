@@ -1,6 +1,6 @@
 //! Mails through Amazon SES. It has no idempotency key, so [`domain::relay`] hands a mail over at most once.
 
-use crate::{Connection, Patience};
+use crate::{Connection, RetryPolicy};
 use async_trait::async_trait;
 use aws_sdk_sesv2::{
     Client,
@@ -16,7 +16,7 @@ use domain::{
 use std::{error::Error, sync::OnceLock, time::Duration};
 
 /// The time for one call. The SDK makes no second attempt.
-const PATIENCE: Patience = Patience { timeout: Duration::from_secs(10), retries: 0, delay: Duration::ZERO };
+const RETRY_POLICY: RetryPolicy = RetryPolicy { timeout: Duration::from_secs(10), retries: 0, delay: Duration::ZERO };
 
 /// The wait after a refusal for too many mails; SES names none.
 const THROTTLED: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ impl SesRelay {
     /// Mails from this address, through `endpoint` or else the region's own.
     #[must_use]
     pub fn new(connection: &Connection, endpoint: Option<String>, sender: EmailAddress) -> Self {
-        let connection = connection.without_alerts(PATIENCE);
+        let connection = connection.without_alerts(RETRY_POLICY);
         let connection = if endpoint.is_some() { connection.at(endpoint) } else { connection };
         Self { connection, sender, client: OnceLock::new() }
     }

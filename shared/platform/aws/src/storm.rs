@@ -6,7 +6,7 @@
 
 use domain::{
     Alert, Timestamp,
-    alert::{Matter, Severity},
+    alert::{AlertLine, Severity},
 };
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Storm {
 
 /// The kind of an alert that may be withheld: one about one of many subjects.
 pub(crate) fn kind(alert: &Alert) -> Option<String> {
-    let Matter { tag, severity, operation, subject, .. } = alert.matter()?;
+    let AlertLine { tag, severity, operation, subject, .. } = alert.parts()?;
     (severity == Severity::Error && subject != "-").then(|| format!("{tag} {operation}"))
 }
 

@@ -64,7 +64,7 @@ impl Storms {
             let query = query.expression_attribute_values(":pk", string(PARTITION)).consistent_read(true);
             Ok(query.send().await?.items.unwrap_or_default())
         };
-        let rows: Vec<Item> = attempts(self.connection.patience, query).await.0?;
+        let rows: Vec<Item> = attempts(self.connection.retry_policy, query).await.0?;
         let row = |item: &Item| Some((text(item, "sk")?.to_owned(), parse(item)?));
         Ok(rows.iter().filter_map(row).filter(|(_, row)| row.withheld > 0).collect())
     }
@@ -123,7 +123,7 @@ impl Storms {
                 }
             }
         };
-        attempts(self.connection.patience, put).await.0
+        attempts(self.connection.retry_policy, put).await.0
     }
 
     fn client(&self) -> &Client {

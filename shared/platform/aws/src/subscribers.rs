@@ -3,7 +3,7 @@
 
 use crate::{
     DynamoSales,
-    audited::{ALL, Kept, Part},
+    audited::{ALL, Part, TableState},
 };
 use async_trait::async_trait;
 use domain::{
@@ -15,7 +15,7 @@ use domain::{
 /// Their partition in the index.
 const LIST: &str = "SUBSCRIBER";
 
-impl Kept for Subscriber {
+impl TableState for Subscriber {
     const PARTITION: &str = "SUBSCRIBER#";
     const SORT: &str = "BILLING";
     const READ: &str = "subscriber read";

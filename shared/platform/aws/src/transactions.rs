@@ -24,8 +24,8 @@ use domain::{
 use std::collections::HashMap;
 
 /// The number of attempts at a transaction that conflicts with others.
-const MOST_MEETINGS: u32 = 8;
-const MET_TOO_OFTEN: &str = "others kept writing the counters";
+const MAX_CONFLICTS: u32 = 8;
+const TOO_MANY_CONFLICTS: &str = "others kept writing the counters";
 
 /// The result of a transaction call.
 pub(crate) enum Transacted {
@@ -34,19 +34,19 @@ pub(crate) enum Transacted {
     Cancelled(Vec<CancellationReason>),
 }
 
-/// Why an item prevented a transaction.
+/// Why an item cancelled a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+pub(crate) enum CancelCause {
     /// Its condition is not met.
-    Condition,
+    ConditionFailed,
     /// Another transaction is writing it.
-    Met,
+    Conflict,
 }
 
-pub(crate) fn obstacle(reasons: &[CancellationReason], index: usize) -> Option<Obstacle> {
+pub(crate) fn cancel_cause(reasons: &[CancellationReason], index: usize) -> Option<CancelCause> {
     match reasons.get(index)?.code.as_deref()? {
-        "ConditionalCheckFailed" => Some(Obstacle::Condition),
-        "TransactionConflict" => Some(Obstacle::Met),
+        "ConditionalCheckFailed" => Some(CancelCause::ConditionFailed),
+        "TransactionConflict" => Some(CancelCause::Conflict),
         _ => None,
     }
 }
@@ -56,11 +56,11 @@ fn found(reasons: &[CancellationReason], index: usize) -> Option<&Item> {
 }
 
 /// A further condition on a verdict's item.
-pub(crate) enum Also<'a> {
+pub(crate) enum ExtraCondition<'a> {
     /// It has this key in the index of ages.
-    Place(&'a str),
+    IndexKey(&'a str),
     /// This condition, with its values.
-    Holds(&'static str, Item),
+    Expression(&'static str, Item),
 }
 
 impl DynamoSales {
@@ -78,7 +78,7 @@ impl DynamoSales {
             };
             if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() {
                 let reasons = cancelled.cancellation_reasons.clone().unwrap_or_default();
-                if (0..reasons.len()).any(|index| obstacle(&reasons, index).is_some()) {
+                if (0..reasons.len()).any(|index| cancel_cause(&reasons, index).is_some()) {
                     return Ok(Transacted::Cancelled(reasons));
                 }
             }
@@ -97,26 +97,26 @@ impl DynamoSales {
         Ok(TransactWriteItem::builder().put(put.build()?).build())
     }
 
-    /// The write of a verdict's item that is counted with `before`. `also` is a further condition.
+    /// The write of a verdict's item that is counted with `before`. `extra` is a further condition.
     pub(crate) fn entry_put(
         &self,
         entry: &Item,
         before: Option<u64>,
-        also: Option<Also<'_>>,
+        extra: Option<ExtraCondition<'_>>,
     ) -> Result<TransactWriteItem, BuildError> {
         let (mut condition, mut values) = match before {
             None => ("attribute_not_exists(#bytes)".to_owned(), Item::new()),
             Some(bytes) => ("#bytes = :bytes".to_owned(), item([(":bytes", numeral(bytes))])),
         };
         let mut names = HashMap::from([("#bytes".to_owned(), BYTES.to_owned())]);
-        match also {
+        match extra {
             None => {}
-            Some(Also::Place(place)) => {
+            Some(ExtraCondition::IndexKey(place)) => {
                 condition += " AND #place = :place";
                 values.insert(":place".to_owned(), string(place));
                 names.insert("#place".to_owned(), PLACE.to_owned());
             }
-            Some(Also::Holds(more, with)) => {
+            Some(ExtraCondition::Expression(more, with)) => {
                 condition = format!("{condition} AND {more}");
                 values.extend(with);
             }
@@ -156,7 +156,7 @@ impl DynamoSales {
         let built = |error| storage(step.name, error);
         let bytes = counted(Some(verdict));
         let mut before = None;
-        for _ in 0..MOST_MEETINGS {
+        for _ in 0..MAX_CONFLICTS {
             let token = self.token();
             let items = [
                 self.conditional_put(sale).map_err(built)?,
@@ -164,12 +164,12 @@ impl DynamoSales {
                 self.totals_move(&token, CacheDelta::between(before, bytes)).map_err(built)?,
             ];
             let Transacted::Cancelled(reasons) = self.transact(step, &token, &items).await? else { return Ok(()) };
-            match obstacle(&reasons, 0) {
-                Some(Obstacle::Condition) if is_own_write(found(&reasons, 0), sale.token) => return Ok(()),
+            match cancel_cause(&reasons, 0) {
+                Some(CancelCause::ConditionFailed) if is_own_write(found(&reasons, 0), sale.token) => return Ok(()),
                 Some(_) => return Err(SaveError::Conflict),
                 None => {}
             }
-            if obstacle(&reasons, 1) == Some(Obstacle::Condition) {
+            if cancel_cause(&reasons, 1) == Some(CancelCause::ConditionFailed) {
                 before = counted(found(&reasons, 1));
             }
             // Otherwise another transaction wrote to the same counter; the next token selects another one.
@@ -212,11 +212,11 @@ impl DynamoSales {
     pub(crate) async fn put_aside(&self, step: Step<'_>, aside: &SetAside) -> Result<(), SaveError> {
         let built = |error| storage(step.name, error);
         let copy = Put::builder().table_name(self.table()).set_item(Some(aside.copy.clone())).build().map_err(built)?;
-        for _ in 0..MOST_MEETINGS {
+        for _ in 0..MAX_CONFLICTS {
             let token = self.token();
-            let also = Some(Also::Holds(aside.condition, aside.values.clone().unwrap_or_default()));
+            let extra = Some(ExtraCondition::Expression(aside.condition, aside.values.clone().unwrap_or_default()));
             let mut items = vec![
-                self.entry_put(&aside.emptied, aside.counted, also).map_err(built)?,
+                self.entry_put(&aside.emptied, aside.counted, extra).map_err(built)?,
                 TransactWriteItem::builder().put(copy.clone()).build(),
             ];
             if aside.counted.is_some() {
@@ -224,7 +224,9 @@ impl DynamoSales {
             }
             match self.transact(step, &token, &items).await? {
                 Transacted::Done => return Ok(()),
-                Transacted::Cancelled(reasons) if obstacle(&reasons, 0).is_some() => return Err(SaveError::Conflict),
+                Transacted::Cancelled(reasons) if cancel_cause(&reasons, 0).is_some() => {
+                    return Err(SaveError::Conflict);
+                }
                 Transacted::Cancelled(_) => {}
             }
         }
@@ -241,15 +243,15 @@ impl DynamoSales {
         place: Option<&str>,
     ) -> Result<bool, StorageError> {
         let built = |error| storage(step.name, error);
-        for _ in 0..MOST_MEETINGS {
+        for _ in 0..MAX_CONFLICTS {
             let token = self.token();
-            let mut items = vec![self.entry_put(empty, before, place.map(Also::Place)).map_err(built)?];
+            let mut items = vec![self.entry_put(empty, before, place.map(ExtraCondition::IndexKey)).map_err(built)?];
             if before.is_some() {
                 items.push(self.totals_move(&token, CacheDelta::between(before, None)).map_err(built)?);
             }
             match self.transact(step, &token, &items).await? {
                 Transacted::Done => return Ok(true),
-                Transacted::Cancelled(reasons) if obstacle(&reasons, 0) == Some(Obstacle::Condition) => {
+                Transacted::Cancelled(reasons) if cancel_cause(&reasons, 0) == Some(CancelCause::ConditionFailed) => {
                     return Ok(false);
                 }
                 // Another transaction wrote to the same counter, and the next token selects another one; or it wrote to
@@ -257,17 +259,17 @@ impl DynamoSales {
                 Transacted::Cancelled(_) => {}
             }
         }
-        Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
+        Err(storage(step.name, std::io::Error::other(TOO_MANY_CONFLICTS)))
     }
 
     /// Updates only the counters: once per token, with any number of callers.
     pub(crate) async fn put_totals(&self, step: Step<'_>, delta: CacheDelta, token: &str) -> Result<(), StorageError> {
         let items = [self.totals_move(token, delta).map_err(|error| storage(step.name, error))?];
-        for _ in 0..MOST_MEETINGS {
+        for _ in 0..MAX_CONFLICTS {
             if let Transacted::Done = self.transact(step, token, &items).await? {
                 return Ok(());
             }
         }
-        Err(storage(step.name, std::io::Error::other(MET_TOO_OFTEN)))
+        Err(storage(step.name, std::io::Error::other(TOO_MANY_CONFLICTS)))
     }
 }

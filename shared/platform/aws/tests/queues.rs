@@ -6,7 +6,7 @@ mod server;
 #[allow(dead_code, reason = "shared with the tests of alerts")]
 mod support;
 
-use aws::{QueueDesk, SnsAlerts, SqsQueue};
+use aws::{QueueAdmin, SnsAlerts, SqsQueue};
 use domain::{Timestamp, message::Message, ports::Queue};
 use serde_json::{Value, json};
 use server::{Reply, Server};
@@ -30,7 +30,7 @@ fn both_queues() -> [Reply; 2] {
 #[tokio::test]
 async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
     let server = Server::start(both_queues().into_iter().chain([answered(r#"{"TaskHandle":"t"}"#)])).await;
-    let moved = QueueDesk::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap();
+    let moved = QueueAdmin::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap();
     assert_eq!(moved.as_deref(), Some("arn:aws:sqs:us-east-1:1:orders-dead-letters"));
     let seen = server.seen();
     assert!(seen[0].contains(DEAD) && seen[1].contains(LIVE), "{seen:?}");
@@ -42,7 +42,7 @@ async fn sqs_moves_dead_letters_where_it_can_and_says_so_where_it_cannot() {
     assert_eq!(request, expected, "SQS does not know where an unreadable message came from");
     let unknown = (400, r#"{"__type":"com.amazonaws.sqs#UnsupportedOperation"}"#.to_owned());
     let server = Server::start(both_queues().into_iter().chain([unknown])).await;
-    assert_eq!(QueueDesk::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap(), None);
+    assert_eq!(QueueAdmin::new(connection(&server.url)).start_move(DEAD, LIVE).await.unwrap(), None);
     assert_eq!(server.seen().len(), 3, "that is an answer, which is not asked for again");
 }
 
@@ -72,10 +72,10 @@ async fn only_what_the_queue_has_taken_is_removed_from_the_dead_letters() {
     );
     let deleted = answered(r#"{"Successful":[{"Id":"1"}],"Failed":[]}"#);
     let server = Server::start([received, sent, deleted, answered("{}")]).await;
-    let desk = QueueDesk::new(connection(&server.url));
-    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 1);
+    let admin = QueueAdmin::new(connection(&server.url));
+    assert_eq!(admin.move_some(DEAD, LIVE).await.unwrap(), 1);
     let seen = server.seen();
     assert!(seen[1].contains(LIVE) && seen[1].contains("\"A\"") && seen[1].contains("\"B\""), "{}", seen[1]);
     assert!(seen[2].contains(DEAD) && seen[2].contains("handle-b") && !seen[2].contains("handle-a"), "{}", seen[2]);
-    assert_eq!(desk.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
+    assert_eq!(admin.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
 }

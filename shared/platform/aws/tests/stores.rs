@@ -13,13 +13,13 @@ use domain::{
     cache_entries::{CacheDelta, ListedEntry, Removal},
     deployment::{Answer, Execution},
     erasure::Store,
-    guesses::{Guess, Limits},
     ports::{
-        AuditLog, AuditObjects, Breakers, Bridges, CacheEntries, CacheEntry, Deployments, Guesses, Published,
-        Quarantine, RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, VerdictArchive,
+        AuditLog, AuditObjects, Breakers, Bridges, CacheEntries, CacheEntry, Deployments, Published, Quarantine,
+        RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, UnknownIdCounter, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
+    unknown_ids::{CountedQuestion, Limits},
 };
 use serde_json::{Value, json};
 use server::{Reply, Server};
@@ -84,16 +84,17 @@ async fn what_the_service_refuses_for_a_reason_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_guess_is_counted_in_total_and_for_its_group_until_either_limit() {
+async fn a_question_is_counted_in_total_and_for_its_group_until_either_limit() {
     let full = "{\"__type\":\"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException\"}";
     let server = Server::start([nothing(), (400, full.to_owned()), nothing(), nothing()]).await;
     let (sales, _alerts) = table(&server.url);
     let until = Timestamp::from_seconds(540);
-    let guess = Guess { window: "session/7".to_owned(), group: 9, until, limits: Limits::of_unknown_ids(3) };
-    assert!(sales.take(&guess).await.unwrap());
-    assert!(!sales.take(&guess).await.unwrap());
-    sales.settle(&guess, 0).await.unwrap();
-    sales.settle(&guess, Guess::UNKNOWN).await.unwrap();
+    let question =
+        CountedQuestion { window: "session/7".to_owned(), group: 9, until, limits: Limits::of_unknown_ids(3) };
+    assert!(sales.take(&question).await.unwrap());
+    assert!(!sales.take(&question).await.unwrap());
+    sales.settle(&question, 0).await.unwrap();
+    sales.settle(&question, CountedQuestion::UNKNOWN).await.unwrap();
     let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
     assert_eq!(seen.len(), 4, "a limit is an answer: it is neither repeated nor an alert");
     assert_eq!(seen[0]["Key"]["pk"]["S"], "GUESS#session/7");

@@ -16,8 +16,8 @@ pub use names::{Bucket, QueueName, SecretName, Topic};
 pub use stores::JournalStores;
 pub use toll::TollClients;
 
-use aws::{Connection, InvalidSetting, Patience};
-use domain::{EmailAddress, SalesPeriod, Timestamp, guesses::Limits};
+use aws::{Connection, InvalidSetting, RetryPolicy};
+use domain::{EmailAddress, SalesPeriod, Timestamp, unknown_ids::Limits};
 use gemini::InvalidModelList;
 use runtime::{ConfigurationError, Environment};
 use std::sync::Arc;
@@ -81,8 +81,8 @@ impl Backend {
 
     /// As [`Self::silent`], with other time-outs and retries.
     #[must_use]
-    pub fn silent_with(&self, patience: Patience) -> Self {
-        Self { connection: self.connection.without_alerts(patience), ..self.clone() }
+    pub fn silent_with(&self, retry_policy: RetryPolicy) -> Self {
+        Self { connection: self.connection.without_alerts(retry_policy), ..self.clone() }
     }
 
     /// The address of the site, without a trailing slash.
@@ -120,7 +120,7 @@ impl Backend {
     ///
     /// # Errors
     /// [`BackendError`] when it is not a number from 1 to 1,000,000.
-    pub fn guess_limits(&self) -> Result<Limits, BackendError> {
+    pub fn unknown_id_limits(&self) -> Result<Limits, BackendError> {
         Ok(Limits::of_unknown_ids(self.environment.bounded("UNKNOWN_IDS_PER_NETWORK", 3, 1, 1_000_000)?))
     }
 

@@ -6,7 +6,7 @@ use domain::{
     SessionId,
     erasure::Store,
     mail::Draft,
-    ports::{MailError, SaleData, SaleMails, StorageError},
+    ports::{MailError, SaleData, StorageError, StoredMails},
     relay::RelayDraftId,
 };
 
@@ -74,18 +74,18 @@ impl SaleData for World {
 }
 
 #[async_trait]
-impl SaleMails for World {
+impl StoredMails for World {
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
-        let read = self.boundary("sale_mails.of_sale", |state| mails(state, session, known));
+        let read = self.boundary("stored_mails.of_sale", |state| mails(state, session, known));
         read.await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
-        self.boundary("sale_mails.named", |state| ours(state, name)).await.map_err(|_| MailError::Unavailable(503))
+        self.boundary("stored_mails.named", |state| ours(state, name)).await.map_err(|_| MailError::Unavailable(503))
     }
 
     async fn remove(&self, id: &str) -> Result<(), MailError> {
-        let write = self.boundary("sale_mails.remove", |state| {
+        let write = self.boundary("stored_mails.remove", |state| {
             state.drafts.remove(id);
             state.inbox.retain(|unread| unread.arrival.id != id);
             state.removed_mails.insert(id.to_owned());

@@ -8,8 +8,8 @@ use domain::{
     chat::{Access, BillingReport, Subscriber, SubscriberId},
     money::{ObjectId, PaymentId},
     ports::{
-        BillingReports, ChatAccess, NewSubscription, PaymentError, StorageError, Subscribers, SubscriptionDesk,
-        SubscriptionLedger,
+        BillingReports, ChatAccess, NewSubscription, PaymentError, StorageError, Subscribers, SubscriptionLedger,
+        SubscriptionPages,
     },
 };
 
@@ -45,7 +45,7 @@ fn refusal(state: &State, customer: &ObjectId) -> Option<PaymentError> {
 
 /// The provider's sessions: one for each idempotency key.
 #[async_trait]
-impl SubscriptionDesk for World {
+impl SubscriptionPages for World {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
         let write = self.boundary("subscriptions.subscribe", |state| {
             if let Some(refused) = new.customer.as_ref().and_then(|customer| refusal(state, customer)) {

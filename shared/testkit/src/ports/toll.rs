@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use domain::{
     SessionId, Timestamp,
     ports::{
-        Corpora, Facilitator, FacilitatorError, Node, Purchases, SaveError, StorageError, Transfer, Versioned,
-        Whereabouts,
+        Corpora, Facilitator, FacilitatorError, Node, PaymentUse, Purchases, SaveError, StorageError, Transfer,
+        Versioned,
     },
     toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
 };
@@ -98,12 +98,12 @@ impl Facilitator for World {
 
 #[async_trait]
 impl Node for World {
-    async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
-        self.stored("node.whereabouts", |state| match state.chain.used.get(&key(payment)) {
-            Some(_) if state.chain.has_no_receipts => Whereabouts::Unconfirmed,
-            Some((nowhere, _)) if nowhere.is_empty() => Whereabouts::Untraced,
-            Some((transaction, is_ours)) => Whereabouts::Used { transaction: transaction.clone(), is_ours: *is_ours },
-            None => Whereabouts::Unused { head: Timestamp::from_millis(state.now) },
+    async fn payment_use(&self, payment: &SignedPayment) -> Result<PaymentUse, StorageError> {
+        self.stored("node.payment_use", |state| match state.chain.used.get(&key(payment)) {
+            Some(_) if state.chain.has_no_receipts => PaymentUse::Unconfirmed,
+            Some((nowhere, _)) if nowhere.is_empty() => PaymentUse::Untraced,
+            Some((transaction, is_ours)) => PaymentUse::Used { transaction: transaction.clone(), is_ours: *is_ours },
+            None => PaymentUse::Unused { head: Timestamp::from_millis(state.now) },
         })
         .await
     }

@@ -13,7 +13,7 @@ use alloy_primitives::{Address, B256, U64, U256, hex};
 use async_trait::async_trait;
 use domain::{
     Timestamp,
-    ports::{Clock, Node, StorageError, Transfer, Whereabouts},
+    ports::{Clock, Node, PaymentUse, StorageError, Transfer},
     toll::SignedPayment,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -254,19 +254,19 @@ fn malformed(what: &'static str) -> StorageError {
 
 #[async_trait]
 impl Node for NodeClient {
-    async fn whereabouts(&self, payment: &SignedPayment) -> Result<Whereabouts, StorageError> {
+    async fn payment_use(&self, payment: &SignedPayment) -> Result<PaymentUse, StorageError> {
         let payer: Address = payment.payer.parse().map_err(|_| malformed("the payer"))?;
         let nonce: B256 = payment.nonce.parse().map_err(|_| malformed("the nonce"))?;
         let head = self.settled_head().await?;
         if !self.is_used(payer, nonce, &head).await? {
-            return Ok(Whereabouts::Unused { head: time(&head) });
+            return Ok(PaymentUse::Unused { head: time(&head) });
         }
         let Some(transaction) = self.used_in(payer, nonce, payment.valid_before, &head).await? else {
-            return Ok(Whereabouts::Untraced);
+            return Ok(PaymentUse::Untraced);
         };
-        let Some(receipt) = self.receipt(&transaction).await? else { return Ok(Whereabouts::Unconfirmed) };
+        let Some(receipt) = self.receipt(&transaction).await? else { return Ok(PaymentUse::Unconfirmed) };
         let is_ours = submitted(&receipt, &self.price(payment.amount), payer, nonce);
-        Ok(Whereabouts::Used { transaction: format!("{transaction:#x}"), is_ours })
+        Ok(PaymentUse::Used { transaction: format!("{transaction:#x}"), is_ours })
     }
 
     async fn transfer(&self, transaction: &str, amount: u64) -> Result<Transfer, StorageError> {
@@ -379,11 +379,11 @@ mod tests {
             test_server::json(200, json!({ "jsonrpc": "2.0", "id": 1, "result": result }))
         }
 
-        async fn whereabouts(&self) -> Result<Whereabouts, StorageError> {
-            self.whereabouts_by(Arc::new(Still)).await
+        async fn payment_use(&self) -> Result<PaymentUse, StorageError> {
+            self.payment_use_by(Arc::new(Still)).await
         }
 
-        async fn whereabouts_by(&self, clock: Arc<dyn Clock>) -> Result<Whereabouts, StorageError> {
+        async fn payment_use_by(&self, clock: Arc<dyn Clock>) -> Result<PaymentUse, StorageError> {
             let payment = SignedPayment {
                 version: 2,
                 payload: Value::Null,
@@ -397,7 +397,7 @@ mod tests {
             let ask = async |url: String| {
                 let clock = Arc::clone(&clock);
                 let client = NodeClient::new(&url, Network::BaseSepolia, Address::ZERO, clock).unwrap();
-                client.whereabouts(&payment).await
+                client.payment_use(&payment).await
             };
             with_server(|request| self.answer(request), ask).await
         }
@@ -407,15 +407,15 @@ mod tests {
         NodeClient::new(url, Network::BaseSepolia, Address::ZERO, Arc::new(Still)).unwrap()
     }
 
-    fn found() -> Whereabouts {
-        Whereabouts::Used { transaction: format!("{TRANSACTION:#x}"), is_ours: false }
+    fn found() -> PaymentUse {
+        PaymentUse::Used { transaction: format!("{TRANSACTION:#x}"), is_ours: false }
     }
 
     #[tokio::test]
     async fn a_used_payment_is_found_whatever_number_of_blocks_the_node_allows() {
         for (most, searches) in [(10_000, 1), (2_000, 1), (1_024, 2), (10, 23), (5, 43)] {
             let chain = Chain::new(EXPIRED - 100, most);
-            assert_eq!(chain.whereabouts().await.unwrap(), found(), "{most}");
+            assert_eq!(chain.payment_use().await.unwrap(), found(), "{most}");
             assert_eq!(chain.searches.get(), searches, "{most}");
         }
     }
@@ -425,12 +425,12 @@ mod tests {
     async fn what_used_the_nonce_is_found_within_two_days() {
         for most in [10_000, 1_800] {
             for used in [HEAD - 89_999, EXPIRED - 50_000, EXPIRED + 1, HEAD] {
-                assert_eq!(Chain::new(used, most).whereabouts().await.unwrap(), found(), "{used} of {most}");
+                assert_eq!(Chain::new(used, most).payment_use().await.unwrap(), found(), "{used} of {most}");
             }
-            assert_eq!(Chain::new(HEAD - 90_000, most).whereabouts().await.unwrap(), Whereabouts::Untraced);
+            assert_eq!(Chain::new(HEAD - 90_000, most).payment_use().await.unwrap(), PaymentUse::Untraced);
         }
         let narrow = Chain::new(HEAD - 50_000, 10);
-        let error = narrow.whereabouts().await.unwrap_err().source.to_string();
+        let error = narrow.payment_use().await.unwrap_err().source.to_string();
         assert_eq!(error, "eth_getLogs: 7 blocks at once are too few", "it is not called untraced");
         assert_eq!(narrow.searches.get(), MOST_SEARCHES);
     }
@@ -440,17 +440,17 @@ mod tests {
     async fn a_payment_that_expired_long_ago_is_found_where_it_expired() {
         let expired = HEAD - 200_000;
         let chain = Chain { expired, ..Chain::new(expired - 100, 10_000) };
-        assert_eq!(chain.whereabouts().await.unwrap(), found());
+        assert_eq!(chain.payment_use().await.unwrap(), found());
         assert_eq!(chain.searches.get(), 1);
         let recently = Chain { expired, ..Chain::new(HEAD - 89_999, 10_000) };
-        assert_eq!(recently.whereabouts().await.unwrap(), found(), "another payment with its nonce");
+        assert_eq!(recently.payment_use().await.unwrap(), found(), "another payment with its nonce");
     }
 
     /// What waits for the search has a time-out of its own.
     #[tokio::test]
     async fn a_search_of_a_slow_node_ends_after_ten_seconds() {
         let chain = Chain::new(HEAD - 50_000, 10);
-        let error = chain.whereabouts_by(Arc::new(Ticking(AtomicI64::new(0)))).await.unwrap_err().source.to_string();
+        let error = chain.payment_use_by(Arc::new(Ticking(AtomicI64::new(0)))).await.unwrap_err().source.to_string();
         assert_eq!(error, "eth_getLogs: the searches take too long", "it is not called untraced");
         assert_eq!(chain.searches.get(), 9);
     }
@@ -467,7 +467,7 @@ mod tests {
             ((503, "no backend"), false),
         ] {
             let chain = Chain { refusal, ..Chain::new(EXPIRED, 1_000) };
-            assert_eq!(chain.whereabouts().await.is_ok(), is_narrower, "{refusal:?}");
+            assert_eq!(chain.payment_use().await.is_ok(), is_narrower, "{refusal:?}");
             assert_eq!(chain.searches.get(), 1 + u32::from(is_narrower), "{refusal:?}");
         }
     }
@@ -486,7 +486,7 @@ mod tests {
         assert_eq!(why(other), "the node follows another chain");
         let without = Chain { keeps_receipts: false, ..Chain::new(0, 1_800) };
         assert_eq!(why(check(&without, Network::BaseSepolia).await), "eth_getTransactionReceipt: nothing");
-        assert_eq!(Chain { used: EXPIRED, ..without }.whereabouts().await.unwrap(), Whereabouts::Unconfirmed);
+        assert_eq!(Chain { used: EXPIRED, ..without }.payment_use().await.unwrap(), PaymentUse::Unconfirmed);
     }
 
     /// The path of a node's address may contain a key.

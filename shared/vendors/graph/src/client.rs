@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails, UnclearStatus},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, StoredMails, UnclearStatus},
     sale::Draft,
 };
 use reqwest::{
@@ -308,7 +308,7 @@ impl Inbox for Client {
 }
 
 #[async_trait]
-impl SaleMails for Client {
+impl StoredMails for Client {
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
         let (mut ids, conversations) = self.belonging(&inbox::of_sale(session)).await?;
         for conversation in conversations {

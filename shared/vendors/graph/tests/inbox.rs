@@ -8,7 +8,7 @@ mod support;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Incoming, Order, ReceivedAt},
-    ports::{Inbox, MailError, SaleMails},
+    ports::{Inbox, MailError, StoredMails},
 };
 use std::time::Duration;
 use support::{TOKEN, parts};

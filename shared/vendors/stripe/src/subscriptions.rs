@@ -14,7 +14,7 @@ use domain::{
     Timestamp,
     chat::{BillingReport, SubscriberId},
     money::{ObjectId, PaymentId},
-    ports::{BillingReports, NewSubscription, PaymentError, SubscriptionDesk, SubscriptionLedger},
+    ports::{BillingReports, NewSubscription, PaymentError, SubscriptionLedger, SubscriptionPages},
     tier::CURRENCY,
 };
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn form(new: &NewSubscription, site: &str) -> Vec<(String, String)> {
 }
 
 #[async_trait]
-impl SubscriptionDesk for Client {
+impl SubscriptionPages for Client {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
         let (form, key) = (form(new, &self.site), idempotency_key(&new.idempotency_key)?);
         let call = Call::Post { path: "/v1/checkout/sessions", form: &form, idempotency_key: key };
@@ -148,7 +148,7 @@ fn page(reply: &Value, path: &str, now: Timestamp) -> Result<BillingReports, Cal
 }
 
 #[async_trait]
-impl SubscriptionDesk for LazyClient {
+impl SubscriptionPages for LazyClient {
     async fn subscribe(&self, new: &NewSubscription) -> Result<String, PaymentError> {
         self.client.call(|client| async move { client.subscribe(new).await }).await
     }

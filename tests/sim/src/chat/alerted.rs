@@ -45,7 +45,7 @@ pub(super) fn raised(state: &State) -> impl Iterator<Item = &Alert> {
 }
 
 fn is_about(alert: &Alert, operation: &str, who: &str) -> bool {
-    alert.matter().is_some_and(|matter| (matter.operation, matter.subject) == (operation, who))
+    alert.parts().is_some_and(|parts| (parts.operation, parts.subject) == (operation, who))
 }
 
 /// The operation of the alert that comes with a record, if one does.

@@ -28,7 +28,7 @@ impl Deployment<'_> {
             meter: world,
             clock: world,
             codes: &self.codes,
-            guesses: world,
+            unknown_ids: world,
             records: checkout::Records { journal, audit_keys: &self.audit_keys, randomness: world, meter: world },
         };
         checkout::handle(ports, request).await
@@ -76,7 +76,7 @@ impl Deployment<'_> {
             notices: &self.notices,
             meter: self.world,
             recent_answers: &self.recent_answers,
-            guesses: self.world,
+            unknown_ids: self.world,
             submissions: self.world,
             site: SITE,
             contact: &SETTINGS.contact,

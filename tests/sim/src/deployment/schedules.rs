@@ -54,7 +54,7 @@ impl Deployment<'_> {
             mails: &self.mails,
             retries: &self.retries,
             data: self.world,
-            sale_mails: self.world,
+            stored_mails: self.world,
             settlements: None,
             notebooks: &notebooks,
             memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },

@@ -7,7 +7,7 @@ use domain::{
     EmailAddress, Operator, Secret,
     audit_trail::Audited,
     chat::{Account, Bridge, BridgeEvent, CURRENT_AGREEMENT, SubscriberId, SubscriberKey, sign_in_mails},
-    ports::{Mailbox, OutgoingMail, SaleMails},
+    ports::{Mailbox, OutgoingMail, StoredMails},
     texts,
 };
 
@@ -97,7 +97,7 @@ fn sign_in_mails_are_removed_after_their_links_have_expired() {
         world.create_draft(&mail("other@example.com")).await.unwrap();
     })
     .unwrap();
-    let left = || testkit::run(SaleMails::named(&world, &name)).unwrap().unwrap().len();
+    let left = || testkit::run(StoredMails::named(&world, &name)).unwrap().unwrap().len();
     assert_eq!((run_once(&world, true), left()), (Some(Report::default()), 2));
     world.advance(HOUR);
     assert_eq!(
@@ -106,11 +106,11 @@ fn sign_in_mails_are_removed_after_their_links_have_expired() {
         "the last one of that hour may be a second old"
     );
     world.advance(HOUR);
-    world.plan(Plan::none().whenever("sale_mails.remove", Fault::Fail));
+    world.plan(Plan::none().whenever("stored_mails.remove", Fault::Fail));
     assert_eq!((run_once(&world, true), left()), (Some(Report { due: 2, failed: 2, left: 0 }), 2));
     world.plan(Plan::none());
     assert_eq!((run_once(&world, true), left()), (Some(Report { due: 2, failed: 0, left: 0 }), 0));
-    world.plan(Plan::none().whenever("sale_mails.named", Fault::Fail));
+    world.plan(Plan::none().whenever("stored_mails.named", Fault::Fail));
     assert_eq!(run_once(&world, true), Some(Report { due: 0, failed: 1, left: 0 }));
 }
 

@@ -86,7 +86,7 @@ fn erased() -> World {
 /// The mails that the mailbox still has of the Bridge.
 fn mails_left(world: &World) -> usize {
     let name = domain::SessionId::parse(format!("cs_bridge_{}", who().as_str())).unwrap();
-    run(SaleMails::of_sale(world, &name, &[])).unwrap().unwrap().len()
+    run(StoredMails::of_sale(world, &name, &[])).unwrap().unwrap().len()
 }
 
 #[test]

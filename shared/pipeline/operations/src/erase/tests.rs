@@ -276,7 +276,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 /// The operator must not rely on a schedule that knows of no decision.
 #[test]
 fn a_store_that_cannot_be_looked_at_is_told_as_such_and_decides_nothing() {
-    for store in ["sale_mails.of_sale", "sale_data.kept"] {
+    for store in ["stored_mails.of_sale", "sale_data.kept"] {
         let world = full(&hashed());
         world.plan(Plan::none().whenever(store, Fault::Fail));
         let error = run(plan(ports(&world), &session())).unwrap().unwrap_err();
@@ -289,9 +289,9 @@ fn a_store_that_cannot_be_looked_at_is_told_as_such_and_decides_nothing() {
 /// An earlier run has decided, and what stopped it still fails.
 #[test]
 fn a_decision_is_not_denied_because_what_is_left_cannot_be_looked_at() {
-    for store in ["sale_mails.of_sale", "sale_data.kept"] {
+    for store in ["stored_mails.of_sale", "sale_data.kept"] {
         let world = full(&hashed());
-        world.plan(Plan::none().whenever("sale_mails.of_sale", Fault::Fail));
+        world.plan(Plan::none().whenever("stored_mails.of_sale", Fault::Fail));
         assert!(run(go(&world)).unwrap().is_err_and(|error| error.is_decided()), "{store}");
         world.plan(Plan::none().whenever(store, Fault::Fail));
         let error = run(plan(ports(&world), &session())).unwrap().unwrap_err();

@@ -54,14 +54,14 @@ pub enum Held {
 }
 
 #[derive(Deserialize)]
-struct Kept {
+struct StoredPayload {
     gate: u8,
     held_at: String,
     payload: Value,
 }
 
 #[derive(Deserialize)]
-struct KeptMail {
+struct StoredMail {
     subject: String,
     body: String,
 }
@@ -72,12 +72,12 @@ struct KeptMail {
 /// # Errors
 /// [`Refusal::NoPayload`].
 pub fn held(payloads: &[String], gate: u8, held_at: Timestamp) -> Result<Held, Refusal> {
-    let kept = payloads.iter().filter_map(|payload| serde_json::from_str::<Kept>(payload).ok());
+    let kept = payloads.iter().filter_map(|payload| serde_json::from_str::<StoredPayload>(payload).ok());
     let held_at = held_at.to_iso();
     let this = kept.into_iter().find(|kept| kept.gate == gate && kept.held_at == held_at);
     let payload = this.ok_or(Refusal::NoPayload)?.payload;
-    Ok(match serde_json::from_value::<KeptMail>(payload.clone()) {
-        Ok(KeptMail { subject, body }) => Held::Mail { subject, body },
+    Ok(match serde_json::from_value::<StoredMail>(payload.clone()) {
+        Ok(StoredMail { subject, body }) => Held::Mail { subject, body },
         Err(_) => Held::Verdict(payload),
     })
 }

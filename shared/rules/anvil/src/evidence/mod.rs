@@ -20,7 +20,7 @@ pub use configuration::{Configuration, Exposure, Permission, Port, SecretAge};
 pub use deployment::{Canary, Deployment};
 pub use forge::Forge;
 use serde::{Deserialize, Serialize};
-pub use stack::{Check, Stack, Standing};
+pub use stack::{Check, CheckState, Stack};
 use std::collections::BTreeMap;
 
 /// A score: passed of tried.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The state of one check of a running stack, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum CheckState {
     /// Sound.
     Ok,
     /// There is no measurement: the stack is new, or its CloudWatch, as the local one, does not measure functions.
@@ -20,7 +20,7 @@ pub enum Standing {
     Wrong,
 }
 
-impl Standing {
+impl CheckState {
     /// Its word, as in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -39,7 +39,7 @@ impl Standing {
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
 pub struct Check {
     pub what: String,
-    pub state: Standing,
+    pub state: CheckState,
 }
 
 /// A running stack.
@@ -54,11 +54,11 @@ impl Evidence for Stack {
         let reason = |check: &Check| {
             let what = shown_name(&check.what);
             match check.state {
-                Standing::Ok => Reason::sound(format!("{what}: in order.")),
-                Standing::Waiting => Reason::caution(format!("{what}: waits for a human.")),
-                Standing::Unmeasured => Reason::missing(format!("{what}: not measured."), what),
-                Standing::Unknown => Reason::blocked(format!("{what}: could not be asked.")),
-                Standing::Wrong => Reason::fault(format!("{what}: wrong.")),
+                CheckState::Ok => Reason::sound(format!("{what}: in order.")),
+                CheckState::Waiting => Reason::caution(format!("{what}: waits for a human.")),
+                CheckState::Unmeasured => Reason::missing(format!("{what}: not measured."), what),
+                CheckState::Unknown => Reason::blocked(format!("{what}: could not be asked.")),
+                CheckState::Wrong => Reason::fault(format!("{what}: wrong.")),
             }
         };
         self.checks.iter().map(reason).collect()

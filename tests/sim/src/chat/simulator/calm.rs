@@ -54,7 +54,7 @@ impl Simulator<'_> {
     /// Counts the alerts by their operations.
     fn count_alerts(&mut self) {
         let state = self.functions.world.state();
-        for operation in raised(&state).filter_map(Alert::matter).map(|matter| matter.operation) {
+        for operation in raised(&state).filter_map(Alert::parts).map(|parts| parts.operation) {
             self.tally.count(format!("alert {operation}"));
         }
     }

@@ -4,23 +4,23 @@
 //! total (infra/decisions/front-door.md). An id that the vendor knows does not count after the answer, unless strangers can
 //! have such ids at no cost.
 
-mod guess;
+mod question;
 
 use crate::{
     Recent, Timestamp,
-    ports::{Guesses, StorageError},
+    ports::{StorageError, UnknownIdCounter},
 };
-use guess::WINDOW;
-pub use guess::{Guess, Limits};
+use question::WINDOW;
+pub use question::{CountedQuestion, Limits};
 use std::time::Duration;
 
 /// How long a process asks no more for a group that was refused. It is short, because questions that are not yet answered
 /// can cause a refusal too.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// This process's knowledge about ids of one kind.
+/// Limits the questions about ids of one kind, with what this process knows about such ids.
 #[derive(Debug)]
-pub struct Guessing {
+pub struct UnknownIdLimiter {
     kind: &'static str,
     limits: Limits,
     unknown: Recent,
@@ -48,7 +48,7 @@ pub enum NotAnswered<E> {
     Storage(StorageError),
 }
 
-impl Guessing {
+impl UnknownIdLimiter {
     /// Limits for ids of this kind.
     #[must_use]
     pub fn new(kind: &'static str, limits: Limits) -> Self {
@@ -62,7 +62,7 @@ impl Guessing {
     /// The vendor failed, or the question cannot be counted.
     pub async fn ask<T: Send, E: Send>(
         &self,
-        guesses: &dyn Guesses,
+        unknown_ids: &dyn UnknownIdCounter,
         (id, network, now): (&str, Option<&str>, Timestamp),
         question: impl Future<Output = Result<Option<T>, E>> + Send,
         is_free: impl Fn(&T) -> bool + Send,
@@ -70,24 +70,24 @@ impl Guessing {
         if self.unknown.recall(id, now).is_some() {
             return Ok(Answer::Unknown);
         }
-        let guess = Guess::new(self.kind, self.limits, network, now);
-        let group = format!("{}/{}", guess.window, guess.group);
+        let counted = CountedQuestion::new(self.kind, self.limits, network, now);
+        let group = format!("{}/{}", counted.window, counted.group);
         if self.refused.recall(&group, now).is_some() {
             return Ok(Answer::TooMany);
         }
-        if !guesses.take(&guess).await.map_err(NotAnswered::Storage)? {
+        if !unknown_ids.take(&counted).await.map_err(NotAnswered::Storage)? {
             self.refused.keep(&group, (), now);
             return Ok(Answer::TooMany);
         }
         let answer = question.await.map_err(NotAnswered::Vendor)?;
         let count = match &answer {
-            None => Guess::UNKNOWN,
+            None => CountedQuestion::UNKNOWN,
             Some(known) if is_free(known) => self.limits.free,
             Some(_) => 0,
         };
         // If this fails, the question stays counted as an open one until the window ends.
-        if count != Guess::OPEN {
-            drop(guesses.settle(&guess, count).await);
+        if count != CountedQuestion::OPEN {
+            drop(unknown_ids.settle(&counted, count).await);
         }
         if let Some(known) = answer {
             return Ok(Answer::Known(known));
@@ -104,11 +104,13 @@ mod tests {
     #[test]
     fn a_group_changes_with_the_minute_and_names_no_network() {
         let at = Timestamp::from_seconds;
-        let guess = |seconds| Guess::new("session", Limits::of_unknown_ids(3), Some("203.0.113.7"), at(seconds));
-        assert_eq!(guess(0), Guess { until: at(120), ..guess(59) });
-        assert_eq!(guess(61).window, "session/1");
+        let counted =
+            |seconds| CountedQuestion::new("session", Limits::of_unknown_ids(3), Some("203.0.113.7"), at(seconds));
+        assert_eq!(counted(0), CountedQuestion { until: at(120), ..counted(59) });
+        assert_eq!(counted(61).window, "session/1");
         let group = |host, seconds| {
-            Guess::new("session", Limits::of_unknown_ids(3), Some(&format!("203.0.113.{host}")), at(seconds)).group
+            CountedQuestion::new("session", Limits::of_unknown_ids(3), Some(&format!("203.0.113.{host}")), at(seconds))
+                .group
         };
         let groups = |seconds| (0..200).map(|host| group(host, seconds)).collect::<Vec<_>>();
         assert_ne!(groups(0), groups(60));

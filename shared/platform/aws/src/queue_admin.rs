@@ -22,7 +22,7 @@ const HIDDEN: i32 = 120;
 
 /// The queues of one account.
 #[derive(Debug)]
-pub struct QueueDesk {
+pub struct QueueAdmin {
     connection: Connection,
     client: OnceLock<Client>,
 }
@@ -64,7 +64,7 @@ const fn step(name: &'static str) -> Step<'static> {
     Step { name, operation: "QUEUE", subject: "-" }
 }
 
-impl QueueDesk {
+impl QueueAdmin {
     /// The queues that this connection reaches.
     #[must_use]
     pub const fn new(connection: Connection) -> Self {

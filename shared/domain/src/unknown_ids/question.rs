@@ -25,14 +25,14 @@ impl Limits {
     /// known ids that cost nothing; of all ten times as many.
     #[must_use]
     pub const fn of_unknown_ids(count: u32) -> Self {
-        let of_group = count * Guess::UNKNOWN;
+        let of_group = count * CountedQuestion::UNKNOWN;
         Self { of_group, in_all: 10 * of_group, free: 1 }
     }
 }
 
 /// One question, in the window and for the group in which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guess {
+pub struct CountedQuestion {
     /// The kind of id and the minute.
     pub window: String,
     /// The group of the client's network. With one of 256 groups, no address is stored; another minute groups anew.
@@ -43,7 +43,7 @@ pub struct Guess {
     pub limits: Limits,
 }
 
-impl Guess {
+impl CountedQuestion {
     /// The count of a question without an answer.
     pub const OPEN: u32 = 10;
     /// The count of an unknown id.
@@ -67,7 +67,12 @@ mod tests {
     #[test]
     fn a_window_is_a_minute_whose_counts_outlive_it_and_whose_groups_are_its_own() {
         let at = |seconds| {
-            Guess::new("sale", Limits::of_unknown_ids(3), Some("203.0.113.0/24"), Timestamp::from_seconds(seconds))
+            CountedQuestion::new(
+                "sale",
+                Limits::of_unknown_ids(3),
+                Some("203.0.113.0/24"),
+                Timestamp::from_seconds(seconds),
+            )
         };
         assert_eq!((at(119).window.as_str(), at(120).window.as_str()), ("sale/1", "sale/2"));
         assert_eq!(at(119).until, Timestamp::from_seconds(119 + 120));
@@ -75,7 +80,7 @@ mod tests {
         let groups: BTreeSet<u8> = (0..100).map(|minute| at(60 * minute).group).collect();
         assert!(groups.len() > 50, "another minute groups anew");
         let group = |network: &str| {
-            Guess::new("sale", Limits::of_unknown_ids(3), Some(network), Timestamp::from_seconds(60)).group
+            CountedQuestion::new("sale", Limits::of_unknown_ids(3), Some(network), Timestamp::from_seconds(60)).group
         };
         let groups: BTreeSet<u8> = (0..100).map(|network| group(&format!("203.0.{network}.0/24"))).collect();
         assert!(groups.len() > 50);

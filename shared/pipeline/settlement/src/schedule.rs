@@ -10,7 +10,7 @@ use domain::{
     alert::Severity,
     audit_trail::Audited,
     due::{self, Report},
-    ports::{StorageError, Transfer, Versioned, Whereabouts},
+    ports::{PaymentUse, StorageError, Transfer, Versioned},
     toll::{List, Paid, Purchase, Stage},
 };
 use serde_json::json;
@@ -18,7 +18,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 /// How long the node is asked again when it does not answer, or its answers about a payment contradict each other. It may
 /// lag behind the chain.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
 /// The most time for one run; the rest waits for the next run.
 const SHARE: Duration = Duration::from_secs(60);
@@ -30,14 +30,14 @@ const SHARE: Duration = Duration::from_secs(60);
 pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
     let now = ports.journal.clock.now();
     let (until, a_day_ago) = (now.plus(SHARE), Timestamp::from_millis(now.as_millis() - 24 * 3_600_000));
-    let mut report = look_at_all(ports, List::Humans, a_day_ago, until).await?;
-    report += look_at_all(ports, List::Machines, now, until).await?;
+    let mut report = handle_list(ports, List::Humans, a_day_ago, until).await?;
+    report += handle_list(ports, List::Machines, now, until).await?;
     Ok(report)
 }
 
-/// Looks at the purchases of a list that were due at `due`, until the time is over. One reading of the list has a hundred
-/// at most. Whatever was looked at is due later, so the next reading has the ones behind it.
-async fn look_at_all(ports: Ports<'_>, list: List, due: Timestamp, until: Timestamp) -> Result<Report, StorageError> {
+/// Handles the purchases of a list that were due at `due`, until the time is over. One reading of the list has at most
+/// a hundred. A handled purchase is due later, so the next reading has the ones behind it.
+async fn handle_list(ports: Ports<'_>, list: List, due: Timestamp, until: Timestamp) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
     let (mut report, mut seen) = (Report::default(), BTreeSet::new());
     loop {
@@ -46,11 +46,11 @@ async fn look_at_all(ports: Ports<'_>, list: List, due: Timestamp, until: Timest
         if found.is_empty() {
             return Ok(report);
         }
-        let look = |id| async move {
-            let looked = look(ports, &id).await;
-            looked.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
+        let handle = |id| async move {
+            let handled = handle_purchase(ports, &id).await;
+            handled.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
         };
-        report += due::run(clock, until.since(clock.now()), found, look).await;
+        report += due::run(clock, until.since(clock.now()), found, handle).await;
         if clock.now() >= until {
             return Ok(report);
         }
@@ -58,7 +58,7 @@ async fn look_at_all(ports: Ports<'_>, list: List, due: Timestamp, until: Timest
 }
 
 /// Handles one purchase. The list lags behind, so the purchase's own state decides.
-async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
+async fn handle_purchase(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
     let Some(purchase) = ports.journal.store.load(id).await? else { return Ok(()) };
     let now = ports.journal.clock.now();
     let is_due = matches!(purchase.value.due(), Some((List::Machines, due)) if due <= now);
@@ -71,16 +71,16 @@ async fn look(ports: Ports<'_>, id: &SessionId) -> Result<(), StepError> {
     if !is_due {
         return remind(ports, purchase).await;
     }
-    let looked = ask_chain(ports, purchase).await;
-    if looked.is_err()
+    let asked = ask_chain(ports, purchase).await;
+    if asked.is_err()
         && let Some(purchase) = ports.journal.store.load(id).await?
     {
         ports.journal.commit(purchase, later).await?.settle().await;
     }
-    looked
+    asked
 }
 
-/// Nothing is decided yet: others are looked at first.
+/// Nothing is decided yet: others are handled first.
 fn later(purchase: &mut Purchase, now: Timestamp) -> Change<()> {
     purchase.looked(now);
     Change::save(())
@@ -97,7 +97,7 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
     let Some(signed) = purchase.value.signed() else { return unanswered_transfer(ports, purchase).await };
     // Until the payment expires it may still be settled. The chain is asked first, because a facilitator refuses a
     // payment that was settled before.
-    let found = match ports.node.whereabouts(signed).await {
+    let found = match ports.node.payment_use(signed).await {
         Ok(found) => found,
         // The payer of a settled purchase has the answer, so the node can be asked until it answers.
         Err(error) if matches!(purchase.value.stage(), Stage::Settled { .. }) || !has_waited(&purchase.value, now) => {
@@ -110,22 +110,22 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
         }
     };
     match found {
-        Whereabouts::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
-        Whereabouts::Used { is_ours: false, .. } => {
+        PaymentUse::Used { transaction, is_ours: true } => used(ports, purchase, &transaction).await,
+        PaymentUse::Used { is_ours: false, .. } => {
             let why = "the payer's nonce was used for something else";
             if matches!(purchase.value.stage(), Stage::Settled { .. }) {
                 return doubt(ports, purchase, NOT_THERE).await;
             }
             lapse(ports, purchase, why).await
         }
-        Whereabouts::Unconfirmed | Whereabouts::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
+        PaymentUse::Unconfirmed | PaymentUse::Untraced if matches!(purchase.value.stage(), Stage::Settled { .. }) => {
             doubt(ports, purchase, NOT_SHOWN).await
         }
-        Whereabouts::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
-        Whereabouts::Untraced => {
+        PaymentUse::Unconfirmed => give_up(ports, purchase, "the payment is used, and its receipt is missing").await,
+        PaymentUse::Untraced => {
             give_up(ports, purchase, "the payment is used, and the chain does not show where").await
         }
-        Whereabouts::Unused { head } => match purchase.value.stage() {
+        PaymentUse::Unused { head } => match purchase.value.stage() {
             Stage::Settled { .. } => doubt(ports, purchase, NOT_THERE).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
             // After a refusal the payer was asked for another payment: only the payer may try this one again.
@@ -162,13 +162,13 @@ async fn again(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), St
     settle(ports, purchase, received_at).await.map(drop)
 }
 
-/// Whether the purchase is older than [`PATIENCE`].
+/// Whether the purchase is older than [`NODE_RETRY_PERIOD`].
 fn has_waited(purchase: &Purchase, now: Timestamp) -> bool {
-    now >= purchase.received_at().plus(PATIENCE)
+    now >= purchase.received_at().plus(NODE_RETRY_PERIOD)
 }
 
-/// After [`PATIENCE`], ends a purchase whose payment cannot be traced, and puts it before operators with an alert: the
-/// payment may have reached us. Before it, changes nothing.
+/// After [`NODE_RETRY_PERIOD`], ends a purchase whose payment cannot be traced, and puts it before operators with an
+/// alert: the payment may have reached us. Before it, changes nothing.
 async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();

@@ -21,16 +21,16 @@ const SHARE: Duration = Duration::from_secs(20);
 pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
     let due = ports.journal.store.erasures_due(clock.now()).await?;
-    let look = |id| async move {
-        let looked = look(ports, &id).await;
-        looked.inspect_err(|error| tracing::error!(subscriber = id.prefix(), %error, "the erasure has not ended"))
+    let finish = |id| async move {
+        let finished = finish_due(ports, &id).await;
+        finished.inspect_err(|error| tracing::error!(subscriber = id.prefix(), %error, "the erasure has not ended"))
     };
-    Ok(due::run(clock, SHARE, due, look).await)
+    Ok(due::run(clock, SHARE, due, finish).await)
 }
 
-/// Finishes one erasure. The list lags behind, so the account's own state decides. The attempt is counted before it is
-/// made, so that attempts in which the process dies also lead to an alert.
-async fn look(ports: Ports<'_>, id: &SubscriberId) -> Result<(), StepError> {
+/// Finishes one erasure if it is due. The list lags behind, so the account's own state decides. The attempt is counted
+/// before it is made, so that attempts in which the process dies also lead to an alert.
+async fn finish_due(ports: Ports<'_>, id: &SubscriberId) -> Result<(), StepError> {
     let Some(account) = ports.journal.store.load(id).await? else { return Ok(()) };
     let count = |account: &mut Account, now: Timestamp| {
         let Some(failed) = account.attempt_erasure(now) else { return Change::nothing(false) };
