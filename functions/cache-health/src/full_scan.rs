@@ -7,7 +7,7 @@
 
 use crate::{
     Memory, Ports,
-    judge::{alert, remember, tell_corrupt},
+    judge::{alert, remember, report_corrupt},
     memory::{Correction, FullScan, Recount, Slice},
     sample::is_entry,
 };
@@ -119,7 +119,7 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
             return Noted::nothing(());
         }
         let new = remember(memory, &corrupt, &BTreeSet::new());
-        let mut noted = tell_corrupt(Noted::save(()), &new, now);
+        let mut noted = report_corrupt(Noted::save(()), &new, now);
         memory.scan.slice = (!finished).then(|| slice.clone());
         if finished {
             memory.scan.recount = Some(Recount::default());

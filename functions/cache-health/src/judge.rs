@@ -26,7 +26,7 @@ pub(crate) fn judge(memory: &mut Memory, seen: &Seen, settings: Settings, now: T
     let record = record(memory, seen, settings, now);
     let problems = problems(memory, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
-    noted = tell_corrupt(noted, &new, now);
+    noted = report_corrupt(noted, &new, now);
     for problem in problems.difference(&memory.alerted).filter(|problem| **problem != Problem::Corrupt) {
         noted = noted.alerting(alert_for(*problem, memory, &record, settings, now));
     }
@@ -59,7 +59,7 @@ pub(crate) fn remember(
 }
 
 /// Reports corrupt entries: alerts name the sale's reference and a digest, the log names the whole id.
-pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
+pub(crate) fn report_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
     if new.is_empty() {
         return noted;
     }

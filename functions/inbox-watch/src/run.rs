@@ -163,7 +163,7 @@ impl Watch<'_> {
 
     /// Announces a message to operators.
     async fn announce(&mut self, id: &str, message: &Incoming) -> Result<(), WatchError> {
-        self.ports.broadcast.tell(&answer::broadcast(message)).await?;
+        self.ports.broadcast.announce(&answer::broadcast(message)).await?;
         self.note_announced(id).await
     }
 

@@ -26,7 +26,7 @@ impl Progress {
         Self { what, begun: Instant::now(), shown: None, is_terminal: io::stderr().is_terminal() }
     }
 
-    pub(crate) fn tell(&mut self, count: u64, records: u64) {
+    pub(crate) fn show(&mut self, count: u64, records: u64) {
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= STEP);
         if !self.is_terminal || !is_due {
             return;

@@ -18,7 +18,7 @@ const MOST_LEFTOVERS: usize = 20;
 /// Together with the stages they fit into a minute (Smoke Test, invariant 6).
 const FOR_READING: Duration = Duration::from_secs(2);
 const FOR_SAVING: Duration = Duration::from_secs(4);
-const FOR_TELLING: Duration = Duration::from_secs(2);
+const FOR_ALERTING: Duration = Duration::from_secs(2);
 
 /// The smoke test's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,12 +78,12 @@ impl Remembered {
         let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|broke| Err(broke.to_string()));
         if let Err(error) = saved {
             tracing::error!(error, "the run is not recorded");
-            let tell = async {
+            let alert = async {
                 for alert in alerts {
                     journal.alerts.raise(alert).await;
                 }
             };
-            if let Err(broke) = within(pause, FOR_TELLING, tell).await {
+            if let Err(broke) = within(pause, FOR_ALERTING, alert).await {
                 tracing::error!(%broke, "operators are not alerted");
             }
         }
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(channels(&world), [Channel::Ops, Channel::Critical], "{fault:?} at {boundary}");
             assert!(world.state().alerts[1].line.contains("ORACLE SMOKE FAIL — Stage 5"), "{fault:?} at {boundary}");
             let took = world.state().now - NOW.as_millis();
-            let most = (FOR_READING + FOR_SAVING + FOR_TELLING).as_millis();
+            let most = (FOR_READING + FOR_SAVING + FOR_ALERTING).as_millis();
             assert!(u128::try_from(took).unwrap() <= most, "{took}");
             assert!(world.state().notes.is_empty());
         }

@@ -164,13 +164,13 @@ impl Connection {
         let (outcome, failed) = attempts(self.patience, attempt).await;
         let cause = outcome.as_ref().err().map(|failure| failure.cause);
         if let Some((severity, detail)) = alert_of(step, self.patience, cause, failed) {
-            self.tell(step, severity, &detail).await;
+            self.raise_alert(step, severity, &detail).await;
         }
         outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
     }
 
     /// Raises an alert about a store; without topics it is only logged.
-    pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
+    pub(crate) async fn raise_alert(&self, step: Step<'_>, severity: Severity, detail: &str) {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
         match self.alert_topics.get() {
             Some(topics) => topics.raise(alert).await,
