@@ -16,8 +16,8 @@ pub use account::{Account, Ask, CHAT_PREFIX, Claimed, FREE_EXCHANGES, MOST_DECLI
 pub use agreement::{AGREEMENTS, Agreement, CURRENT_AGREEMENT};
 pub use billing::{Billing, BillingChange, BillingReport};
 pub use bridge::{
-    ANSWER_WITHIN, Acceptance, Author, BRIDGE_PREFIX, Bridge, BridgeEvent, BridgeRefused, BridgeState, BridgeTask,
-    BridgeWork, LONGEST_GRANT, Letter, LetterKind, MailStep, Post, SignedBy,
+    ANSWER_WITHIN, Acceptance, AccessChange, AccessLetter, Author, BRIDGE_PREFIX, Bridge, BridgeEvent, BridgeRefused,
+    BridgeState, BridgeTask, BridgeWork, LONGEST_GRANT, MailStep, Post, SignedBy,
 };
 pub use erasure::Erasure;
 pub use exchange::{
