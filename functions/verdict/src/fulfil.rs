@@ -18,7 +18,7 @@ use domain::{
         VerdictArchive, Versioned,
     },
     retry::{FailedAttempt, RetryTable},
-    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
+    sale::{Claim, Claimant, Event, FoundBy, Fulfilment, HeldBy, Refused},
     smoke::SmokeSessions,
 };
 use gates::Gate;
@@ -283,14 +283,14 @@ impl<'a> Worker<'a> {
                 let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
                 ports.quarantine.hold(&order.session_id, now, &payload).await?;
                 let purchase = &bought.purchase;
-                let holder = match grammar {
-                    Ok(()) => Holder::Maker { owner, purchase },
-                    Err(_) => Holder::AuthorityGate { owner, purchase },
+                let held_by = match grammar {
+                    Ok(()) => HeldBy::Maker { owner, purchase },
+                    Err(_) => HeldBy::AuthorityGate { owner, purchase },
                 };
                 // Uses the payload's timestamp so that operators can look the payload up from the hold.
                 let hold = |sale: &mut Sale, _| {
                     let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
-                    changed(sale.hold(holder, now), &context, alert)
+                    changed(sale.hold(held_by, now), &context, alert)
                 };
                 Ok(ports.journal.commit(sale, hold).await?)
             }
@@ -369,10 +369,10 @@ impl<'a> Worker<'a> {
         email_tag: Option<&str>,
     ) -> Result<Ended<'a>, StepError> {
         tracing::error!(session = self.order.session_id.prefix(), %unusable, "paid but unusable");
-        let (finder, reason) = (Finder::Maker { owner: &self.order.message_id }, unusable.to_string());
+        let (found_by, reason) = (FoundBy::Maker { owner: &self.order.message_id }, unusable.to_string());
         let drop = |sale: &mut Sale, now| {
             let context = Context::new(now, self.order.received_at);
-            let change = Change::made(sale.unusable(finder, tier, email_tag, &reason, now), &context);
+            let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
             let mut change = change.map(|_| ());
             if is_unannounced {
