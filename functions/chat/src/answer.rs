@@ -18,7 +18,7 @@ use gates::Gate;
 use generation::{NotReplied, Tracked};
 use lens::WorkingSet;
 use prompt::{build_chat_prompt, chat_version};
-use runtime::{Broke, within};
+use runtime::{Interrupted, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -79,15 +79,15 @@ pub(crate) async fn make(
     let left = settings.answer_time.saturating_sub(ports.journal.clock.now().since(arrived));
     let spoken = match within(ports.pause, settings.model_time.min(left), all).await {
         Ok(spoken) => spoken,
-        Err(broke) => {
-            if broke == Broke::OutOfTime {
+        Err(interrupted) => {
+            if interrupted == Interrupted::OutOfTime {
                 let breakers = gauged(ports);
                 let asking = asking(ports, &breakers);
                 let (policy, session) = (&settings.policy, context.session);
                 // At once, because the apology waits for them.
                 join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
             }
-            facts["problem"] = broke.to_string().into();
+            facts["problem"] = interrupted.to_string().into();
             return Made { replies: None, facts };
         }
     };

@@ -97,7 +97,7 @@ impl Watch<'_> {
             }
             let (pause, limit) = (self.ports.pause, self.settings.limit);
             let handled = within(pause, limit, self.handle(&id)).await;
-            match handled.unwrap_or_else(|broke| Err(broke.into())) {
+            match handled.unwrap_or_else(|interrupted| Err(interrupted.into())) {
                 Ok(()) => self.report.finished += 1,
                 Err(error) if error.wait().is_some() || matches!(error, WatchError::Overtaken) => return Err(error),
                 Err(error) => {

@@ -18,7 +18,7 @@ pub(crate) fn trouble(error: &WatchError) -> (Severity, String) {
         | WatchError::Commit(_)
         | WatchError::Bridge(_)
         | WatchError::Overtaken
-        | WatchError::Broke(_) => (Severity::Error, "store".to_owned()),
+        | WatchError::Interrupted(_) => (Severity::Error, "store".to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use domain::{
 use gates::Gate;
 use generation::{Background, Generated, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
-use runtime::{Broke, telemetry, within};
+use runtime::{Interrupted, telemetry, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(crate) async fn make(
     };
     let without = |why: String| Made { answer: Err(why), records: Vec::new() };
     let made = within(ports.pause, settings.model_time, asked).await;
-    if !matches!(made, Err(Broke::Panicked)) {
+    if !matches!(made, Err(Interrupted::Panicked)) {
         // Also the second reply of a narrative answer. A model that was asked at the end of the time says nothing about
         // itself.
         model.record_dropped_call(asking, &settings.policy, id, settings.model_time / 2).await;
@@ -72,7 +72,7 @@ pub(crate) async fn make(
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
             return without(format!("retrieval: {error}"));
         }
-        Err(broke) => return without(format!("the model: {broke}")),
+        Err(interrupted) => return without(format!("the model: {interrupted}")),
     };
     let now = journal.clock.now();
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };

@@ -75,7 +75,7 @@ impl Remembered {
             journal.commit(notebook, note).await.map_err(|error| error.to_string())?.settle().await;
             Ok::<(), String>(())
         };
-        let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|broke| Err(broke.to_string()));
+        let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|interrupted| Err(interrupted.to_string()));
         if let Err(error) = saved {
             tracing::error!(error, "the run is not recorded");
             let alert = async {
@@ -83,8 +83,8 @@ impl Remembered {
                     journal.alerts.raise(alert).await;
                 }
             };
-            if let Err(broke) = within(pause, FOR_ALERTING, alert).await {
-                tracing::error!(%broke, "operators are not alerted");
+            if let Err(interrupted) = within(pause, FOR_ALERTING, alert).await {
+                tracing::error!(broke = %interrupted, "operators are not alerted");
             }
         }
     }
@@ -95,7 +95,7 @@ async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versi
     let error = match read {
         Ok(Ok(notebook)) => return Some(notebook),
         Ok(Err(error)) => error.to_string(),
-        Err(broke) => broke.to_string(),
+        Err(interrupted) => interrupted.to_string(),
     };
     tracing::warn!(error, "what earlier runs have left is not known");
     None
