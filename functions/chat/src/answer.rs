@@ -11,7 +11,7 @@ use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
     Metric, SessionId, Timestamp,
     breaker::Gauged,
-    chat::{Message, Said, Voice},
+    chat::{Message, Voice, VoiceReply},
 };
 use futures_util::future::join_all;
 use gates::Gate;
@@ -31,7 +31,7 @@ const ENOUGH: Duration = Duration::from_secs(5);
 
 /// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.
 pub(crate) struct Made {
-    pub(crate) replies: Option<Vec<Said>>,
+    pub(crate) replies: Option<Vec<VoiceReply>>,
     pub(crate) facts: Value,
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn make(
         }
     };
     facts["attempts"] = json!(spoken.iter().map(|(_, facts)| facts).collect::<Vec<_>>());
-    Made { replies: spoken.into_iter().map(|(said, _)| said).collect(), facts }
+    Made { replies: spoken.into_iter().map(|(reply, _)| reply).collect(), facts }
 }
 
 /// One voice's reply, with a fact for each attempt at it.
@@ -102,18 +102,18 @@ async fn speak(
     voice: Voice,
     context: Context<'_>,
     live: &Live<'_>,
-) -> (Option<Said>, Vec<Value>) {
+) -> (Option<VoiceReply>, Vec<Value>) {
     let mut facts = Vec::new();
     for attempt in 0..ATTEMPTS {
         let mut fact = json!({ "voice": voice });
-        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, live).await;
-        if let Err(why) = &said {
+        let reply = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, live).await;
+        if let Err(why) = &reply {
             fact["problem"] = why.to_string().into();
             live.withdraw(voice).await;
         }
         facts.push(fact);
-        if let Ok(text) = said {
-            return (Some(Said { voice, text }), facts);
+        if let Ok(text) = reply {
+            return (Some(VoiceReply { voice, text }), facts);
         }
     }
     (None, facts)

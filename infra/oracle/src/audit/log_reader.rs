@@ -122,22 +122,22 @@ pub(crate) async fn verify(
     let mut all = Verification::default();
     let mut functions: BTreeMap<String, (Days, Vec<Finding>)> = BTreeMap::new();
     let work = |stream: String, listed: Vec<ListedObject>| {
-        let said = Said { digested: digested.take(&stream), limit };
+        let comparison = DigestComparison { digested: digested.take(&stream), limit };
         let ports = ports.clone();
         async move {
-            let verification = examine(&ports, &stream, listed, &said).await?;
+            let verification = examine(&ports, &stream, listed, &comparison).await?;
             Ok((stream, verification))
         }
     };
     let done = |(stream, found): (String, Seen)| {
         match found {
             Seen::Judged(verification) => all.merge(verification),
-            Seen::Day(day, said) => {
+            Seen::Day(day, by_digests) => {
                 let name = function_of_stream(&stream).unwrap_or_default().to_owned();
                 let (days, findings) = functions.entry(name).or_default();
                 days.insert(stream.clone(), day);
-                findings.extend(said.finding);
-                all.undigested.extend(said.undigested);
+                findings.extend(by_digests.finding);
+                all.undigested.extend(by_digests.undigested);
             }
         }
         seen.insert(stream);
@@ -157,9 +157,9 @@ pub(crate) async fn verify(
     }
     for stream in stored_sales(ports, since).await?.into_iter().chain(others) {
         if seen.insert(stream.clone()) {
-            let said = Said { digested: digested.take(&stream), limit };
+            let comparison = DigestComparison { digested: digested.take(&stream), limit };
             if let Seen::Judged(verification) =
-                examine(ports, &stream, Vec::new(), &said).await.map_err(CommandError::unreadable_log)?
+                examine(ports, &stream, Vec::new(), &comparison).await.map_err(CommandError::unreadable_log)?
             {
                 all.merge(verification);
             }
@@ -214,7 +214,7 @@ fn late_before(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// The digests' entries of a stream.
-struct Said {
+struct DigestComparison {
     digested: DigestedStream,
     /// Objects that were written before this time must be digested.
     limit: Option<Timestamp>,
@@ -227,7 +227,7 @@ struct ByDigests {
     undigested: Vec<String>,
 }
 
-impl Said {
+impl DigestComparison {
     fn compare(&self, objects: &[Object], listed: &[ListedObject]) -> ByDigests {
         let written: HashMap<&str, Timestamp> =
             listed.iter().map(|object| (object.key.as_str(), object.written_at)).collect();
@@ -311,16 +311,21 @@ fn keys(listed: &[ListedObject]) -> Vec<String> {
 
 /// Verifies one stream. A sale that changes while its stream is read can look like damage, so a stream that looks
 /// damaged is read again until the sale does not change during the reading.
-async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &Said) -> Result<Seen, StorageError> {
+async fn examine(
+    ports: &Ports,
+    stream: &str,
+    listed: Vec<ListedObject>,
+    comparison: &DigestComparison,
+) -> Result<Seen, StorageError> {
     let objects = ports.objects.objects(keys(&listed)).await?;
     if stream.is_empty() && listed.is_empty() {
         return Ok(Seen::Judged(Verification::default()));
     }
     if function_of_stream(stream).is_some() {
-        let by_digests = said.compare(&objects, &listed);
+        let by_digests = comparison.compare(&objects, &listed);
         return Ok(Seen::Day(Day::of(stream, objects), by_digests));
     }
-    let mut verification = judge(stream, &objects, known(ports, stream).await?, said.compare(&objects, &listed));
+    let mut verification = judge(stream, &objects, known(ports, stream).await?, comparison.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
         return Ok(Seen::Judged(verification));
     }
@@ -334,7 +339,7 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         let after = known(ports, stream).await?;
         let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
         let stood_still = version(&before) == version(&after);
-        verification = judge(stream, &objects, after, said.compare(&objects, &listed));
+        verification = judge(stream, &objects, after, comparison.compare(&objects, &listed));
         if stood_still {
             break;
         }

@@ -21,7 +21,7 @@ pub use bridge::{
 };
 pub use erasure::Erasure;
 pub use exchange::{
-    Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Said, Stage, Voice,
+    Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Stage, Voice, VoiceReply,
 };
 pub use record::{STREAM_PREFIX, Subscriber};
 pub use sign_in::{
