@@ -13,7 +13,9 @@ use audit_verify::{
     digests::{DIGESTED_WITHIN, DigestedStream},
     functions::{Day, Days, verify_days},
     report::Report,
-    stream::{Damage, Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
+    stream::{
+        Damage, Finding, Object, StoredHead, function_of_stream, session_of_stream, stream_of, verify_stream, worst,
+    },
 };
 use domain::{
     SessionId, Timestamp,
@@ -325,7 +327,8 @@ async fn examine(
         let by_digests = comparison.compare(&objects, &listed);
         return Ok(Seen::Day(Day::of(stream, objects), by_digests));
     }
-    let mut verification = judge(stream, &objects, known(ports, stream).await?, comparison.compare(&objects, &listed));
+    let mut verification =
+        judge(stream, &objects, stored_head(ports, stream).await?, comparison.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
         return Ok(Seen::Judged(verification));
     }
@@ -333,11 +336,11 @@ async fn examine(
         if verification.is_sound() {
             break;
         }
-        let before = known(ports, stream).await?;
+        let before = stored_head(ports, stream).await?;
         let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
-        let after = known(ports, stream).await?;
-        let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
+        let after = stored_head(ports, stream).await?;
+        let version = |stored: &Option<Versioned<StoredHead>>| stored.as_ref().map(|stored| stored.version);
         let stood_still = version(&before) == version(&after);
         verification = judge(stream, &objects, after, comparison.compare(&objects, &listed));
         if stood_still {
@@ -347,11 +350,16 @@ async fn examine(
     Ok(Seen::Judged(verification))
 }
 
-fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_digests: ByDigests) -> Verification {
+fn judge(
+    stream: &str,
+    objects: &[Object],
+    stored: Option<Versioned<StoredHead>>,
+    by_digests: ByDigests,
+) -> Verification {
     let mut verification = Verification { undigested: by_digests.undigested, ..Verification::default() };
-    let known = known.map(|known| known.value);
-    let by_chain = verify_stream(stream, objects, known.as_ref()).err();
-    verification.add_stream(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
+    let stored = stored.map(|stored| stored.value);
+    let by_chain = verify_stream(stream, objects, stored.as_ref()).err();
+    verification.add_stream(objects.len(), stored.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
     verification
 }
 
@@ -369,11 +377,11 @@ async fn examine_function(
     let mut note = ports.notes.load(name).await?;
     let (mut rounds, mut stood_still) = (0, false);
     loop {
-        let known = note.value.as_deref().and_then(Known::of_note);
-        let found = verify_days(name, &days, known.as_ref(), is_whole);
+        let stored = note.value.as_deref().and_then(StoredHead::of_note);
+        let found = verify_days(name, &days, stored.as_ref(), is_whole);
         if found.is_empty() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Day::count).sum();
-            verification.add_stream(objects, known.is_some(), None);
+            verification.add_stream(objects, stored.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's. None hides that the function has no
             // note, which is about all days.
             let (orphaned, of_records): (Vec<Finding>, Vec<Finding>) =
@@ -388,7 +396,7 @@ async fn examine_function(
         }
         rounds += 1;
         let named = found.iter().map(|finding| stream_of(&finding.key).to_owned());
-        let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
+        let newest = stored.map(|stored| format!("{}/function/{name}", stored.opened()));
         let again: BTreeSet<String> = named.chain(days.keys().rev().take(2).cloned()).chain(newest).collect();
         for stream in again {
             let listed = ports.objects.listed(&format!("{stream}/")).await?;
@@ -402,34 +410,34 @@ async fn examine_function(
     }
 }
 
-async fn known_in<S: Audited>(
+async fn stored_head_in<S: Audited>(
     store: &(impl Store<S> + ?Sized),
     id: &str,
-) -> Result<Option<Versioned<Known>>, StorageError> {
+) -> Result<Option<Versioned<StoredHead>>, StorageError> {
     let Some(id) = S::Id::read(id) else { return Ok(None) };
     let found = store.load(&id).await?;
-    Ok(found.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))
+    Ok(found.map(|it| Versioned { value: StoredHead::of(&it.value), version: it.version }))
 }
 
 /// The table's row of a stream: a sale, a purchase in USDC, a chat account, a subscriber or a Bridge.
-async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
+async fn stored_head(ports: &Ports, stream: &str) -> Result<Option<Versioned<StoredHead>>, StorageError> {
     let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
         return Ok(None);
     };
     let text = session.as_str();
     if text.starts_with(toll::PREFIX) {
-        return known_in(&*ports.purchases, text).await;
+        return stored_head_in(&*ports.purchases, text).await;
     }
     if let Some(id) = text.strip_prefix(CHAT_PREFIX) {
-        return known_in(&*ports.accounts, id).await;
+        return stored_head_in(&*ports.accounts, id).await;
     }
     if let Some(id) = text.strip_prefix(STREAM_PREFIX) {
-        return known_in(&*ports.subscribers, id).await;
+        return stored_head_in(&*ports.subscribers, id).await;
     }
     if let Some(id) = text.strip_prefix(BRIDGE_PREFIX) {
-        return known_in(&*ports.bridges, id).await;
+        return stored_head_in(&*ports.bridges, id).await;
     }
-    known_in(&*ports.store, text).await
+    stored_head_in(&*ports.store, text).await
 }
 
 #[cfg(test)]
