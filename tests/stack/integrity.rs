@@ -144,7 +144,7 @@ async fn damage_to_the_log_is_named() {
     let shorten = |_: &mut _, sale: &mut Value| {
         whole = sale.clone();
         sale["audit"]["count"] = json!(keys.len() - 1);
-        sale["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
+        sale["audit"]["hash"] = json!(audit::hash::sha256(text.trim_end().as_bytes()));
         sale["outbox"] = json!([]);
     };
     world.aws.change_sale(&sale.session, shorten).await;

@@ -2,7 +2,7 @@
 //! digest even if the bucket's message about it was lost, and it notices when the original is restored.
 
 use crate::terms::{AT_ONCE, Memory, Ports, UNREADABLE, alert};
-use audit::{Notebook, Noted, digest::sha256};
+use audit::{Notebook, Noted, hash::sha256};
 use audit_verify::{
     recheck::{Compared, names},
     signed_digest::{Document, Entry, document_key},

@@ -7,7 +7,7 @@ use crate::{
 };
 use audit::{
     Notebook, Noted,
-    digest::{sha256, sha256_raw},
+    hash::{sha256, sha256_raw},
 };
 use audit_verify::{
     copies,

@@ -70,7 +70,7 @@ pub(crate) fn report_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timesta
 
 /// A digest of the id: the same in the alert and in the log's record.
 fn short_digest(session: &SessionId) -> String {
-    let mut digest = audit::digest::sha256(session.as_str().as_bytes());
+    let mut digest = audit::hash::sha256(session.as_str().as_bytes());
     digest.truncate(8);
     digest
 }

@@ -1,7 +1,7 @@
 //! Makes one answer: retrieval, model, crosscheck, content filter, the authority gate's grammar.
 
 use crate::{Ports, Settings, narrative::narrative};
-use audit::{Body, Record, digest};
+use audit::{Body, Record, hash};
 use authority::Evaluation;
 use crosscheck::constants::PHI;
 use domain::{
@@ -138,7 +138,7 @@ fn facts(
         "model_version": generated.model_version,
         "prompt_version": prompt_version,
         "corpus": { "version": references.version, "passages": references.texts.len() },
-        "verdict_hash": digest::verdict_hash(verdict),
+        "verdict_hash": hash::verdict_hash(verdict),
         "authority": evaluation.envelope(),
     })
 }

@@ -53,7 +53,7 @@ fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
         assert!(reply.header_value("PAYMENT-REQUIRED").is_none());
         assert_eq!((evaluations(&world), purchase(&world)), (1, None), "{amount}");
         assert_eq!(records(&world).into_iter().map(|(status, _)| status).collect::<Vec<_>>(), ["PAYMENT_REJECTED"]);
-        let hash = audit::digest::query_hash(&domain::Query::parse(DISCLOSURE).unwrap());
+        let hash = audit::hash::query_hash(&domain::Query::parse(DISCLOSURE).unwrap());
         assert!(world.state().log.values().all(|line| !line.contains(&hash)));
     }
     // It still buys where its amount is the price.

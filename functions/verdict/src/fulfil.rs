@@ -7,7 +7,7 @@ mod finish;
 mod payment_check;
 mod sample;
 
-use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
+use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, hash};
 use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Tier, Timestamp, Unusable, Verdict,
@@ -411,7 +411,7 @@ impl<'a> Worker<'a> {
         bought: &Bought,
         Made { verdict, context, notice, sample }: Made,
     ) -> Result<Ended<'a>, StepError> {
-        let verdict_hash = digest::verdict_hash(&verdict);
+        let verdict_hash = hash::verdict_hash(&verdict);
         let now = self.ports.journal.clock.now();
         let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
         original.notice = notice;

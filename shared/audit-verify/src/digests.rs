@@ -5,7 +5,7 @@ use crate::{
     signed_digest::{Document, Entry, Head, Signature, document_key},
     stream::{Object, stream_of},
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::Timestamp;
 use serde::Serialize;
 use std::{

@@ -4,7 +4,7 @@ use crate::{
     link::{Link, previous_of},
     stream::{Damage, Finding, Object, Place, StoredHead, StreamContext, missing, stream_of, verify_part},
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::sale::AuditEntry;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::{
     functions::{Day, Days, verify_days},
     stream::{Damage, Finding, Object, StoredHead, stream_of},
 };
-use audit::{FunctionJournal, Noted, chain, digest::sha256};
+use audit::{FunctionJournal, Noted, chain, hash::sha256};
 use domain::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! stream.
 
 use crate::link::Link;
-use audit::{chain, digest::sha256};
+use audit::{chain, hash::sha256};
 
 pub use crate::{
     finding::{Damage, Finding, worst},

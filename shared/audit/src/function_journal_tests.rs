@@ -1,6 +1,6 @@
 //! A function's journal against ports that fail, lose replies and crash.
 
-use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
+use crate::{CommitError, FunctionJournal, Noted, hash::sha256};
 use domain::{
     Alert, Metric, Timestamp,
     alert::Severity,

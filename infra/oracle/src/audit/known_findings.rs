@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use audit::digest::{sha256, sha256_raw};
+use audit::hash::{sha256, sha256_raw};
 use audit_verify::{
     Verification,
     stream::{Damage, Finding, stream_of},

@@ -274,7 +274,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
-    let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
+    let facts = json!({ "queue": queue, "message": id, "sha256": audit::hash::sha256(message.body.as_bytes()) });
     let items = vec![document(queue, &message)];
     let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::public_key::KeyPair;
 use async_trait::async_trait;
-use audit::digest::sha256;
+use audit::hash::sha256;
 use audit_verify::signed_digest::{Entry, Signature};
 use std::{collections::BTreeMap, sync::Mutex};
 use testkit::{Fault, Plan, World};
