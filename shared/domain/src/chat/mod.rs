@@ -7,9 +7,9 @@ pub mod billing;
 mod bridge;
 mod erasure;
 mod exchange;
-mod record;
 mod sign_in;
 mod subscriber;
+mod subscriber_id;
 
 pub use access::{Access, PaidPlan, Plan, RENEWAL_GRACE, UnknownPlan};
 pub use account::{Account, Ask, CHAT_PREFIX, Claimed, FREE_EXCHANGES, MOST_DECLINES_A_DAY, Refused};
@@ -23,8 +23,8 @@ pub use erasure::Erasure;
 pub use exchange::{
     Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Stage, Voice, VoiceReply,
 };
-pub use record::{STREAM_PREFIX, Subscriber};
 pub use sign_in::{
     ChatSession, LINK_HOLDS, LINKS_AN_HOUR, Login, NotRedeemed, SESSION_HOLDS, expired_sign_in_mails, sign_in_mails,
 };
-pub use subscriber::{InvalidSubscriberId, InvalidSubscriberKey, SubscriberId, SubscriberKey};
+pub use subscriber::{STREAM_PREFIX, Subscriber};
+pub use subscriber_id::{InvalidSubscriberId, InvalidSubscriberKey, SubscriberId, SubscriberKey};
