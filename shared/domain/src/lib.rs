@@ -14,8 +14,6 @@ pub mod checkout_session;
 pub mod customer_text;
 pub mod deployment;
 pub mod due;
-#[cfg(test)]
-mod ended;
 mod enum_with_words;
 pub mod erasure;
 pub mod guesses;
@@ -26,6 +24,8 @@ pub mod metric;
 pub mod money;
 pub mod notebooks;
 pub mod operator;
+#[cfg(test)]
+mod poll_once;
 pub mod ports;
 pub mod query;
 pub mod recent;
