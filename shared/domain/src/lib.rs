@@ -29,6 +29,7 @@ mod poll_once;
 pub mod ports;
 pub mod query;
 pub mod recent;
+pub mod recorded_words;
 pub mod relay;
 pub mod renewable;
 pub mod retry;
@@ -47,7 +48,6 @@ pub mod time;
 pub mod toll;
 pub mod verdict;
 mod web_address;
-pub mod words;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, SessionStage, Submission, Unusable};
