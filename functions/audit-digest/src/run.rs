@@ -35,7 +35,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
     let mut summary = Summary::default();
     let mut versions = Versions::default();
     for _ in 0..limits.documents {
-        memory = end_what_was_begun(ports, memory, &mut summary).await?;
+        memory = complete_stored_digests(ports, memory, &mut summary).await?;
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = memory.value.memory.head.clone();
         let Read { entries, unread, overwritten, lines, .. } =
@@ -76,7 +76,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
 
 /// Completes digests that were stored but not saved as the head. Another program may have stored them, so each is
 /// compared with the log before it is signed.
-async fn end_what_was_begun(
+async fn complete_stored_digests(
     ports: Ports<'_>,
     mut memory: Versioned<Notebook<Memory>>,
     summary: &mut Summary,
