@@ -97,7 +97,7 @@ fn money_that_is_not_found_yet_is_asked_for_again_beside_the_refusal() {
 }
 
 #[test]
-fn money_that_is_owed_or_was_used_is_told_beside_the_refusal() {
+fn money_that_is_owed_or_was_used_is_reported_beside_the_refusal() {
     let odd = transferred_before(60_000, 0);
     let owed = send(&odd, showing(DISCLOSURE)).unwrap();
     assert_eq!((owed.status(), code(&owed).as_str(), &body(&owed)["refusal"]), (409, "owed", &refusal()));

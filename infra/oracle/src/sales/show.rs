@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_sale_is_told_with_its_story_and_what_is_missing_of_it() {
+    fn a_sale_is_shown_with_its_records_and_what_is_missing() {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_seconds(0));
         let record = json!({
             "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",

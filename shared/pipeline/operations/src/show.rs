@@ -183,7 +183,7 @@ mod tests {
 
     /// The log has the history of a sale that the table has lost, whatever the day of its stream.
     #[test]
-    fn a_sale_that_the_table_has_lost_is_told_from_the_log() {
+    fn a_sale_that_the_table_has_lost_is_shown_from_the_log() {
         let world = world();
         for day in 1..=9 {
             let key = format!("2026-01-0{day}/session/cs_test_other{day}/000001.json");

@@ -192,7 +192,7 @@ mod tests {
 
     /// The critical alert must be sent even if the table is down too.
     #[test]
-    fn operators_are_told_also_where_nothing_can_be_saved() {
+    fn a_run_that_cannot_be_saved_alerts_operators() {
         for (boundary, fault) in [
             ("notes.save", Fault::Fail),
             ("notes.load", Fault::Fail),

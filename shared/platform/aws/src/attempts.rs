@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_as_bad_as_it_is() {
+    fn the_severity_follows_the_outcome() {
         let alert = |cause, failed| alert_of(STEP, PATIENCE, cause, failed);
         assert_eq!(alert(None, 0), None, "no alert when the first attempt succeeds");
         assert_eq!(alert(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));
