@@ -10,7 +10,7 @@ use std::{
 
 use audit_verify::{
     Aggregate, Period, Verification,
-    digests::{DIGESTED_WITHIN, DigestedStream},
+    digests::{DIGESTED_WITHIN, Digested, DigestedStream},
     functions::{Day, Days, verify_days},
     report::Report,
     stream::{
@@ -157,24 +157,38 @@ pub(crate) async fn verify(
                 .map_err(CommandError::unreadable_log)?,
         );
     }
-    for stream in stored_sales(ports, since).await?.into_iter().chain(others) {
+    let stored = stored_sales(ports, since).await?.into_iter().chain(others);
+    all.merge(verify_missing_streams(ports, stored, seen, digested, limit).await?);
+    all.findings.extend(report.iter().flat_map(|report| report.findings.iter().cloned()));
+    all.digests = report;
+    all.findings.sort();
+    Ok(all)
+}
+
+/// Finds streams that are missing from the log as a whole: those of the table (`stored`) that are not in `seen`, and
+/// those that only the digests name.
+async fn verify_missing_streams(
+    ports: &Ports,
+    stored: impl Iterator<Item = String>,
+    mut seen: HashSet<String>,
+    mut digested: Digested,
+    limit: Option<Timestamp>,
+) -> Result<Verification, CommandError> {
+    let mut missing = Verification::default();
+    for stream in stored {
         if seen.insert(stream.clone()) {
             let comparison = DigestComparison { digested: digested.take(&stream), limit };
             if let Seen::Judged(verification) =
                 examine(ports, &stream, Vec::new(), &comparison).await.map_err(CommandError::unreadable_log)?
             {
-                all.merge(verification);
+                missing.merge(verification);
             }
         }
     }
-    // Streams that are in the digests, but neither in the log nor in the table.
     for stream in digested.streams() {
-        all.findings.extend(digested.take(&stream).compare(&[], |_| false));
+        missing.findings.extend(digested.take(&stream).compare(&[], |_| false));
     }
-    all.findings.extend(report.iter().flat_map(|report| report.findings.iter().cloned()));
-    all.digests = report;
-    all.findings.sort();
-    Ok(all)
+    Ok(missing)
 }
 
 /// The streams of the sales in the table that were opened since that day and have published records.
