@@ -1,5 +1,5 @@
-//! A subscriber is identified by a keyed digest of the mailbox to which an address leads. No store holds an address, and
-//! another spelling of the same address gives no further free exchanges.
+//! A subscriber is identified by a keyed digest of the mailbox to which an address leads. No store holds an address,
+//! and another spelling of the same address gives no further free exchanges.
 
 use crate::{EmailAddress, Secret, audit_trail::StateId};
 use hmac::{Hmac, KeyInit, Mac};
